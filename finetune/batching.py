@@ -1,0 +1,40 @@
+"""Which features make a batch, in which order: a function of (data_seed, epoch) alone, whatever the number of processes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+POOL = 50  # batches whose features are sorted by length together: long enough for little padding, short enough to stay random
+PREDICT_TOKENS = 16_384  # padded tokens in a batch of prediction
+
+
+def training_batches(lengths: Sequence[int], *, batch_size: int, data_seed: int, epoch: int) -> list[np.ndarray]:
+    """Batches of indices for one epoch: shuffled, grouped by length within pools, and the batches shuffled again."""
+    generator = np.random.default_rng([data_seed, epoch])
+    order = generator.permutation(len(lengths))
+    by_length = np.asarray(lengths)
+    batches = []
+    for start in range(0, len(order), POOL * batch_size):
+        pool = order[start : start + POOL * batch_size]
+        pool = pool[np.argsort(by_length[pool], kind="stable")]
+        batches += [pool[i : i + batch_size] for i in range(0, len(pool), batch_size)]
+    return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def prediction_batches(lengths: Sequence[int], *, tokens: int = PREDICT_TOKENS) -> list[np.ndarray]:
+    """Batches of indices, longest first, each of at most `tokens` with its padding (but at least one feature)."""
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    batches, start = [], 0
+    while start < len(order):
+        size = max(1, tokens // max(1, lengths[order[start]]))
+        batches.append(order[start : start + size])
+        start += size
+    return batches
+
+
+def share(batch: np.ndarray, *, rank: int, processes: int, parts: int) -> list[np.ndarray]:
+    """One process's rows of a batch, in `parts` for accumulation. Together they are the batch, each row once.
+
+    Interleaved, so that lengths spread evenly. A part can be empty when the batch is smaller than all parts.
+    """
+    return [batch[rank + processes * part :: processes * parts] for part in range(parts)]

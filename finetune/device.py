@@ -1,0 +1,61 @@
+"""Devices and the precision that they really support."""
+
+import platform
+import resource
+import sys
+
+import torch
+from accelerate import Accelerator
+
+from finetune.errors import UserError
+
+
+def resolve_device(name: str | None) -> torch.device:
+    """`cpu`, `cuda`, `cuda:1` or `mps`; without a name the best there is. Raises UserError for one that is not there."""
+    there = ["cpu"]
+    if torch.cuda.is_available():
+        there += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    if torch.backends.mps.is_available():
+        there.append("mps")
+    if name is not None and name not in there:
+        raise UserError(f"device '{name}' is not there", f"This machine has {', '.join(there)}")
+    return torch.device(name or ("cuda" if "cuda" in there else there[-1]))
+
+
+def resolve_precision(wanted: str, device: torch.device) -> str:
+    """`auto` becomes bf16 where the hardware computes in it, else fp32. Raises UserError for what a device lacks."""
+    native_bf16 = _native_bf16(device)
+    if wanted == "auto":
+        return "bf16" if native_bf16 else "fp32"
+    if wanted == "fp16" and device.type != "cuda":
+        raise UserError(f"precision 'fp16' needs a CUDA device, this run is on {device.type}", "Use fp32, bf16 or auto")
+    return wanted
+
+
+def build_accelerator(device: torch.device, precision: str) -> Accelerator:
+    """Accelerate on that device: one process, or as many as a launcher started."""
+    if device.type == "cuda" and device.index is not None:
+        torch.cuda.set_device(device)
+    return Accelerator(cpu=device.type == "cpu", mixed_precision="no" if precision == "fp32" else precision)
+
+
+def describe_device(device: torch.device) -> str:
+    """The device's name for people, such as `NVIDIA H100` or `cpu (x86_64, 2 threads)`."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type} ({platform.machine()}, {torch.get_num_threads()} threads)"
+
+
+def peak_memory(device: torch.device) -> int:
+    """Most bytes that this process has held: of the GPU's memory there, else resident in main memory."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _native_bf16(device: torch.device) -> bool:
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type == "cpu":  # avx512_bf16 or AMX; elsewhere bf16 is emulated and slower than fp32
+        return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    return False

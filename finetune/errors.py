@@ -1,0 +1,22 @@
+"""The one class of error that a user can cause and mend."""
+
+
+class UserError(Exception):
+    """What was given and where, then the way out.
+
+    Raised for every mistake that the person at the keyboard can correct. The command line prints it in one
+    place and exits with code 2; a library caller catches it. `str(error)` is the whole message.
+    """
+
+    def __init__(self, what: str, way_out: str = "") -> None:
+        self.what = what
+        self.way_out = way_out
+        super().__init__(f"{what}. {way_out}" if way_out else what)
+
+
+def nearest(name: str, allowed: list[str]) -> str:
+    """`did you mean "mrpc"? ` when an allowed name is close to `name`, else an empty string."""
+    import difflib
+
+    close = difflib.get_close_matches(name, allowed, n=2, cutoff=0.6)
+    return f"Did you mean {' or '.join(repr(match) for match in close)}? " if close else ""

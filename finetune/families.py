@@ -1,0 +1,52 @@
+"""How each encoder family makes its pooled output: the one place where families differ.
+
+BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 2019, section 3.2). Other families put
+a new one there, under names of their own, which a saved checkpoint must use. A family is a row in each table.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from transformers import PretrainedConfig
+
+from finetune.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooling:
+    """From the first token's vector to the logits: dropout (`drop_first`), dense, activation, dropout, output.
+
+    `dense` and `output` are the layers' names in transformers' checkpoints. Without `dense`, the backbone's own
+    pretrained pooler takes the place of dense and activation.
+    """
+
+    dense: str | None = None
+    activation: Literal["tanh", "gelu", "relu"] = "tanh"
+    drop_first: bool = False
+    output: str = "classifier"
+
+
+SENTENCE = {
+    "bert": Pooling(),
+    "roberta": Pooling(dense="classifier.dense", drop_first=True, output="classifier.out_proj"),
+}
+
+
+def pooling(table: dict[str, Pooling], config: PretrainedConfig) -> Pooling:
+    """The row of a model's family. Raises UserError for a family that the table lacks."""
+    if config.model_type not in table:
+        raise UserError(f"encoders of type '{config.model_type}' are not known", f"Known are {', '.join(table)}")
+    return table[config.model_type]
+
+
+def head_dropout(config: PretrainedConfig) -> float:
+    """Probability of dropout before a head's output layer; families name it differently."""
+    names = ("classifier_dropout", "hidden_dropout_prob")
+    return float(next(p for p in (getattr(config, name, None) for name in names) if p is not None))
+
+
+def set_dropout(config: PretrainedConfig, probability: float) -> None:
+    """Gives every dropout of the encoder and of the head one probability."""
+    for name in config.to_dict():
+        if "dropout" in name:
+            setattr(config, name, probability)

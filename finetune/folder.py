@@ -1,0 +1,73 @@
+"""The folder that a run lives in: what is where, who may write, and when it is done."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from finetune.errors import UserError
+from finetune.recipe import Recipe
+from finetune.record import RunRecord, load_record
+
+
+class RunFolder:
+    """`<out>/<task>/<id>`: record.json, recipe.toml, events.jsonl, predictions, the model. Done when record.json is there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.record_file = path / "record.json"
+        self.events = path / "events.jsonl"
+        self.checkpoint = path / "checkpoint.pt"
+        self.model = path / "model"
+
+    @classmethod
+    def of(cls, out: Path, task: str, run: str) -> "RunFolder":
+        """The folder of a run under a results folder."""
+        return cls(out / (re.sub(r"[^A-Za-z0-9._-]+", "-", task).strip("-.") or "task") / run)
+
+    def predictions(self, split: str) -> Path:
+        """The predictions of one split."""
+        return self.path / f"predictions-{split}.parquet"
+
+    def record(self) -> RunRecord | None:
+        """The record of a finished run, None where there is none. Raises UserError where it is damaged."""
+        return load_record(self.record_file) if self.record_file.is_file() else None
+
+    @contextmanager
+    def locked(self, *, anew: bool) -> Iterator[None]:
+        """Makes the folder and holds it for this process alone; `anew` forgets how far an earlier try came.
+
+        Raises UserError where the folder cannot be written, or another process holds it.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.path / ".lock")
+            lock.acquire(blocking=False)
+            if anew:
+                self.checkpoint.unlink(missing_ok=True)
+        except Timeout as error:
+            raise UserError(f"{self.path}: another process is at this very run", "Wait for it, or stop it") from error
+        except OSError as error:
+            raise UserError(
+                f"{self.path}: cannot be written ({error.strerror})", "Choose another folder with --out"
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def finish(self, record: RunRecord, recipe: Recipe) -> None:
+        """Writes recipe and record, the record last, and drops the checkpoint."""
+        write_atomically(self.path / "recipe.toml", recipe.to_toml())
+        write_atomically(self.record_file, record.model_dump_json(indent=2) + "\n")
+        self.checkpoint.unlink(missing_ok=True)
+
+
+def write_atomically(file: Path, text: str) -> None:
+    """Either the whole new text is in the file, or the old content is."""
+    scratch = file.with_name(f".{file.name}.tmp")
+    scratch.write_text(text, encoding="utf-8")
+    os.replace(scratch, file)

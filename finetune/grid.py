@@ -1,0 +1,24 @@
+"""One recipe with a `[grid]` table, or with several seeds, becomes single-run recipes."""
+
+import itertools
+
+from finetune.errors import UserError
+from finetune.recipe import Recipe
+
+
+def expand(recipe: Recipe, *, seeds: int = 1, origin: str) -> list[Recipe]:
+    """Every combination of the grid's values, each for `seeds` seeds counted up from the recipe's own.
+
+    A grid's values are checked like any other setting. Raises UserError for an empty list or a wrong value.
+    """
+    axes = dict(recipe.grid)
+    if seeds > 1:
+        if "seed" in axes:
+            raise UserError(f"{origin}: --seeds and a grid over 'seed' exclude each other", "Give one of the two")
+        axes["seed"] = list(range(recipe.seed, recipe.seed + seeds))
+    for key, values in axes.items():
+        if not values:
+            raise UserError(f"{origin}: grid.{key} is an empty list", "Give it values, or remove the key")
+    single = recipe.model_copy(update={"grid": {}})
+    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    return [single.with_settings(point, origin=f"{origin} [grid]") for point in points]

@@ -1,0 +1,209 @@
+"""Backbone, Head and Model: BERT gives a vector a token and one a sequence, and a head reads one of the two."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import torch
+import transformers
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from finetune.errors import UserError
+from finetune.families import set_dropout
+
+
+class Backbone(nn.Module):
+    """A pretrained encoder, always in fp32."""
+
+    def __init__(self, encoder: PreTrainedModel) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    @property
+    def config(self) -> PretrainedConfig:
+        """The encoder's configuration: its family is `model_type`, its width `hidden_size`."""
+        return self.encoder.config
+
+    def forward(self, *, pooled: bool, **inputs: Tensor | None) -> Tensor:
+        """The sequence output `(batch, length, width)`, or the pooled output `(batch, width)`.
+
+        Pooled is the pretrained pooler's output where this backbone keeps one, else the first token's vector.
+        """
+        output = self.encoder(**{name: value for name, value in inputs.items() if value is not None})
+        if not pooled:
+            return output.last_hidden_state  # type: ignore[no-any-return]
+        first: Tensor | None = getattr(output, "pooler_output", None)
+        return output.last_hidden_state[:, 0] if first is None else first  # type: ignore[no-any-return]
+
+    def drop_pooler(self) -> None:
+        """Removes a pretrained pooler that no head reads; unused weights stop distributed training."""
+        if getattr(self.encoder, "pooler", None) is not None:
+            self.encoder.pooler = None
+
+
+class Head(nn.Module):
+    """The few layers on top of one of the two outputs (Devlin et al. 2019, Figure 4).
+
+    `reads` says which output; `auto_class` names transformers' class that loads what is saved, in which this head's
+    parameters are called as `checkpoint_names` says (ours -> theirs); `labels` are the names of the logits.
+    """
+
+    reads: ClassVar[Literal["pooled", "sequence"]]
+    auto_class: ClassVar[str]
+    output: nn.Linear
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        super().__init__()
+        self.labels = tuple(labels)
+        self.checkpoint_names: dict[str, str] = {"output": "classifier"}
+        self.uses_pooler = False
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Logits: `(batch, n)` from the pooled output `(batch, width)`, `(batch, length, n)` from the sequence output."""
+        raise NotImplementedError
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The loss summed over all labels that are not ignored; the trainer divides by their number."""
+        raise NotImplementedError
+
+    def config_settings(self) -> dict[str, Any]:
+        """What a saved checkpoint's config says of this head."""
+        return {
+            "id2label": dict(enumerate(self.labels)),
+            "label2id": {label: index for index, label in enumerate(self.labels)},
+        }
+
+    def initialise(self) -> None:
+        """New weights as in the original code: normal 0.02 truncated at two deviations, biases 0."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.trunc_normal_(module.weight, std=0.02, a=-0.04, b=0.04)
+                nn.init.zeros_(module.bias)
+
+    def to_checkpoint(self) -> dict[str, Tensor]:
+        """Parameters by the names that transformers gives them."""
+        return {self._checkpoint_name(name): tensor for name, tensor in self.state_dict().items()}
+
+    def from_checkpoint(self, state: dict[str, Tensor]) -> None:
+        """Takes the parameters from a checkpoint of transformers."""
+        self.load_state_dict({name: state[self._checkpoint_name(name)] for name in self.state_dict()})
+
+    def _checkpoint_name(self, name: str) -> str:
+        layer, _, parameter = name.rpartition(".")
+        return f"{self.checkpoint_names[layer]}.{parameter}"
+
+
+class Model(nn.Module):
+    """A backbone and a head."""
+
+    def __init__(self, backbone: Backbone, head: Head) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.head = head
+        if not head.uses_pooler:
+            backbone.drop_pooler()
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+        """Logits of a batch, see `Head.forward`."""
+        hidden = self.backbone(
+            pooled=self.head.reads == "pooled",
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+        )
+        return self.head(hidden)  # type: ignore[no-any-return]
+
+
+def load_backbone(folder: Path, *, dropout: float | None = None) -> tuple[Backbone, list[str]]:
+    """A pretrained encoder from a folder, and the names of its weights that the checkpoint lacks (new, by torch's seed).
+
+    Raises UserError for a folder without a readable config or weights in safetensors.
+    """
+    config = load_config(folder)
+    if dropout is not None:
+        set_dropout(config, dropout)
+    encoder, info = _from_pretrained(AutoModel, folder, config=config)
+    return Backbone(encoder), sorted(info["missing_keys"])
+
+
+def load_trained(folder: Path, head_for: Callable[[Backbone], Head]) -> Model:
+    """A fine-tuned checkpoint of transformers, ours or another's, as a Model.
+
+    Raises UserError where it holds no trained head of the wanted kind.
+    """
+    config = load_config(folder)
+    probe = head_for(Backbone(_shell(AutoModel, config)))
+    shell, info = _from_pretrained(getattr(transformers, probe.auto_class), folder, config=config)
+    backbone = Backbone(shell.base_model)
+    head = head_for(backbone)
+    missing = sorted(set(info["missing_keys"]) & set(head.to_checkpoint()))
+    if missing:
+        raise UserError(
+            f"{folder}: holds an encoder without a trained head ({', '.join(missing)} missing)",
+            "Train one with `finetune run`, or name a fine-tuned checkpoint",
+        )
+    head.from_checkpoint(_in_order(shell.state_dict(), head, config, folder))
+    return Model(backbone, head)
+
+
+def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Writes config, safetensors and tokenizer that the head's `AutoModelFor...` class loads with the same logits."""
+    config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
+    config.update(model.head.config_settings())
+    shell = _shell(getattr(transformers, model.head.auto_class), config)
+    state = {
+        f"{shell.base_model_prefix}.{name}": tensor for name, tensor in model.backbone.encoder.state_dict().items()
+    }
+    shell.load_state_dict(state | model.head.to_checkpoint(), strict=True, assign=True)
+    shell.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def load_config(folder: Path) -> PretrainedConfig:
+    """The encoder's configuration. Raises UserError where there is none."""
+    try:
+        return AutoConfig.from_pretrained(folder)
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(
+            f"{folder}: holds no model that transformers knows ({str(error).splitlines()[0]})",
+            "A model folder has config.json, model.safetensors and the tokenizer's files",
+        ) from error
+
+
+def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
+    try:
+        model, info = kind.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,  # else the checkpoint's own, which may be half precision
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UserError(
+            f"{folder}: the weights cannot be loaded ({str(error).splitlines()[0]})",
+            "The folder needs a complete model.safetensors",
+        ) from error
+    return model, info
+
+
+def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:
+    """A model without memory behind its weights, for its names and its way of saving."""
+    with torch.device("meta"):
+        return kind.from_config(config)  # type: ignore[no-any-return]
+
+
+def _in_order(state: dict[str, Tensor], head: Head, config: PretrainedConfig, folder: Path) -> dict[str, Tensor]:
+    """The state with the rows of the output layer in the order of the head's labels; checkpoints order them variously."""
+    theirs = [str(config.id2label[index]).lower() for index in range(len(config.id2label))]
+    ours = [label.lower() for label in head.labels]
+    if len(theirs) != len(ours) or (set(theirs) != set(ours) and not theirs[0].startswith("label_")):
+        raise UserError(
+            f"{folder}: the model's labels are {', '.join(theirs)}, the task's {', '.join(ours)}",
+            "Evaluate it on the task that it was trained for",
+        )
+    order = [theirs.index(label) if label in theirs else index for index, label in enumerate(ours)]
+    output = head.checkpoint_names["output"]
+    rows = {f"{output}.{part}": state[f"{output}.{part}"][order] for part in ("weight", "bias")}
+    return state | rows

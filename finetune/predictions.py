@@ -1,0 +1,41 @@
+"""Every prediction of a run, with text, gold, answer and probabilities, in a Parquet file."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from finetune.errors import UserError
+from finetune.task import Answer, Row
+
+
+def write_predictions(
+    file: Path, rows: Sequence[Row], answers: Sequence[Answer], baselines: Mapping[str, Sequence[Answer]]
+) -> None:
+    """A line a row: the row's own fields, `answer`, `probabilities` and whatever else an answer has, and what each baseline says."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    lines = []
+    for index, (row, answer) in enumerate(zip(rows, answers, strict=True)):
+        line = asdict(row) | asdict(answer)
+        line["answer"] = line.pop("value")
+        line |= {f"baseline:{name}": given[index].value for name, given in baselines.items()}
+        lines.append(line)
+    scratch = file.with_name(f".{file.name}.tmp")
+    pq.write_table(pa.Table.from_pylist(lines), scratch)
+    os.replace(scratch, file)
+
+
+def read_predictions(file: Path) -> list[dict[str, Any]]:
+    """The lines that `write_predictions` wrote. Raises UserError where the file is absent or damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not file.is_file():
+        raise UserError(f"{file}: no predictions there", "They are not kept in git; run the recipe again with --force")
+    try:
+        return pq.read_table(file).to_pylist()  # type: ignore[no-any-return]
+    except pa.ArrowException as error:
+        raise UserError(f"{file}: cannot be read ({error})", "Run the recipe again with --force") from error

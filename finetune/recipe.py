@@ -1,0 +1,171 @@
+"""A Recipe is one TOML file that says everything that decides a run; here are its keys, their checks and their defaults."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from finetune.errors import UserError, nearest
+
+Schedule = Literal[
+    "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "inverse_sqrt"
+]
+
+
+class Settings(BaseModel):
+    """Immutable settings: unknown keys are errors, and a string is no number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Train(Settings):
+    """The `[train]` table. Defaults are the paper's (Devlin et al. 2019, section 4.1 and appendix A.2), but for
+    `bias_correction`, whose absence in the original optimizer makes runs on small data fail (Mosbach et al. 2021).
+    """
+
+    batch_size: int = Field(32, ge=1, description="rows an update, over all processes and accumulated parts")
+    epochs: int = Field(3, ge=1)
+    learning_rate: float = Field(2e-5, gt=0, description="the peak, reached at the end of the warm-up")
+    schedule: Schedule = Field("linear", description="what the learning rate does after the warm-up")
+    warmup: float = Field(0.1, ge=0, le=1, description="share of the updates over which the learning rate rises")
+    weight_decay: float = Field(0.01, ge=0, description="not applied to biases and LayerNorm")
+    adam_epsilon: float = Field(1e-6, gt=0)
+    bias_correction: bool = Field(True, description="false: Adam as in the original BERT code")
+    clip_norm: float = Field(1.0, gt=0, description="largest norm of an update's gradient")
+    accumulation: int = Field(1, ge=1, description="parts in which a batch goes through the model")
+    dropout: float | None = Field(None, ge=0, lt=1, description="every dropout; default: as the checkpoint says")
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="auto: bf16 where it is native")
+    select: Literal["last", "best"] = Field("last", description="which epoch's weights are the result")
+    patience: int | None = Field(None, ge=1, description="stop after so many epochs without a better score")
+
+
+class Recipe(Settings):
+    """One run, or with `[grid]` several."""
+
+    task: str = Field(description="a task's name, or FILE.py:NAME")
+    model: str = Field("google-bert/bert-base-uncased", description="a Hub name, a folder, or minilm")
+    max_length: int = Field(128, ge=4, description="tokens in a sequence, [CLS] and [SEP] included")
+    seed: int = Field(42, ge=0)
+    init_seed: int | None = Field(None, ge=0, description="of the head's first weights; default: seed")
+    data_seed: int | None = Field(None, ge=0, description="of the order of rows and of dropout; default: seed")
+    limit: int | None = Field(None, ge=1, description="rows of each split to use, drawn once and for all")
+    train: Train = Train()
+    grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
+
+    @property
+    def seeds(self) -> tuple[int, int]:
+        """(init_seed, data_seed) as they apply."""
+        return (
+            self.seed if self.init_seed is None else self.init_seed,
+            self.seed if self.data_seed is None else self.data_seed,
+        )
+
+    def to_toml(self) -> str:
+        """The file that gives this recipe: every setting that was set."""
+        return to_toml(self.model_dump(exclude_unset=True, exclude_none=True))
+
+    def with_settings(self, settings: dict[str, Any], *, origin: str) -> "Recipe":
+        """A copy with dotted keys (`train.epochs`) replaced. Raises UserError naming every fault."""
+        table = self.model_dump(exclude_unset=True)
+        for key, value in settings.items():
+            *parents, last = key.split(".")
+            inner = table
+            for parent in parents:
+                inner = inner.setdefault(parent, {})
+                if not isinstance(inner, dict):
+                    raise UserError(f"{origin}: '{key}' is no setting, since '{parent}' holds a value, not a table")
+            inner[last] = value
+        return parse(table, origin=origin)
+
+
+def load(path: Path) -> Recipe:
+    """Reads a recipe file. Raises UserError for TOML that does not parse and for every fault in its settings."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: is not TOML ({error})", "Compare with `finetune cp glue-mrpc`") from error
+    return parse(table, origin=str(path))
+
+
+def to_toml(table: dict[str, Any]) -> str:
+    """A table of plain values and tables of them as TOML (JSON's strings, numbers and lists are TOML's too)."""
+    lines = [f"{key} = {json.dumps(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    for name, inner in table.items():
+        if isinstance(inner, dict) and inner:
+            lines += ["", f"[{name}]", *(f"{json.dumps(k) if '.' in k else k} = {json.dumps(v)}" for k, v in inner.items())]
+    return "\n".join(lines) + "\n"
+
+
+def parse(table: dict[str, Any], *, origin: str) -> Recipe:
+    """Checks a table of settings; all faults are reported at once, as one UserError."""
+    try:
+        return Recipe.model_validate(table)
+    except ValidationError as error:
+        faults = [explain(fault) for fault in error.errors(include_url=False)]
+        raise UserError(f"{origin}: " + ("; ".join(faults) if len(faults) < 2 else "\n  - ".join(["", *faults]))) from None
+
+
+def override_value(text: str) -> Any:
+    """The value in `key=value`: read as TOML where it is TOML (2e-5, true, ["a"]), else a plain string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def setting_names() -> dict[str, str]:
+    """Every dotted key with what it may hold, for messages and listings."""
+
+    def walk(kind: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
+        for name, field in kind.model_fields.items():
+            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+                yield from walk(field.annotation, f"{prefix}{name}.")
+            else:
+                yield f"{prefix}{name}", allowed_values(kind, name)
+
+    return dict(walk(Recipe, ""))
+
+
+def allowed_values(kind: type[BaseModel], name: str) -> str:
+    """What a field may hold, in words: `a whole number of at least 1`."""
+    schema = kind.model_json_schema()["properties"][name]
+    options = schema.get("anyOf", [schema])
+    return " or ".join(_option(option) for option in options if option.get("type") != "null")
+
+
+def _option(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    noun = {
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "true or false",
+        "string": "a string",
+        "object": "a table of lists",
+    }.get(schema.get("type", ""), "a value")
+    words = {"minimum": "at least", "exclusiveMinimum": "over", "maximum": "at most", "exclusiveMaximum": "under"}
+    bounds = [f"{word} {schema[key]:g}" for key, word in words.items() if key in schema]
+    return f"{noun} {' and '.join(bounds)}".strip()
+
+
+def explain(fault: ErrorDetails) -> str:
+    """One fault that pydantic found, as: the key, what was given, what is allowed."""
+    names = setting_names()
+    key = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        ours = list(names)
+        short = {name.rsplit(".", 1)[-1]: name for name in ours}
+        hint = f"Did you mean '{short[key]}'? " if key in short else nearest(key, ours) or nearest(key, list(short))
+        return f"unknown key '{key}'. {hint}".strip() + ("" if hint else f" The keys are {', '.join(ours)}")
+    if fault["type"] == "missing":
+        return f"'{key}' is missing: it must be {names.get(key, 'given')}"
+    allowed = names.get(key)
+    if allowed is None:  # a whole table, such as `train = 3`, or a place inside [grid]
+        return f"'{key}' is {fault['input']!r}: {fault['msg'].lower()}"
+    return f"'{key}' is {fault['input']!r}; it must be {allowed}"

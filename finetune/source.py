@@ -1,0 +1,111 @@
+"""Where rows come from: a folder that the user named, else the Hugging Face Hub or its cache; and strict reading of TSV."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finetune.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """`folder` is where `--data` or `$FINETUNE_DATA` points; `explicit` when a user named it for this very run."""
+
+    folder: Path | None = None
+    explicit: bool = False
+
+    def find(self, names: Sequence[str], *, holds: str) -> Path | None:
+        """The one of `folder/name`, or the folder itself, in which there is a file called `holds`.
+
+        None where there is none and the Hub may be tried. Raises UserError when more than one folder matches,
+        when the folder does not exist, or when it was named for this run and holds no such file.
+        """
+        if self.folder is None:
+            return None
+        if not self.folder.is_dir():
+            raise UserError(f"{self.folder}: no such folder", "Give --data or $FINETUNE_DATA a folder that exists")
+        looked = [*(self.folder / name for name in names), self.folder]
+        found = [folder for folder in looked if (folder / holds).is_file()]
+        if len(found) > 1:
+            raise UserError(
+                f"{self.folder}: {' and '.join(str(folder / holds) for folder in found)} both match",
+                "Name the folder itself with --data",
+            )
+        if not found and self.explicit:
+            raise UserError(
+                f"no {holds} in {', '.join(map(str, looked))}",
+                "Point --data at the folder that holds it, or leave --data out to use the Hugging Face Hub",
+            )
+        return found[0] if found else None
+
+
+def source_of(data: Path | None) -> Source:
+    """The source that `--data` names, else `$FINETUNE_DATA`, else the Hub alone."""
+    if data is not None:
+        return Source(folder=data, explicit=True)
+    folder = os.environ.get("FINETUNE_DATA")
+    return Source(folder=Path(folder)) if folder else Source()
+
+
+def hub_rows(repository: str, config: str, split: str, *, looked_for: str) -> Iterator[dict[str, Any]]:
+    """Rows of a Hub dataset, from its cache when the Hub does not answer.
+
+    Raises UserError that says what was looked for (`looked_for`: the files), where, and the ways out.
+    """
+    import datasets
+
+    datasets.disable_progress_bars()
+    datasets.utils.logging.set_verbosity_error()
+    try:
+        rows = datasets.load_dataset(repository, config, split=split)
+    except Exception as error:  # the client raises a dozen classes, from ConnectionError to ValueError
+        raise UserError(
+            f"no data: looked for {looked_for} under --data and $FINETUNE_DATA, then for {repository} ({config}, {split}) "
+            f"on the Hugging Face Hub and in its cache ({type(error).__name__}: {_first_line(error)})",
+            "Give the folder with --data DIR, or run once with a network",
+        ) from error
+    yield from rows
+
+
+def read_tsv(
+    path: Path, *, header: Sequence[str] | None = None, on_malformed: Callable[[int, int], None] | None = None
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number, {column: text}) for every row of a tab-separated file in UTF-8, in which quotes mean nothing.
+
+    `header` names the columns of a file that lacks a header line. A byte-order mark is skipped. Raises UserError
+    with file and line for bytes that are not UTF-8 and for a wrong number of fields, unless `on_malformed`
+    (line number, number of fields) takes the latter, and the row is left out.
+    """
+    lines = _lines(path)
+    if header is None:
+        _, first = next(lines, (0, ""))
+        header = first.split("\t")
+    for number, line in lines:
+        fields = line.split("\t")
+        if len(fields) == len(header):
+            yield number, dict(zip(header, fields, strict=True))
+        elif on_malformed is not None:
+            on_malformed(number, len(fields))
+        else:
+            raise UserError(
+                f"{path}:{number}: {len(fields)} fields where the header has {len(header)}",
+                "Mend or remove that line; fields are separated by single tabs",
+            )
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise UserError(
+                    f"{path}:{number}: byte {error.start} is not UTF-8", "Save the file as UTF-8"
+                ) from error
+            yield number, line.rstrip("\r\n")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else "no message"

@@ -1,0 +1,167 @@
+"""Task, the contract of everything that can be trained, and how a task is found by its name."""
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from finetune.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from transformers import PreTrainedTokenizerBase
+
+    from finetune.features import Feature
+    from finetune.model import Backbone, Head
+    from finetune.source import Source
+
+Row = Any  # a frozen dataclass with an `id`; its fields become columns of the predictions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """The rows of one split, where they came from, and what a user should know of the reading."""
+
+    rows: Sequence[Row]
+    origin: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a model says of one row: the value in the gold's own terms, and how probable each choice is."""
+
+    value: Any
+    probabilities: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
+    """Turns rows into features and logits into scored answers, and names its head.
+
+    A task of your own is an instance of one of the shapes in `finetune.heads`, or a subclass of this with every
+    method below. `name` is its name on the command line, `version` is raised whenever its results may change.
+    `metrics` names the scores, the first is the headline; `dev_splits` are what a run is scored on.
+    """
+
+    name: str
+    version: int = 1
+    metrics: tuple[str, ...]
+    dev_splits: tuple[str, ...] = ("dev",)
+    train_split: str = "train"
+
+    @abstractmethod
+    def load(self, source: "Source", split: str) -> Rows:
+        """The rows of a split. Raises UserError where they are not found or malformed."""
+
+    @abstractmethod
+    def encode(self, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> "list[Feature]":
+        """Features in the order of the rows; a row may give several."""
+
+    @abstractmethod
+    def head(self, backbone: "Backbone") -> "Head":
+        """A new head, its weights yet to be initialised."""
+
+    @abstractmethod
+    def decode(
+        self, logits: "Sequence[np.ndarray]", features: "Sequence[Feature]", rows: Sequence[Row]
+    ) -> list[Answer]:
+        """One answer a row, in the order of the rows. `logits` has one array a feature, without padding."""
+
+    @abstractmethod
+    def gold(self, rows: Sequence[Row]) -> list[Answer]:
+        """The right answers, so that `score(gold(rows), rows)` is perfect."""
+
+    @abstractmethod
+    def score(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
+        """Every metric by its name."""
+
+    def baselines(self, train: Sequence[Row], rows: Sequence[Row]) -> dict[str, list[Answer]]:  # noqa: ARG002
+        """Answers of cheap methods, by the method's name; none unless a shape has some."""
+        return {}
+
+
+def find(name: str) -> Task:
+    """The task of that name, or NAME in `FILE.py:NAME`. Raises UserError that names the nearest."""
+    file, colon, attribute = name.rpartition(":")
+    if colon and file.endswith(".py"):
+        return _named(_load_file(Path(file)), attribute, origin=file)
+    tasks = available()
+    if name not in tasks:
+        raise UserError(
+            f"unknown task '{name}'", f"{nearest(name, list(tasks))}The tasks are {', '.join(sorted(tasks))}"
+        )
+    return tasks[name]
+
+
+def available() -> dict[str, Task]:
+    """All tasks of the package and of installed plugins (entry points of the group `finetune.tasks`), by name."""
+    origins: dict[str, str] = {}
+    tasks: dict[str, Task] = {}
+    for module in [*_own_modules(), *_plugin_modules()]:
+        for task in _tasks_of(module):
+            origin = module.__file__ or module.__name__
+            if task.name in tasks:
+                raise UserError(
+                    f"two tasks are called '{task.name}': in {origins[task.name]} and in {origin}", "Rename one"
+                )
+            tasks[task.name], origins[task.name] = task, origin
+    return tasks
+
+
+def _own_modules() -> list[ModuleType]:
+    folder = Path(__file__).with_name("tasks")
+    if not folder.is_dir():
+        raise UserError(
+            f"{folder} is not a folder: this checkout was made without symbolic links",
+            "Clone again with `git -c core.symlinks=true clone`, or install the wheel",
+        )
+    names = sorted(module.name for module in pkgutil.iter_modules([str(folder)]))
+    return [_imported(f"finetune.tasks.{name}", where=str(folder / f"{name}.py")) for name in names]
+
+
+def _plugin_modules() -> list[ModuleType]:
+    return [_imported(entry.value, where=f"plugin {entry.name}") for entry in entry_points(group="finetune.tasks")]
+
+
+def _imported(module: str, *, where: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except Exception as error:  # whatever a task's author wrote may fail in any way
+        raise UserError(f"{where}: cannot be imported ({type(error).__name__}: {error})", "Mend or remove it") from error
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UserError(f"{path}: no such task file", "Give `task` as FILE.py:NAME, the path seen from here")
+    name = f"finetune_task_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # a .py file always has both
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UserError(f"{path}: cannot be imported ({type(error).__name__}: {error})", "Mend the file") from error
+    return module
+
+
+def _tasks_of(module: ModuleType) -> list[Task]:
+    tasks = getattr(module, "TASKS", None)
+    if not isinstance(tasks, list) or not all(isinstance(task, Task) for task in tasks):
+        raise UserError(f"{module.__file__}: has no list of tasks", "End the file with `TASKS = [...]`")
+    return tasks
+
+
+def _named(module: ModuleType, name: str, *, origin: str) -> Task:
+    tasks = {task.name: task for task in _tasks_of(module)}
+    if name not in tasks:
+        raise UserError(f"{origin}: has no task '{name}'", f"{nearest(name, list(tasks))}It has {', '.join(tasks)}")
+    return tasks[name]

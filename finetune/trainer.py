@@ -1,0 +1,187 @@
+"""The loop over Accelerate: it knows features, batches and a model, and nothing of tasks.
+
+Everything random in it is a function of (data_seed, update): the order of the rows from `batching`, dropout from a
+generator seeded anew for each update. So a run goes on from a checkpoint as if it had never stopped, and the order
+does not depend on the number of processes.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+
+from finetune.batching import prediction_batches, share, training_batches
+from finetune.events import Watcher
+from finetune.features import Feature, collate, label_count
+from finetune.model import Model
+from finetune.optimizer import build_optimizer, build_schedule
+from finetune.recipe import Train
+from finetune.resume import Checkpoints
+
+Scores = dict[str, dict[str, float]]  # split -> metric -> score
+
+
+LOSSES_AT_ONCE = 10  # updates between two looks at the loss: each look makes a GPU wait
+
+
+@dataclass
+class Progress:
+    """How far training has come, and the best weights so far where those are wanted."""
+
+    update: int = 0
+    epochs: list[dict[str, Any]] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+    best_epoch: int = 0
+    best_weights: dict[str, torch.Tensor] | None = None
+
+    @property
+    def selected_epoch(self) -> int:
+        """The epoch whose weights the model has at the end."""
+        return len(self.epochs) if self.best_weights is None else self.best_epoch
+
+    @property
+    def best(self) -> float | None:
+        """The best headline score so far."""
+        return self.epochs[self.best_epoch - 1]["headline"] if self.best_epoch else None
+
+
+@dataclass(kw_only=True)
+class Trainer:
+    """Fits a model to features and predicts with it, on whatever devices and processes Accelerate has."""
+
+    model: Model
+    settings: Train
+    accelerator: Accelerator
+    pad_id: int
+    data_seed: int
+    watch: Watcher
+    checkpoints: Checkpoints | None = None
+
+    def fit(self, features: Sequence[Feature], evaluate: Callable[["Trainer"], tuple[float, Scores]]) -> Progress:
+        """Trains; after each epoch `evaluate(self)` gives (headline score, all scores). Leaves the selected weights in the model."""
+        settings, progress = self.settings, Progress()
+        lengths = [len(feature) for feature in features]
+        updates_an_epoch = -(-len(features) // settings.batch_size)
+        updates = updates_an_epoch * settings.epochs
+        optimizer = build_optimizer(self.model, settings)
+        schedule = build_schedule(optimizer, settings, updates=updates)
+        # The schedule stays unprepared: Accelerate would step it once for each process.
+        model, optimizer = self.accelerator.prepare(self.model, optimizer)
+        state = {"model": self.model, "optimizer": optimizer, "schedule": schedule}
+        if self.checkpoints is not None:
+            progress = Progress(**(self.checkpoints.restore(state) or {}))
+        self.watch("training", updates=updates, done=progress.update, rows=len(features), epochs=settings.epochs)
+        for epoch in range(progress.update // updates_an_epoch + 1, settings.epochs + 1):
+            batches = training_batches(
+                lengths, batch_size=settings.batch_size, data_seed=self.data_seed, epoch=epoch
+            )
+            started, losses = time.perf_counter(), []
+            for batch in batches[progress.update - (epoch - 1) * updates_an_epoch :]:
+                losses.append(self._update(model, optimizer, [features[i] for i in batch], progress.update))
+                schedule.step()
+                progress.update += 1
+                if len(losses) == LOSSES_AT_ONCE or progress.update == epoch * updates_an_epoch:
+                    self._take(losses, progress)
+                    progress.seconds += time.perf_counter() - started
+                    started = time.perf_counter()
+                    self.watch("updates", update=progress.update, epoch=epoch, losses=progress.losses[-len(losses) :])
+                    losses = []
+                    if self.checkpoints is not None:
+                        self.checkpoints.save_if_due(state, progress)
+            self._end_epoch(epoch, evaluate, progress)
+            if self.checkpoints is not None:
+                self.checkpoints.save(state, progress)
+            if settings.patience is not None and epoch - progress.best_epoch >= settings.patience:
+                break
+        if progress.best_weights is not None:
+            self.model.load_state_dict(progress.best_weights)
+        return progress
+
+    def predict(self, features: Sequence[Feature]) -> list[np.ndarray]:
+        """Logits of every feature, without padding, in the order of the features; the same on every process."""
+        self.model.to(self.accelerator.device).eval()
+        batches = prediction_batches([len(feature) for feature in features])
+        mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
+        pieces: list[tuple[int, np.ndarray]] = []
+        done = 0
+        with torch.inference_mode(), self.accelerator.autocast():
+            for batch in mine:
+                chosen = [features[i] for i in batch]
+                logits = self._logits(self.model, chosen)[0].float().cpu().numpy()
+                pieces += zip(batch.tolist(), self._unpadded(logits, chosen), strict=True)
+                done += len(batch) * self.accelerator.num_processes
+                self.watch("predicted", done=min(done, len(features)), total=len(features))
+        if self.accelerator.num_processes > 1:
+            pieces = gather_object(pieces)
+        return [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
+
+    def _update(self, model: Any, optimizer: Any, features: list[Feature], update: int) -> torch.Tensor:
+        """One step of the optimizer; returns this process's part of the mean loss over the whole batch.
+
+        The loss is a sum over labels divided by their number in the whole batch, so that processes and accumulated
+        parts of unequal size weigh every label alike.
+        """
+        accelerator = self.accelerator
+        model.train()
+        torch.manual_seed(_seed_of(self.data_seed, update, accelerator.process_index))
+        count = max(1, label_count(features))
+        parts = share(
+            np.arange(len(features)),
+            rank=accelerator.process_index,
+            processes=accelerator.num_processes,
+            parts=self.settings.accumulation,
+        )
+        total = torch.zeros((), device=accelerator.device)
+        for chosen, last in _marked([part for part in parts if len(part) or part is parts[0]]):
+            # A process without a row still takes part, with a row whose loss counts nothing.
+            weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
+            with nullcontext() if last else accelerator.no_sync(model):
+                with accelerator.autocast():
+                    logits, labels = self._logits(model, rows)
+                    loss = self.model.head.loss(logits.float(), labels) * (weight / count)
+                accelerator.backward(loss * accelerator.num_processes)
+            total += loss.detach()
+        accelerator.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return total
+
+    def _take(self, losses: list[torch.Tensor], progress: Progress) -> None:
+        progress.losses += self.accelerator.reduce(torch.stack(losses), "sum").tolist()
+
+    def _logits(self, model: Any, features: Sequence[Feature]) -> tuple[torch.Tensor, Any]:
+        batch = collate(features, pad_id=self.pad_id).to(self.accelerator.device)
+        return model(batch.input_ids, batch.attention_mask, batch.token_type_ids), batch.labels
+
+    def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:
+        if self.model.head.reads == "pooled":
+            return list(logits)
+        return [row[: len(feature)] for row, feature in zip(logits, features, strict=True)]
+
+    def _end_epoch(self, epoch: int, evaluate: Callable[["Trainer"], tuple[float, Scores]], progress: Progress) -> None:
+        headline, scores = evaluate(self)
+        loss = float(np.mean(progress.losses))
+        progress.losses.clear()
+        better = progress.best is None or headline > progress.best
+        progress.epochs.append({"epoch": epoch, "loss": loss, "headline": headline, "scores": scores})
+        if better:
+            progress.best_epoch = epoch
+            if self.settings.select == "best":
+                progress.best_weights = {name: t.cpu().clone() for name, t in self.model.state_dict().items()}
+        self.watch("epoch", epoch=epoch, loss=loss, scores=scores, headline=headline, best=progress.best)
+
+
+def _seed_of(data_seed: int, update: int, rank: int) -> int:
+    return int(np.random.SeedSequence([data_seed, update, rank]).generate_state(1)[0])
+
+
+def _marked(parts: list[np.ndarray]) -> Iterator[tuple[np.ndarray, bool]]:
+    for index, part in enumerate(parts):
+        yield part, index == len(parts) - 1

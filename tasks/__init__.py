@@ -1,0 +1,1 @@
+"""One file a source of data; each ends with `TASKS = [...]`."""

@@ -1,0 +1,259 @@
+"""GLUE (Wang et al. 2018): nine tasks on sentences and pairs, and the diagnostic set AX; official TSV files or the Hub.
+
+Labels are in the order of the Hub's `nyu-mll/glue`, under the names that it gives them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from finetune.errors import UserError
+from finetune.heads.sentence import SentenceRow, SentenceTask
+from finetune.metrics import Metric, accuracy, f1_of, matthews, pearson, spearman
+from finetune.source import Source, hub_rows, read_tsv
+from finetune.task import Rows
+
+REPOSITORY = "nyu-mll/glue"
+SPLITS = {"train": ("train.tsv", "train"), "dev": ("dev.tsv", "validation"), "test": ("test.tsv", "test")}
+BINARY = ("0", "1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glue:
+    """Reads one GLUE task: `Glue(...)(source, split)` gives its rows.
+
+    `text`, `pair` and `gold` are columns of the official files, `hub` those of the Hub. `spelled` has the labels as
+    the files spell them, in the order of `labels`; both are empty where the gold is a number. `headless` names the
+    columns of a training or dev file without a header line. `splits` gives each split's file and its name on the Hub.
+    `skips`: malformed lines are left out and counted, which only official QQP needs.
+    """
+
+    folder: str
+    config: str
+    text: str = "sentence1"
+    pair: str | None = "sentence2"
+    gold: str = "label"
+    hub: tuple[str, ...] = ("sentence1", "sentence2")
+    labels: tuple[str, ...] = ()
+    spelled: tuple[str, ...] = ()
+    headless: tuple[str, ...] | None = None
+    splits: Mapping[str, tuple[str, str]] = field(default_factory=lambda: SPLITS)
+    skips: bool = False
+
+    def __call__(self, source: Source, split: str) -> Rows:
+        """The rows of a split, from the folder that the user named, else from the Hub."""
+        if split not in self.splits:
+            raise UserError(f"{self.config} has no split '{split}'", f"It has {', '.join(self.splits)}")
+        file, hub_split = self.splits[split]
+        folder = source.find((f"glue/{self.folder}", self.folder), holds=file)
+        if folder is None:
+            return self._from_hub(split, hub_split, looked_for=f"{self.folder}/{file}")
+        return self._from_file(folder / file, split)
+
+    def _from_file(self, path: Path, split: str) -> Rows:
+        """The rows of one official file."""
+        malformed: list[int] = []
+        rows: list[SentenceRow] = []
+        for number, fields in read_tsv(
+            path,
+            header=None if split == "test" else self.headless,
+            on_malformed=(lambda line, _: malformed.append(line)) if self.skips else None,
+        ):
+            where = f"{path}:{number}"
+            rows.append(
+                SentenceRow(
+                    id=f"{split}-{len(rows)}",
+                    text=_column(fields, self.text, where),
+                    pair=None if self.pair is None else _column(fields, self.pair, where),
+                    gold=self._gold(fields, where, hidden=split.startswith("test")),
+                )
+            )
+        notes = (f"{path}: skipped {len(malformed)} malformed lines, first {malformed[0]}",) if malformed else ()
+        return Rows(rows=rows, origin=str(path), notes=notes)
+
+    def _from_hub(self, split: str, hub_split: str, *, looked_for: str) -> Rows:
+        found = hub_rows(REPOSITORY, self.config, hub_split, looked_for=looked_for)
+        rows = [
+            SentenceRow(
+                id=f"{split}-{index}",
+                text=fields[self.hub[0]],
+                pair=None if self.pair is None else fields[self.hub[1]],
+                gold=self._hub_gold(fields["label"]),
+            )
+            for index, fields in enumerate(found)
+        ]
+        return Rows(rows=rows, origin=f"{REPOSITORY} ({self.config}, {hub_split})")
+
+    def _gold(self, fields: dict[str, str], where: str, *, hidden: bool) -> str | float | None:
+        if hidden and self.gold not in fields:
+            return None
+        spelled = _column(fields, self.gold, where)
+        if not self.labels:
+            return _number(spelled, where)
+        if spelled not in self.spelled:
+            raise UserError(f"{where}: label '{spelled}' is none of {', '.join(self.spelled)}", "Mend that line")
+        return self.labels[self.spelled.index(spelled)]
+
+    def _hub_gold(self, label: float) -> str | float | None:
+        if label < 0:  # the Hub's mark for a hidden label
+            return None
+        return self.labels[int(label)] if self.labels else float(label)
+
+
+def read_ax(source: Source, split: str) -> Rows:
+    """The diagnostic set, with labels where the user has the labelled file `diagnostic-full.tsv`."""
+    if source.find(("glue/diagnostic", "diagnostic"), holds="diagnostic-full.tsv") is None:
+        return AX(source, split)
+    return AX_LABELLED(source, split)
+
+
+def _column(fields: dict[str, str], name: str, where: str) -> str:
+    if name not in fields:
+        raise UserError(f"{where}: there is no column '{name}'", f"The file's columns are {', '.join(fields)}")
+    return fields[name]
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UserError(f"{where}: '{text}' is no number", "Mend that line")
+    return number
+
+
+def _task(name: str, read: Glue, scorers: dict[str, Metric], **more: tuple[str, ...]) -> SentenceTask:
+    return SentenceTask(name=name, read=read, labels=read.labels, metrics=tuple(scorers), scorers=scorers, **more)
+
+
+MNLI_LABELS = ("entailment", "neutral", "contradiction")
+MNLI = Glue(
+    folder="MNLI",
+    config="mnli",
+    gold="gold_label",
+    hub=("premise", "hypothesis"),
+    labels=MNLI_LABELS,
+    spelled=MNLI_LABELS,
+    splits={
+        "train": ("train.tsv", "train"),
+        "dev": ("dev_matched.tsv", "validation_matched"),
+        "dev-mismatched": ("dev_mismatched.tsv", "validation_mismatched"),
+        "test": ("test_matched.tsv", "test_matched"),
+        "test-mismatched": ("test_mismatched.tsv", "test_mismatched"),
+    },
+)
+AX = Glue(
+    folder="diagnostic",
+    config="ax",
+    hub=("premise", "hypothesis"),
+    labels=MNLI_LABELS,
+    splits={"test": ("diagnostic.tsv", "test")},
+)
+AX_LABELLED = Glue(
+    folder="diagnostic",
+    config="ax",
+    text="Premise",
+    pair="Hypothesis",
+    gold="Label",
+    labels=MNLI_LABELS,
+    spelled=MNLI_LABELS,
+    splits={"test": ("diagnostic-full.tsv", "test")},
+)
+ENTAILMENT = ("entailment", "not_entailment")
+
+TASKS = [
+    _task(
+        "cola",
+        Glue(
+            folder="CoLA",
+            config="cola",
+            text="sentence",
+            pair=None,
+            hub=("sentence",),
+            labels=("unacceptable", "acceptable"),
+            spelled=BINARY,
+            headless=("source", "label", "mark", "sentence"),
+        ),
+        {"matthews": matthews, "accuracy": accuracy},
+    ),
+    _task(
+        "sst2",
+        Glue(
+            folder="SST-2",
+            config="sst2",
+            text="sentence",
+            pair=None,
+            hub=("sentence",),
+            labels=("negative", "positive"),
+            spelled=BINARY,
+        ),
+        {"accuracy": accuracy},
+    ),
+    _task(
+        "mrpc",
+        Glue(
+            folder="MRPC",
+            config="mrpc",
+            text="#1 String",
+            pair="#2 String",
+            gold="Quality",
+            labels=("not_equivalent", "equivalent"),
+            spelled=BINARY,
+        ),
+        {"f1": f1_of("equivalent"), "accuracy": accuracy},
+    ),
+    _task(
+        "stsb",
+        Glue(folder="STS-B", config="stsb", gold="score"),
+        {"spearman": spearman, "pearson": pearson},
+    ),
+    _task(
+        "qqp",
+        Glue(
+            folder="QQP",
+            config="qqp",
+            text="question1",
+            pair="question2",
+            gold="is_duplicate",
+            hub=("question1", "question2"),
+            labels=("not_duplicate", "duplicate"),
+            spelled=BINARY,
+            skips=True,
+        ),
+        {"f1": f1_of("duplicate"), "accuracy": accuracy},
+    ),
+    _task("mnli", MNLI, {"accuracy": accuracy}, dev_splits=("dev", "dev-mismatched")),
+    _task(
+        "qnli",
+        Glue(
+            folder="QNLI",
+            config="qnli",
+            text="question",
+            pair="sentence",
+            hub=("question", "sentence"),
+            labels=ENTAILMENT,
+            spelled=ENTAILMENT,
+        ),
+        {"accuracy": accuracy},
+    ),
+    _task(
+        "rte",
+        Glue(folder="RTE", config="rte", labels=ENTAILMENT, spelled=ENTAILMENT),
+        {"accuracy": accuracy},
+    ),
+    _task(
+        "wnli",
+        Glue(folder="WNLI", config="wnli", labels=("not_entailment", "entailment"), spelled=BINARY),
+        {"accuracy": accuracy},
+    ),
+    SentenceTask(
+        name="ax",
+        read=read_ax,
+        labels=MNLI_LABELS,
+        metrics=("matthews",),
+        scorers={"matthews": matthews},
+        dev_splits=("test",),
+    ),
+]
