@@ -11,6 +11,7 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 
 from finetune.errors import UserError
 from finetune.families import set_dropout
+from finetune.first_token import last_layer_for_first_token
 
 
 class Backbone(nn.Module):
@@ -103,6 +104,8 @@ class Model(nn.Module):
         self.head = head
         if not head.uses_pooler:
             backbone.drop_pooler()
+        if head.reads == "pooled":
+            last_layer_for_first_token(backbone.encoder)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
         """Logits of a batch, see `Head.forward`."""
@@ -147,10 +150,12 @@ def load_trained(folder: Path, head_for: Callable[[Backbone], Head]) -> Model:
     return Model(backbone, head)
 
 
-def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
+def save_checkpoint(
+    model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, *, task: str, max_length: int
+) -> None:
     """Writes config, safetensors and tokenizer that the head's `AutoModelFor...` class loads with the same logits."""
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
-    config.update(model.head.config_settings())
+    config.update(model.head.config_settings() | {"finetune": {"task": task, "max_length": max_length}})
     shell = _shell(getattr(transformers, model.head.auto_class), config)
     state = {
         f"{shell.base_model_prefix}.{name}": tensor for name, tensor in model.backbone.encoder.state_dict().items()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
+from finetune import cpu, weights
 from finetune import task as tasks
-from finetune import weights
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.environment import versions
 from finetune.events import EventLog, Watcher
@@ -52,6 +52,8 @@ def run(
     features = {split: encode(task, rows[split], tokenizer, recipe.max_length, backbone.config) for split in rows}
     model = Model(backbone, task.head(backbone))
     model.head.initialise()
+    if place.type == "cpu":
+        cpu.speed_up(model, backbone.encoder)
 
     accelerator = build_accelerator(place, precision)
     main = accelerator.is_main_process
@@ -93,7 +95,7 @@ def run(
         if main:
             for split in dev:
                 write_predictions(folder.predictions(split), rows[split], evaluation.answers[split], baselines[split])
-            save_checkpoint(model, folder.model, tokenizer)
+            save_checkpoint(model, folder.model, tokenizer, task=task.name, max_length=recipe.max_length)
             folder.finish(record, recipe)
         watch("done", folder=str(folder.path), scores=record.scores, seconds=record.seconds)
     return record

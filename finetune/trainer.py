@@ -16,6 +16,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
+from finetune import cpu
 from finetune.batching import prediction_batches, share, training_batches
 from finetune.events import Watcher
 from finetune.features import Feature, collate, label_count
@@ -77,7 +78,9 @@ class Trainer:
         state = {"model": self.model, "optimizer": optimizer, "schedule": schedule}
         if self.checkpoints is not None:
             progress = Progress(**(self.checkpoints.restore(state) or {}))
-        self.watch("training", updates=updates, done=progress.update, rows=len(features), epochs=settings.epochs)
+        self.watch(
+            "training", updates=updates, done=progress.update, epochs=settings.epochs, examples=len(features)
+        )
         for epoch in range(progress.update // updates_an_epoch + 1, settings.epochs + 1):
             batches = training_batches(
                 lengths, batch_size=settings.batch_size, data_seed=self.data_seed, epoch=epoch
@@ -89,9 +92,15 @@ class Trainer:
                 progress.update += 1
                 if len(losses) == LOSSES_AT_ONCE or progress.update == epoch * updates_an_epoch:
                     self._take(losses, progress)
-                    progress.seconds += time.perf_counter() - started
-                    started = time.perf_counter()
-                    self.watch("updates", update=progress.update, epoch=epoch, losses=progress.losses[-len(losses) :])
+                    seconds, started = time.perf_counter() - started, time.perf_counter()
+                    progress.seconds += seconds
+                    self.watch(
+                        "updates",
+                        update=progress.update,
+                        epoch=epoch,
+                        losses=progress.losses[-len(losses) :],
+                        seconds=seconds,
+                    )
                     losses = []
                     if self.checkpoints is not None:
                         self.checkpoints.save_if_due(state, progress)
@@ -130,7 +139,7 @@ class Trainer:
         """
         accelerator = self.accelerator
         model.train()
-        torch.manual_seed(_seed_of(self.data_seed, update, accelerator.process_index))
+        _seed(self.data_seed, update, accelerator.process_index)
         count = max(1, label_count(features))
         parts = share(
             np.arange(len(features)),
@@ -178,8 +187,10 @@ class Trainer:
         self.watch("epoch", epoch=epoch, loss=loss, scores=scores, headline=headline, best=progress.best)
 
 
-def _seed_of(data_seed: int, update: int, rank: int) -> int:
-    return int(np.random.SeedSequence([data_seed, update, rank]).generate_state(1)[0])
+def _seed(data_seed: int, update: int, rank: int) -> None:
+    value = int(np.random.SeedSequence([data_seed, update, rank]).generate_state(1)[0])
+    torch.manual_seed(value)
+    cpu.seed(value)
 
 
 def _marked(parts: list[np.ndarray]) -> Iterator[tuple[np.ndarray, bool]]:

@@ -1,0 +1,66 @@
+"""`finetune check`: what a run would use, found and counted before anything is trained."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from finetune import task as tasks
+from finetune import weights
+from finetune.device import resolve_device, resolve_precision
+from finetune.model import load_config
+from finetune.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
+from finetune.recipe import Recipe
+from finetune.source import Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """Everything that `check` found, as facts in sections, and the first encoded examples as tokens."""
+
+    facts: dict[str, dict[str, Any]]
+    examples: list[dict[str, Any]]
+
+
+def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: int = 2) -> Findings:
+    """Finds task, data and model, and encodes all rows. Raises UserError for the first thing that a run would stop at."""
+    place = resolve_device(device)
+    precision = resolve_precision(recipe.train.precision, place)
+    task = tasks.find(recipe.task)
+    splits = load_splits(task, source, limit=recipe.limit)
+    files = weights.resolve(recipe.model)
+    config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
+    facts: dict[str, dict[str, Any]] = {
+        "task": {"name": task.name, "version": task.version, "metrics": ", ".join(task.metrics)},
+        "model": {
+            "name": files.name,
+            "folder": str(files.folder),
+            "type": config.model_type,
+            "layers": config.num_hidden_layers,
+            "width": config.hidden_size,
+        },
+    }
+    examples: list[dict[str, Any]] = []
+    for name, loaded in splits.items():
+        features = encode(task, loaded.rows, tokenizer, recipe.max_length, config)
+        facts[name] = {
+            "from": loaded.origin,
+            "rows": len(loaded.rows),
+            "features": len(features),
+            "tokens": length_summary(features),
+            "truncated": truncated_share(features),
+            "notes": list(loaded.notes),
+        }
+        if name == task.train_split:
+            an_epoch = math.ceil(len(features) / recipe.train.batch_size)
+            facts["training"] = {
+                "device": str(place),
+                "precision": precision,
+                "updates": an_epoch * recipe.train.epochs,
+                "updates an epoch": an_epoch,
+                "warm-up updates": math.ceil(recipe.train.warmup * an_epoch * recipe.train.epochs),
+            }
+            examples = [
+                {"tokens": tokenizer.convert_ids_to_tokens(feature.input_ids), "label": feature.label}
+                for feature in features[:shown]
+            ]
+    return Findings(facts=facts, examples=examples)

@@ -1,0 +1,296 @@
+"""The command line: one thin function a command; whatever is heavy is imported inside them, so that `--help` is instant."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from finetune.errors import UserError
+
+if TYPE_CHECKING:
+    from finetune.recipe import Recipe
+    from finetune.record import RunRecord
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Fine-tune BERT-family encoders: one command from a task to a model, its scores and every prediction.",
+)
+
+Data = Annotated[Path | None, typer.Option(help="Folder with the data files; default: $FINETUNE_DATA, then the Hub.")]
+Out = Annotated[Path, typer.Option(help="Folder of all runs.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 or mps; default: the best there is.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+RESULTS = Path("results")
+
+
+@app.command()
+def run(
+    targets: Annotated[list[str], typer.Argument(help="Recipes (names, patterns, files), and settings as key=value.")],
+    data: Data = None,
+    out: Out = RESULTS,
+    seed: Annotated[int | None, typer.Option(help="Same as seed=N.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Run so many seeds, counted up from the recipe's.")] = 1,
+    limit: Annotated[int | None, typer.Option(help="Use at most so many rows of each split.")] = None,
+    device: Device = None,
+    force: Annotated[bool, typer.Option("--force", help="Run anew what is already done.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train, score and save: `finetune run glue-mrpc model=minilm train.learning_rate=2e-4`."""
+    from finetune.targets import split_arguments
+
+    names, settings = split_arguments(targets)
+    settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
+    recipes = _expanded(names, settings, seeds)
+    records, failures = _run_all(recipes, data=data, out=out, device=device, force=force, quiet=quiet or as_json)
+    _print_records(records, as_json=as_json, quiet=quiet)
+    for failure in failures:
+        _print_error(failure)
+    if failures:
+        raise typer.Exit(2)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")],
+    task: Annotated[str, typer.Argument(help="The task to score it on.")],
+    split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
+    data: Data = None,
+    out: Out = RESULTS,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Score a fine-tuned checkpoint without training: `finetune evaluate RUN mrpc`."""
+    _quiet_libraries()
+    import json
+
+    from finetune.display import in_words
+    from finetune.evaluating import evaluate as score
+    from finetune.events import unwatched
+    from finetune.source import source_of
+    from finetune.targets import find_run
+
+    found = find_run(model, out)
+    checkpoint = str(found.model) if found else model
+    scores = score(checkpoint, task, source=source_of(data), watch=unwatched, split=split, device=device)
+    typer.echo(json.dumps(scores) if as_json else in_words(scores))
+
+
+@app.command(name="ls")
+def list_all(out: Out = RESULTS) -> None:
+    """List recipes, tasks and runs."""
+    from rich.console import Console
+
+    from finetune import recipe
+    from finetune.display import facts_table, runs_table
+    from finetune.record import all_records
+    from finetune.targets import recipe_files
+    from finetune.task import available
+
+    console = Console()
+    recipes = {name: f"{(r := recipe.load(file)).task} with {r.model}" for name, file in recipe_files().items()}
+    console.print(facts_table("recipes", recipes))
+    console.print(facts_table("tasks", {name: ", ".join(task.metrics) for name, task in sorted(available().items())}))
+    if records := all_records(out):
+        console.print(runs_table(records))
+
+
+@app.command()
+def show(
+    target: Annotated[str, typer.Argument(help="A run (folder or id) or a recipe.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, for a recipe.")] = None,
+    predictions: Annotated[int, typer.Option(min=0, help="Show so many predictions of a run.")] = 0,
+    out: Out = RESULTS,
+    as_json: Json = False,
+) -> None:
+    """Show a recipe with all its settings, or a run with its scores and predictions."""
+    from finetune.targets import find_run
+
+    if (found := find_run(target, out)) is None:
+        _show_recipe(target, settings or [], as_json=as_json)
+    else:
+        _show_run(found, predictions, as_json=as_json)
+
+
+@app.command(name="cp")
+def copy(
+    name: Annotated[str, typer.Argument(help="The recipe to copy.")],
+    to: Annotated[Path | None, typer.Argument(help="Default: NAME.toml here.")] = None,
+) -> None:
+    """Copy a recipe, to own and edit."""
+    from finetune.targets import find_recipes
+
+    for file in find_recipes(name):
+        target = to or Path(file.name)
+        if target.exists():
+            raise UserError(f"{target} is already there", "Name another file: `finetune cp NAME FILE`")
+        try:
+            target.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"{target}: cannot be written ({error.strerror})", "Name another file") from error
+        typer.echo(f"{file.stem} -> {target}; run it: finetune run {target}")
+
+
+@app.command()
+def check(
+    targets: Annotated[list[str], typer.Argument(help="A recipe, and settings as key=value.")],
+    data: Data = None,
+    limit: Annotated[int | None, typer.Option(help="Use at most so many rows of each split.")] = None,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Check what a run would use: settings, data, model, first encoded examples, lengths, updates."""
+    _quiet_libraries()
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from finetune.checking import check as find
+    from finetune.display import facts_table
+    from finetune.source import source_of
+    from finetune.targets import split_arguments
+
+    names, settings = split_arguments(targets)
+    settings |= {} if limit is None else {"limit": limit}
+    for _, recipe in _expanded(names, settings, seeds=1):
+        findings = find(recipe, source=source_of(data), device=device)
+        if as_json:
+            typer.echo(json.dumps(asdict(findings)))
+            continue
+        console = Console()
+        for title, facts in findings.facts.items():
+            console.print(facts_table(title, facts))
+        for example in findings.examples:
+            console.print(" ".join(example["tokens"]), f"-> {example['label']}", markup=False, highlight=False)
+
+
+def main() -> None:
+    """Runs the command line; a user's mistake is one line on standard error and exit code 2."""
+    try:
+        app()
+    except UserError as error:
+        _print_error(error)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; the same command goes on from the last checkpoint", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
+        sys.exit(1)
+
+
+def _expanded(names: list[str], settings: dict[str, Any], seeds: int) -> list[tuple[str, "Recipe"]]:
+    """(name, recipe) of every single run, all settings checked before the first one starts."""
+    from finetune import recipe
+    from finetune.grid import expand
+    from finetune.targets import find_recipes
+
+    if not names:
+        raise UserError("no recipe was named", "`finetune ls` lists them")
+    files = [file for name in names for file in find_recipes(name)]
+    return [
+        (file.stem, single)
+        for file in files
+        for single in expand(
+            recipe.load(file).with_settings(settings, origin="command line"), seeds=seeds, origin=str(file)
+        )
+    ]
+
+
+def _run_all(
+    recipes: list[tuple[str, "Recipe"]], *, data: Path | None, out: Path, device: str | None, force: bool, quiet: bool
+) -> tuple[list["RunRecord"], list[UserError]]:
+    """Runs one after the other; of several, one that fails does not keep the others from running."""
+    _quiet_libraries()
+    from rich.console import Console
+
+    from finetune.display import ProgressDisplay
+    from finetune.events import unwatched
+    from finetune.run import run as run_one
+    from finetune.source import source_of
+
+    display = ProgressDisplay(Console(stderr=True))
+    records, failures = [], []
+    for name, recipe in recipes:
+        try:
+            watch = unwatched if quiet or os.environ.get("RANK", "0") != "0" else display
+            records.append(
+                run_one(recipe, source=source_of(data), out=out, watch=watch, device=device, force=force)
+            )
+        except UserError as error:
+            failures.append(error if len(recipes) == 1 else UserError(f"{name}: {error}"))
+        finally:
+            display.close()
+    return records, failures
+
+
+def _print_records(records: list["RunRecord"], *, as_json: bool, quiet: bool) -> None:
+    from rich.console import Console
+
+    from finetune.display import in_words, record_table, summary_table
+
+    if os.environ.get("RANK", "0") != "0":
+        return
+    console = Console()
+    for record in records:
+        if as_json:
+            typer.echo(record.model_dump_json())
+        elif quiet:
+            typer.echo(f"{record.task} {record.id}  {in_words(record.scores)}")
+        else:
+            console.print(record_table(record))
+    if len(records) > 1 and not as_json:
+        console.print(summary_table(records))
+
+
+def _show_recipe(target: str, settings: list[str], *, as_json: bool) -> None:
+    from finetune.recipe import override_value, to_toml
+    from finetune.targets import load_recipe
+
+    pairs = [text.partition("=") for text in settings]
+    recipe = load_recipe(target, {key: override_value(value) for key, _, value in pairs})
+    init_seed, data_seed = recipe.seeds
+    resolved = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed})
+    typer.echo(
+        resolved.model_dump_json() if as_json else to_toml(resolved.model_dump(exclude_none=True)).rstrip()
+    )
+
+
+def _show_run(found: Any, predictions: int, *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from finetune.display import facts_table, predictions_table, record_table
+    from finetune.predictions import read_predictions
+    from finetune.record import load_record
+
+    record = load_record(found.record_file)
+    if as_json:
+        typer.echo(record.model_dump_json())
+        return
+    console = Console()
+    facts = record.model_dump(exclude={"scores", "baselines", "epochs", "headline"})
+    console.print(facts_table(str(found.path), facts))
+    console.print(record_table(record))
+    for split in record.scores if predictions else ():
+        console.print(f"first {predictions} predictions of {split}, wrong ones marked x")
+        console.print(predictions_table(read_predictions(found.predictions(split))[:predictions]))
+
+
+def _print_error(error: UserError) -> None:
+    typer.echo(f"error: {error}", err=True)
+
+
+def _quiet_libraries() -> None:
+    """Keeps transformers' and the Hub client's own bars and warnings off the screen."""
+    import transformers
+    from huggingface_hub.utils import logging
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    logging.set_verbosity_error()

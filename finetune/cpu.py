@@ -1,0 +1,88 @@
+"""What makes BERT fast on a CPU: memory that is kept, dropout masks from a fast generator, attention as plain products.
+
+Measured with benchmarks/cpu_parts.py. Nothing here changes what is computed, but for which random numbers dropout uses.
+"""
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
+
+ATTENTION = "finetune_cpu"
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
+_generator = np.random.SFC64(0)
+
+
+def speed_up(model: nn.Module, encoder: Any) -> None:
+    """Makes a model's dropout and its encoder's attention the ones of this file."""
+    keep_memory()
+    for parent in list(model.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) is nn.Dropout:
+                setattr(parent, name, FastDropout(child.p))
+    AttentionInterface.register(ATTENTION, attention)
+    AttentionMaskInterface.register(ATTENTION, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
+    encoder.set_attn_implementation(ATTENTION)
+
+
+def keep_memory() -> None:
+    """Tells glibc to keep freed memory: else each step's large tensors are returned, and faulted in again page by page."""
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):  # musl has none
+        libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
+        libc.mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
+
+
+def seed(value: int) -> None:
+    """Sets the generator of dropout masks."""
+    global _generator
+    _generator = np.random.SFC64(value)
+
+
+def dropout(x: Tensor, p: float) -> Tensor:
+    """Zeroes each element with probability p (to within 2^-16) and scales the others by 1 / (1 - p)."""
+    count = x.numel()
+    bits = _generator.random_raw((count + 3) // 4).view(np.int16)[:count].reshape(x.shape)
+    kept = torch.from_numpy(bits) >= round(p * 65536) - 32768
+    return x * kept.to(x.dtype).mul_(1 / (1 - p))
+
+
+class FastDropout(nn.Dropout):
+    """nn.Dropout whose masks come from this file's generator: torch's draws one number at a time, on one core."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """As nn.Dropout."""
+        return dropout(x, self.p) if self.training and self.p > 0 else x
+
+
+def attention(
+    module: nn.Module,  # noqa: ARG001
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float = 1.0,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """Scaled dot-product attention, `(batch, heads, length, width)` to `(batch, length, heads, width)`, as two products.
+
+    torch's fused kernel for CPUs is slower in training, and draws its dropout from torch's generator.
+    """
+    weights = torch.matmul(query * scaling, key.transpose(2, 3))
+    if attention_mask is not None:
+        weights = weights + attention_mask
+    weights = torch.softmax(weights, dim=-1, dtype=torch.float32).to(query.dtype)
+    if dropout > 0:
+        weights = _drop(weights, dropout)
+    return torch.matmul(weights, value).transpose(1, 2), None
+
+
+_drop = dropout  # `attention` has an argument of that name, by transformers' convention

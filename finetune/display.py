@@ -1,0 +1,187 @@
+"""What the command line shows: progress of a run on standard error, records and lists on standard output."""
+
+import statistics
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from finetune.published import anchors
+from finetune.record import RunRecord
+
+LINE_EVERY = 20.0  # seconds between lines of progress where standard error is no terminal
+
+
+class ProgressDisplay:
+    """A watcher that shows loss, examples/s, time left and the best score so far; a live bar on a terminal, else lines."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.bar: Progress | None = None
+        self.shown: TaskID | None = None
+        self.plan: dict[str, Any] = {}
+        self.best = ""
+        self.line_at = 0.0
+
+    def __call__(self, event: str, **facts: Any) -> None:
+        """Shows one event."""
+        handle = getattr(self, f"_on_{event.replace(' ', '_')}", None)
+        if handle is not None:
+            handle(**facts)
+
+    def _on_already_done(self, *, folder: str, then: dict[str, str], now: dict[str, str]) -> None:
+        changed = [f"{name} {then.get(name)} -> {now[name]}" for name in now if then.get(name) != now[name]]
+        versions = f"library versions differ now: {', '.join(changed)}" if changed else "library versions are the same"
+        self.console.print(f"already done: {folder} ({versions}); --force runs it anew", highlight=False, soft_wrap=True)
+
+    def _on_start(self, *, folder: str, device: str, **_: Any) -> None:
+        self.console.print(f"running on {device}: {folder}", highlight=False, soft_wrap=True)
+
+    def _on_training(self, **plan: Any) -> None:
+        self.plan, self.best, self.line_at = plan, "", time.monotonic()
+        if plan["done"]:
+            self.console.print(f"resuming after update {plan['done']} of {plan['updates']}")
+        if self.console.is_terminal:
+            self.bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.completed}/{task.total}"),
+                TextColumn("{task.fields[facts]}"),
+                TimeRemainingColumn(),
+                console=self.console,
+            )
+            self.shown = self.bar.add_task("training", total=plan["updates"], completed=plan["done"], facts="")
+            self.bar.start()
+
+    def _on_updates(self, *, update: int, epoch: int, losses: Sequence[float], seconds: float) -> None:
+        examples = len(losses) * self.plan["examples"] * self.plan["epochs"] / self.plan["updates"]
+        rate = examples / seconds
+        facts = f"loss {statistics.fmean(losses):.3f}  {rate:.0f} examples/s{self.best}"
+        label = f"epoch {epoch}/{self.plan['epochs']}"
+        if self.bar is not None and self.shown is not None:
+            self.bar.update(self.shown, completed=update, description=label, facts=facts)
+        elif time.monotonic() - self.line_at > LINE_EVERY:
+            self.line_at = time.monotonic()
+            left = (self.plan["updates"] - update) * seconds / len(losses)
+            self.console.print(
+                f"{label}  update {update}/{self.plan['updates']}  {facts}  {left:.0f} s left", highlight=False
+            )
+
+    def _on_predicted(self, *, done: int, total: int) -> None:
+        if self.bar is not None and self.shown is not None:
+            self.bar.update(self.shown, facts=f"predicting {done}/{total}{self.best}")
+
+    def _on_epoch(self, *, epoch: int, loss: float, scores: dict[str, dict[str, float]], best: float, **_: Any) -> None:
+        self.best = f"  best {100 * best:.1f}"
+        console = self.bar.console if self.bar is not None else self.console
+        console.print(
+            f"epoch {epoch}/{self.plan['epochs']}  loss {loss:.3f}  {in_words(scores)}{self.best}", highlight=False
+        )
+
+    def _on_done(self, **_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends a live bar, also when a run was interrupted."""
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None
+
+
+def in_words(scores: dict[str, dict[str, float]]) -> str:
+    """`dev f1 84.3, accuracy 77.0`."""
+    return "  ".join(
+        f"{split} " + ", ".join(f"{metric} {100 * score:.1f}" for metric, score in metrics.items())
+        for split, metrics in scores.items()
+    )
+
+
+def record_table(record: RunRecord) -> Table:
+    """A run's scores beside its baselines and what was published for the same model and split."""
+    table = Table(title=f"{record.task}, run {record.id} ({record.model})", title_justify="left")
+    metrics = list(next(iter(record.scores.values())))
+    for column in ("split", "method", *metrics):
+        table.add_column(column, justify="left" if column in ("split", "method") else "right")
+    for split, scores in record.scores.items():
+        table.add_row(split, "this run", *(f"[bold]{100 * scores[metric]:.1f}" for metric in metrics))
+        for method, given in record.baselines[split].items():
+            table.add_row(split, method, *(f"{100 * given[metric]:.1f}" for metric in metrics))
+        for anchor in anchors(task=record.task, model=record.model, split=split):
+            cells = (f"{100 * anchor.score:.1f}" if metric == anchor.metric else "" for metric in metrics)
+            table.add_row(split, f"published: {anchor.source}", *cells)
+    return table
+
+
+def summary_table(records: Iterable[RunRecord]) -> Table:
+    """Mean, standard deviation and best of each group of runs that differ in their seeds alone."""
+    groups: dict[str, list[RunRecord]] = {}
+    for record in records:
+        settings = {k: v for k, v in record.recipe.items() if k not in ("seed", "init_seed", "data_seed")}
+        groups.setdefault(repr((record.task, record.weights, record.data, settings)), []).append(record)
+    table = Table(title="all runs", title_justify="left")
+    for column in ("task", "model", "learning rate", "runs", "metric", "mean", "sd", "best", "best baseline"):
+        table.add_column(column, justify="right" if column in ("mean", "sd", "best", "best baseline") else "left")
+    for group in groups.values():
+        first = group[0]
+        split = next(iter(first.scores))
+        for metric in first.scores[split]:
+            scores = [100 * record.scores[split][metric] for record in group]
+            base = max((100 * given[metric] for given in first.baselines[split].values()), default=None)
+            table.add_row(
+                first.task,
+                first.model,
+                f"{first.recipe['train']['learning_rate']:g}",
+                str(len(group)),
+                f"{split} {metric}",
+                f"{statistics.fmean(scores):.1f}",
+                f"{statistics.stdev(scores):.1f}" if len(scores) > 1 else "",
+                f"{max(scores):.1f}",
+                "" if base is None else f"{base:.1f}",
+            )
+    return table
+
+
+def runs_table(records: Iterable[RunRecord]) -> Table:
+    """A line a run."""
+    table = Table(title="runs", title_justify="left")
+    for column in ("task", "id", "model", "seed", "score", "finished"):
+        table.add_column(column)
+    for record in records:
+        split = next(iter(record.scores))
+        score = f"{record.headline} {100 * record.scores[split][record.headline]:.1f}"
+        table.add_row(record.task, record.id, record.model, str(record.recipe["seed"]), score, record.finished)
+    return table
+
+
+def facts_table(title: str, facts: dict[str, Any]) -> Table:
+    """Names and values, for `check` and `show`."""
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        if value not in (None, [], {}):
+            table.add_row(name, _plain(value))
+    return table
+
+
+def predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
+    """Predictions, the wrong ones marked."""
+    table = Table(show_lines=True)
+    columns = [name for name in lines[0] if not name.startswith("baseline:") and lines[0][name] is not None]
+    for column in ("", *columns):
+        table.add_column(column, overflow="fold")
+    for line in lines:
+        wrong = line.get("gold") is not None and line["gold"] != line["answer"]
+        table.add_row("[red]x[/red]" if wrong else "", *(_plain(line[column]) for column in columns))
+    return table
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(inner) for inner in value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("[", "\\[")

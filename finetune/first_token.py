@@ -1,0 +1,38 @@
+"""Where only the pooled output is read, the last layer is computed for the first token alone: its other rows are never read."""
+
+from types import MethodType
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+
+def last_layer_for_first_token(encoder: PreTrainedModel) -> None:
+    """Makes an encoder's last hidden state `(batch, 1, width)`; leaves one whose layers are not built like BERT's as it is.
+
+    Keys and values still come from all tokens, so the first token's vector is what it was.
+    """
+    layers = getattr(getattr(encoder, "encoder", None), "layer", None)
+    attention = getattr(layers[-1], "attention", None) if layers else None
+    inner = getattr(attention, "self", None)
+    if all(hasattr(inner, name) for name in ("query", "key", "value", "attention_head_size", "scaling", "dropout")):
+        attention.forward = MethodType(_attend, attention)  # type: ignore[union-attr]
+
+
+def _attend(
+    self: nn.Module, hidden_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
+) -> tuple[Tensor, None]:
+    inner: Any = self.self
+    first = hidden_states[:, :1]
+    query, key, value = (
+        layer(states).unflatten(-1, (-1, inner.attention_head_size)).transpose(1, 2)
+        for layer, states in ((inner.query, first), (inner.key, hidden_states), (inner.value, hidden_states))
+    )
+    mask = None if attention_mask is None else attention_mask[:, :, :1]
+    attend = ALL_ATTENTION_FUNCTIONS[inner.config._attn_implementation]
+    context, _ = attend(
+        inner, query, key, value, mask, dropout=inner.dropout.p if self.training else 0.0, scaling=inner.scaling
+    )
+    output: Tensor = self.output(context.flatten(2), first)
+    return output, None

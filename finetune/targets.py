@@ -1,0 +1,69 @@
+"""What a TARGET on the command line means: an existing recipe file, else a recipe's name or a pattern of names; or a run."""
+
+import fnmatch
+from pathlib import Path
+from typing import Any
+
+from finetune import recipe
+from finetune.errors import UserError, nearest
+from finetune.folder import RunFolder
+from finetune.recipe import Recipe
+
+RECIPES = Path(__file__).with_name("recipes")
+
+
+def recipe_files() -> dict[str, Path]:
+    """The package's recipes by name."""
+    if not RECIPES.is_dir():
+        raise UserError(
+            f"{RECIPES} is not a folder: this checkout was made without symbolic links",
+            "Clone again with `git -c core.symlinks=true clone`, or install the wheel",
+        )
+    return {file.stem: file for file in sorted(RECIPES.glob("*.toml"))}
+
+
+def find_recipes(target: str) -> list[Path]:
+    """The recipe files that a target names. Raises UserError with the nearest names where there is none."""
+    path = Path(target)
+    if path.is_file():
+        return [path]
+    named = recipe_files()
+    found = [file for name, file in named.items() if fnmatch.fnmatchcase(name, target)]
+    if not found:
+        raise UserError(
+            f"no recipe or file is called '{target}'",
+            f"{nearest(target, list(named))}`finetune ls` lists the recipes",
+        )
+    return found
+
+
+def load_recipe(target: str, settings: dict[str, Any]) -> Recipe:
+    """The one recipe that a target names, with settings replaced."""
+    found = find_recipes(target)
+    if len(found) > 1:
+        raise UserError(f"'{target}' names {len(found)} recipes", "Name one")
+    return recipe.load(found[0]).with_settings(settings, origin="command line")
+
+
+def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
+    """Targets, and the settings given as `key=value`."""
+    settings: dict[str, Any] = {}
+    targets = []
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if equals and not Path(argument).exists():
+            settings[key] = recipe.override_value(value)
+        else:
+            targets.append(argument)
+    return targets, settings
+
+
+def find_run(target: str, out: Path) -> RunFolder | None:
+    """The finished run that a folder, or the beginning of an id, names; None where there is none."""
+    path = Path(target)
+    if (path / "record.json").is_file():
+        return RunFolder(path)
+    found = sorted(out.glob(f"*/{target}*/record.json")) if target.isalnum() else []
+    if len(found) > 1:
+        raise UserError(f"'{target}' begins the ids of {len(found)} runs", "Give more of the id")
+    return RunFolder(found[0].parent) if found else None
