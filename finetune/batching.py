@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 POOL = 50  # batches whose features are sorted by length together: long enough for little padding, short enough to stay random
-PREDICT_TOKENS = 16_384  # padded tokens in a batch of prediction
 
 
 def training_batches(lengths: Sequence[int], *, batch_size: int, data_seed: int, epoch: int) -> list[np.ndarray]:
@@ -21,7 +20,7 @@ def training_batches(lengths: Sequence[int], *, batch_size: int, data_seed: int,
     return [batches[i] for i in generator.permutation(len(batches))]
 
 
-def prediction_batches(lengths: Sequence[int], *, tokens: int = PREDICT_TOKENS) -> list[np.ndarray]:
+def prediction_batches(lengths: Sequence[int], *, tokens: int) -> list[np.ndarray]:
     """Batches of indices, longest first, each of at most `tokens` with its padding (but at least one feature)."""
     order = np.argsort(-np.asarray(lengths), kind="stable")
     batches, start = [], 0

@@ -57,7 +57,9 @@ def run(
 
 @app.command()
 def evaluate(
-    model: Annotated[str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")],
+    model: Annotated[
+        str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
+    ],
     task: Annotated[str, typer.Argument(help="The task to score it on.")],
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
     data: Data = None,
@@ -220,9 +222,7 @@ def _run_all(
     for name, recipe in recipes:
         try:
             watch = unwatched if quiet or os.environ.get("RANK", "0") != "0" else display
-            records.append(
-                run_one(recipe, source=source_of(data), out=out, watch=watch, device=device, force=force)
-            )
+            records.append(run_one(recipe, source=source_of(data), out=out, watch=watch, device=device, force=force))
         except UserError as error:
             failures.append(error if len(recipes) == 1 else UserError(f"{name}: {error}"))
         finally:
@@ -257,9 +257,7 @@ def _show_recipe(target: str, settings: list[str], *, as_json: bool) -> None:
     recipe = load_recipe(target, {key: override_value(value) for key, _, value in pairs})
     init_seed, data_seed = recipe.seeds
     resolved = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed})
-    typer.echo(
-        resolved.model_dump_json() if as_json else to_toml(resolved.model_dump(exclude_none=True)).rstrip()
-    )
+    typer.echo(resolved.model_dump_json() if as_json else to_toml(resolved.model_dump(exclude_none=True)).rstrip())
 
 
 def _show_run(found: Any, predictions: int, *, as_json: bool) -> None:

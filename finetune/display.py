@@ -35,7 +35,9 @@ class ProgressDisplay:
     def _on_already_done(self, *, folder: str, then: dict[str, str], now: dict[str, str]) -> None:
         changed = [f"{name} {then.get(name)} -> {now[name]}" for name in now if then.get(name) != now[name]]
         versions = f"library versions differ now: {', '.join(changed)}" if changed else "library versions are the same"
-        self.console.print(f"already done: {folder} ({versions}); --force runs it anew", highlight=False, soft_wrap=True)
+        self.console.print(
+            f"already done: {folder} ({versions}); --force runs it anew", highlight=False, soft_wrap=True
+        )
 
     def _on_start(self, *, folder: str, device: str, **_: Any) -> None:
         self.console.print(f"running on {device}: {folder}", highlight=False, soft_wrap=True)

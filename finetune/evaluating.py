@@ -20,7 +20,13 @@ DEFAULT_LENGTH = 128
 
 
 def evaluate(
-    model: str | Path, task_name: str, *, source: Source, watch: Watcher, split: str | None = None, device: str | None = None
+    model: str | Path,
+    task_name: str,
+    *,
+    source: Source,
+    watch: Watcher,
+    split: str | None = None,
+    device: str | None = None,
 ) -> dict[str, dict[str, float]]:
     """Scores by split (the task's dev splits, or the one named). Raises UserError where the rows have no gold."""
     task = tasks.find(task_name)

@@ -14,7 +14,9 @@ from finetune.source import Source
 from finetune.task import Row, Rows, Task
 
 
-def load_splits(task: Task, source: Source, *, limit: int | None, names: Sequence[str] | None = None) -> dict[str, Rows]:
+def load_splits(
+    task: Task, source: Source, *, limit: int | None, names: Sequence[str] | None = None
+) -> dict[str, Rows]:
     """The rows of the splits that a run needs, or of those named. Raises UserError for one that is empty."""
     splits = {}
     for name in names or (task.train_split, *task.dev_splits):
@@ -43,7 +45,9 @@ def encode(
     # RoBERTa counts positions from after the padding token's id, which its tokenizer's limit takes into account.
     most = min(config.max_position_embeddings, tokenizer.model_max_length)
     if max_length > most:
-        raise UserError(f"max_length is {max_length}; this encoder has positions for {most} tokens", f"Set max_length={most}")
+        raise UserError(
+            f"max_length is {max_length}; this encoder has positions for {most} tokens", f"Set max_length={most}"
+        )
     return task.encode(rows, tokenizer, max_length)
 
 

@@ -98,7 +98,11 @@ def to_toml(table: dict[str, Any]) -> str:
     lines = [f"{key} = {json.dumps(value)}" for key, value in table.items() if not isinstance(value, dict)]
     for name, inner in table.items():
         if isinstance(inner, dict) and inner:
-            lines += ["", f"[{name}]", *(f"{json.dumps(k) if '.' in k else k} = {json.dumps(v)}" for k, v in inner.items())]
+            lines += [
+                "",
+                f"[{name}]",
+                *(f"{json.dumps(k) if '.' in k else k} = {json.dumps(v)}" for k, v in inner.items()),
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -108,7 +112,9 @@ def parse(table: dict[str, Any], *, origin: str) -> Recipe:
         return Recipe.model_validate(table)
     except ValidationError as error:
         faults = [explain(fault) for fault in error.errors(include_url=False)]
-        raise UserError(f"{origin}: " + ("; ".join(faults) if len(faults) < 2 else "\n  - ".join(["", *faults]))) from None
+        raise UserError(
+            f"{origin}: " + ("; ".join(faults) if len(faults) < 2 else "\n  - ".join(["", *faults]))
+        ) from None
 
 
 def override_value(text: str) -> Any:

@@ -66,7 +66,9 @@ def run_id(recipe: Recipe, *, task: "Task", data: str, weights: str, precision: 
     Settings at their defaults stay out, so that a new setting leaves old ids as they are; so do the names of recipe
     and model, the place of the output, the number of processes and the versions of libraries.
     """
-    settings = recipe.model_dump(exclude_defaults=True, exclude={"task", "model", "seed", "init_seed", "data_seed", "grid"})
+    settings = recipe.model_dump(
+        exclude_defaults=True, exclude={"task", "model", "seed", "init_seed", "data_seed", "grid"}
+    )
     settings.get("train", {}).pop("precision", None)
     decides = {
         "settings": {key: value for key, value in settings.items() if value != {}},

@@ -35,8 +35,6 @@ def official_scores(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) 
     return {name: float(scores[name]) for name in task.metrics}
 
 
-def score_all(
-    task: Task, answers: Mapping[str, Sequence[Answer]], rows: Sequence[Row]
-) -> dict[str, dict[str, float]]:
+def score_all(task: Task, answers: Mapping[str, Sequence[Answer]], rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     """Scores of several methods, by the method's name."""
     return {name: task.score(given, rows) for name, given in answers.items()}

@@ -135,7 +135,9 @@ def _imported(module: str, *, where: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except Exception as error:  # whatever a task's author wrote may fail in any way
-        raise UserError(f"{where}: cannot be imported ({type(error).__name__}: {error})", "Mend or remove it") from error
+        raise UserError(
+            f"{where}: cannot be imported ({type(error).__name__}: {error})", "Mend or remove it"
+        ) from error
 
 
 def _load_file(path: Path) -> ModuleType:

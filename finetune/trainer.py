@@ -28,6 +28,7 @@ from finetune.resume import Checkpoints
 Scores = dict[str, dict[str, float]]  # split -> metric -> score
 
 
+PREDICT_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # with padding, in a batch: a CPU's caches want small ones
 LOSSES_AT_ONCE = 10  # updates between two looks at the loss: each look makes a GPU wait
 
 
@@ -78,13 +79,9 @@ class Trainer:
         state = {"model": self.model, "optimizer": optimizer, "schedule": schedule}
         if self.checkpoints is not None:
             progress = Progress(**(self.checkpoints.restore(state) or {}))
-        self.watch(
-            "training", updates=updates, done=progress.update, epochs=settings.epochs, examples=len(features)
-        )
+        self.watch("training", updates=updates, done=progress.update, epochs=settings.epochs, examples=len(features))
         for epoch in range(progress.update // updates_an_epoch + 1, settings.epochs + 1):
-            batches = training_batches(
-                lengths, batch_size=settings.batch_size, data_seed=self.data_seed, epoch=epoch
-            )
+            batches = training_batches(lengths, batch_size=settings.batch_size, data_seed=self.data_seed, epoch=epoch)
             started, losses = time.perf_counter(), []
             for batch in batches[progress.update - (epoch - 1) * updates_an_epoch :]:
                 losses.append(self._update(model, optimizer, [features[i] for i in batch], progress.update))
@@ -116,7 +113,8 @@ class Trainer:
     def predict(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in the order of the features; the same on every process."""
         self.model.to(self.accelerator.device).eval()
-        batches = prediction_batches([len(feature) for feature in features])
+        tokens = PREDICT_TOKENS.get(self.accelerator.device.type, PREDICT_TOKENS["cuda"])
+        batches = prediction_batches([len(feature) for feature in features], tokens=tokens)
         mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
         pieces: list[tuple[int, np.ndarray]] = []
         done = 0

@@ -35,7 +35,10 @@ def resolve(name: str) -> Weights:
         _require_files(folder)
         return Weights(name=name, folder=folder, fingerprint=_fingerprint(folder))
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise UserError(f"model folder {folder} does not exist", "Give a folder, a Hub name such as google-bert/bert-base-uncased, or minilm")
+        raise UserError(
+            f"model folder {folder} does not exist",
+            "Give a folder, a Hub name such as google-bert/bert-base-uncased, or minilm",
+        )
     return _from_hub(name)
 
 
@@ -59,7 +62,12 @@ def _minilm() -> Weights:
 
 def _from_hub(name: str) -> Weights:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
     from huggingface_hub.utils import disable_progress_bars
 
     disable_progress_bars()
@@ -90,8 +98,13 @@ def _require_files(folder: Path) -> None:
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         missing.append("a tokenizer (tokenizer.json or vocab.txt)")
     if missing:
-        old = " Weights in pytorch_model.bin are not read: save them anew as safetensors." * (folder / "pytorch_model.bin").is_file()
-        raise UserError(f"model folder {folder} lacks {', '.join(missing)}", f"Save model and tokenizer with save_pretrained.{old}")
+        old = (
+            " Weights in pytorch_model.bin are not read: save them anew as safetensors."
+            * (folder / "pytorch_model.bin").is_file()
+        )
+        raise UserError(
+            f"model folder {folder} lacks {', '.join(missing)}", f"Save model and tokenizer with save_pretrained.{old}"
+        )
 
 
 def _fingerprint(folder: Path) -> str:

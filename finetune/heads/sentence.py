@@ -94,9 +94,7 @@ class SentenceTask(Task):
         """As `read` gives them."""
         return self.read(source, split)
 
-    def encode(
-        self, rows: Sequence[SentenceRow], tokenizer: PreTrainedTokenizerBase, max_length: int
-    ) -> list[Feature]:
+    def encode(self, rows: Sequence[SentenceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
         """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first."""
         if not rows:
             return []
