@@ -1,10 +1,10 @@
-"""Which features make a batch, in which order: a function of (data_seed, epoch) alone, whatever the number of processes."""
+"""Which features make a batch, in which order: a function of (data_seed, epoch), whatever the number of processes."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-POOL = 50  # batches whose features are sorted by length together: long enough for little padding, short enough to stay random
+POOL = 50  # batches that are sorted by length together: enough for little padding, few enough to stay random
 
 
 def training_batches(lengths: Sequence[int], *, batch_size: int, data_seed: int, epoch: int) -> list[np.ndarray]:

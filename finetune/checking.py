@@ -22,7 +22,7 @@ class Findings:
 
 
 def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: int = 2) -> Findings:
-    """Finds task, data and model, and encodes all rows. Raises UserError for the first thing that a run would stop at."""
+    """Finds task, data and model, and encodes all rows. Raises UserError where a run would stop."""
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
     task = tasks.find(recipe.task)

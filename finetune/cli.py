@@ -1,4 +1,4 @@
-"""The command line: one thin function a command; whatever is heavy is imported inside them, so that `--help` is instant."""
+"""The command line: one thin function a command; what is heavy is imported inside them, so that `--help` is instant."""
 
 import os
 import sys
@@ -104,16 +104,19 @@ def list_all(out: Out = RESULTS) -> None:
 
 @app.command()
 def show(
-    target: Annotated[str, typer.Argument(help="A run (folder or id) or a recipe.")],
+    target: Annotated[str, typer.Argument(help="A run (folder or id), a recipe, or a task, for its latest run.")],
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, for a recipe.")] = None,
     predictions: Annotated[int, typer.Option(min=0, help="Show so many predictions of a run.")] = 0,
     out: Out = RESULTS,
     as_json: Json = False,
 ) -> None:
     """Show a recipe with all its settings, or a run with its scores and predictions."""
-    from finetune.targets import find_run
+    from finetune.targets import find_run, latest_run, recipe_files
 
-    if (found := find_run(target, out)) is None:
+    found = find_run(target, out)
+    if found is None and target not in recipe_files() and not Path(target).is_file():
+        found = latest_run(target, out)
+    if found is None:
         _show_recipe(target, settings or [], as_json=as_json)
     else:
         _show_run(found, predictions, as_json=as_json)
@@ -291,4 +294,4 @@ def _quiet_libraries() -> None:
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    logging.set_verbosity_error()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]

@@ -31,7 +31,7 @@ def speed_up(model: nn.Module, encoder: Any) -> None:
 
 
 def keep_memory() -> None:
-    """Tells glibc to keep freed memory: else each step's large tensors are returned, and faulted in again page by page."""
+    """Tells glibc to keep freed memory: else each step gives its large tensors back and faults them in page by page."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)
@@ -72,7 +72,7 @@ def attention(
     scaling: float = 1.0,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """Scaled dot-product attention, `(batch, heads, length, width)` to `(batch, length, heads, width)`, as two products.
+    """Scaled dot-product attention: `(batch, heads, length, width)` to `(batch, length, heads, width)` in two products.
 
     torch's fused kernel for CPUs is slower in training, and draws its dropout from torch's generator.
     """

@@ -11,7 +11,7 @@ from finetune.errors import UserError
 
 
 def resolve_device(name: str | None) -> torch.device:
-    """`cpu`, `cuda`, `cuda:1` or `mps`; without a name the best there is. Raises UserError for one that is not there."""
+    """`cpu`, `cuda`, `cuda:1` or `mps`; without a name the best there is. Raises UserError for one that is absent."""
     there = ["cpu"]
     if torch.cuda.is_available():
         there += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
@@ -55,7 +55,7 @@ def peak_memory(device: torch.device) -> int:
 
 def _native_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":  # avx512_bf16 or AMX; elsewhere bf16 is emulated and slower than fp32
         return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     return False

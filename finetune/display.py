@@ -16,7 +16,7 @@ LINE_EVERY = 20.0  # seconds between lines of progress where standard error is n
 
 
 class ProgressDisplay:
-    """A watcher that shows loss, examples/s, time left and the best score so far; a live bar on a terminal, else lines."""
+    """A watcher that shows loss, examples/s, time left and the best score; a live bar on a terminal, else lines."""
 
     def __init__(self, console: Console) -> None:
         self.console = console

@@ -14,6 +14,12 @@ class UserError(Exception):
         super().__init__(f"{what}. {way_out}" if way_out else what)
 
 
+def first_line(error: BaseException) -> str:
+    """The class and the first line of a library's error, for the brackets in a message."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
 def nearest(name: str, allowed: list[str]) -> str:
     """`did you mean "mrpc"? ` when an allowed name is close to `name`, else an empty string."""
     import difflib

@@ -1,4 +1,4 @@
-"""A task's scores as an `evaluate.Metric`, for `evaluate.combine` and its like. Importing `evaluate` takes seconds: only run does.
+"""A task's scores as an `evaluate.Metric`. Importing `evaluate` takes seconds: only a run does it, at its end.
 
 `evaluate.load("glue", "mrpc")` fetches a script from the Hub; this one needs no network.
 """

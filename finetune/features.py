@@ -54,7 +54,7 @@ def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
     segments = [f.token_type_ids for f in features]
     return Batch(
         input_ids=_padded([f.input_ids for f in features], pad_id),
-        attention_mask=_padded([np.ones(len(f), dtype=np.int64) for f in features], 0),
+        attention_mask=_padded([[1] * len(f) for f in features], 0),
         token_type_ids=None if segments[0] is None else _padded(segments, 0),  # type: ignore[arg-type]
         labels=_labels([f.label for f in features]),
     )
@@ -62,7 +62,7 @@ def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
 
 def label_count(features: Sequence[Feature]) -> int:
     """How many labels take part in the loss over these features."""
-    return sum(int(np.sum(np.not_equal(f.label, IGNORED))) for f in features)  # type: ignore[arg-type]
+    return sum(int(np.count_nonzero(np.asarray(f.label) != IGNORED)) for f in features)
 
 
 def _labels(labels: Sequence[Any]) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""Where only the pooled output is read, the last layer is computed for the first token alone: its other rows are never read."""
+"""Where only the pooled output is read, the last layer is computed for the first token alone."""
 
 from types import MethodType
 from typing import Any
@@ -9,7 +9,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 
 def last_layer_for_first_token(encoder: PreTrainedModel) -> None:
-    """Makes an encoder's last hidden state `(batch, 1, width)`; leaves one whose layers are not built like BERT's as it is.
+    """Makes an encoder's last hidden state `(batch, 1, width)`; an encoder not built like BERT is left as it is.
 
     Keys and values still come from all tokens, so the first token's vector is what it was.
     """
@@ -21,7 +21,7 @@ def last_layer_for_first_token(encoder: PreTrainedModel) -> None:
 
 
 def _attend(
-    self: nn.Module, hidden_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
+    self: nn.Module, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
 ) -> tuple[Tensor, None]:
     inner: Any = self.self
     first = hidden_states[:, :1]
@@ -34,5 +34,5 @@ def _attend(
     context, _ = attend(
         inner, query, key, value, mask, dropout=inner.dropout.p if self.training else 0.0, scaling=inner.scaling
     )
-    output: Tensor = self.output(context.flatten(2), first)
+    output: Tensor = self.output(context.flatten(2), first)  # type: ignore[operator]
     return output, None

@@ -1,6 +1,5 @@
 """The folder that a run lives in: what is where, who may write, and when it is done."""
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from finetune.record import RunRecord, load_record
 
 
 class RunFolder:
-    """`<out>/<task>/<id>`: record.json, recipe.toml, events.jsonl, predictions, the model. Done when record.json is there."""
+    """`<out>/<task>/<id>`: recipe, events, predictions, model, and record.json, which is there when the run is done."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -70,4 +69,4 @@ def write_atomically(file: Path, text: str) -> None:
     """Either the whole new text is in the file, or the old content is."""
     scratch = file.with_name(f".{file.name}.tmp")
     scratch.write_text(text, encoding="utf-8")
-    os.replace(scratch, file)
+    scratch.replace(file)

@@ -1,4 +1,4 @@
-"""Scores as pure functions of gold and answers, named as in the GLUE paper (Wang et al. 2018); all on a scale of 0 to 1."""
+"""Scores as pure functions of gold and answers, with a perfect score at 1; GLUE's are those of Wang et al. 2018."""
 
 import warnings
 from collections.abc import Callable, Sequence

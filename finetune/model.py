@@ -9,7 +9,7 @@ import transformers
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 from finetune.families import set_dropout
 from finetune.first_token import last_layer_for_first_token
 
@@ -35,7 +35,7 @@ class Backbone(nn.Module):
         if not pooled:
             return output.last_hidden_state  # type: ignore[no-any-return]
         first: Tensor | None = getattr(output, "pooler_output", None)
-        return output.last_hidden_state[:, 0] if first is None else first  # type: ignore[no-any-return]
+        return output.last_hidden_state[:, 0] if first is None else first
 
     def drop_pooler(self) -> None:
         """Removes a pretrained pooler that no head reads; unused weights stop distributed training."""
@@ -61,7 +61,7 @@ class Head(nn.Module):
         self.uses_pooler = False
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Logits: `(batch, n)` from the pooled output `(batch, width)`, `(batch, length, n)` from the sequence output."""
+        """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output."""
         raise NotImplementedError
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -119,7 +119,7 @@ class Model(nn.Module):
 
 
 def load_backbone(folder: Path, *, dropout: float | None = None) -> tuple[Backbone, list[str]]:
-    """A pretrained encoder from a folder, and the names of its weights that the checkpoint lacks (new, by torch's seed).
+    """A pretrained encoder from a folder, and the names of weights that the checkpoint lacks (new, by torch's seed).
 
     Raises UserError for a folder without a readable config or weights in safetensors.
     """
@@ -171,7 +171,7 @@ def load_config(folder: Path) -> PretrainedConfig:
         return AutoConfig.from_pretrained(folder)
     except (OSError, ValueError, KeyError) as error:
         raise UserError(
-            f"{folder}: holds no model that transformers knows ({str(error).splitlines()[0]})",
+            f"{folder}: holds no model that transformers knows ({first_line(error)})",
             "A model folder has config.json, model.safetensors and the tokenizer's files",
         ) from error
 
@@ -187,7 +187,7 @@ def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tu
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise UserError(
-            f"{folder}: the weights cannot be loaded ({str(error).splitlines()[0]})",
+            f"{folder}: the weights cannot be loaded ({first_line(error)})",
             "The folder needs a complete model.safetensors",
         ) from error
     return model, info
@@ -196,11 +196,11 @@ def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tu
 def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:
     """A model without memory behind its weights, for its names and its way of saving."""
     with torch.device("meta"):
-        return kind.from_config(config)  # type: ignore[no-any-return]
+        return kind.from_config(config)
 
 
 def _in_order(state: dict[str, Tensor], head: Head, config: PretrainedConfig, folder: Path) -> dict[str, Tensor]:
-    """The state with the rows of the output layer in the order of the head's labels; checkpoints order them variously."""
+    """The state with the output layer's rows in the order of the head's labels; checkpoints order them variously."""
     theirs = [str(config.id2label[index]).lower() for index in range(len(config.id2label))]
     ours = [label.lower() for label in head.labels]
     if len(theirs) != len(ours) or (set(theirs) != set(ours) and not theirs[0].startswith("label_")):

@@ -16,7 +16,7 @@ BETAS = (0.9, 0.999)
 
 
 def build_optimizer(model: nn.Module, settings: Train) -> Optimizer:
-    """Weight decay on matrices, none on biases and LayerNorm (Devlin et al. 2019, appendix A.2 and the original code)."""
+    """Weight decay on matrices, none on biases and LayerNorm (Devlin et al. 2019, appendix A.2; the original code)."""
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     groups: list[dict[str, Any]] = [
         {"params": [p for _, p in named if p.ndim > 1], "weight_decay": settings.weight_decay},
@@ -41,14 +41,14 @@ def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int) -> LR
 class UncorrectedAdamW(Optimizer):
     """Adam as in the original BERT code: moments start at 0 and are used as they are, so early updates are larger.
 
-    Its absent bias correction is named as a cause of failed runs on small data (Zhang et al. 2021; Mosbach et al. 2021).
+    This is named as a cause of failed runs on small data (Zhang et al. 2021; Mosbach et al. 2021).
     """
 
     def __init__(self, params: Iterable[dict[str, Any]], *, lr: float, eps: float) -> None:
         super().__init__(params, {"lr": lr, "eps": eps, "weight_decay": 0.0})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # noqa: ARG002
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """One update of every parameter that has a gradient."""
         beta1, beta2 = BETAS
         for group in self.param_groups:

@@ -1,6 +1,5 @@
 """Every prediction of a run, with text, gold, answer and probabilities, in a Parquet file."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,7 @@ from finetune.task import Answer, Row
 def write_predictions(
     file: Path, rows: Sequence[Row], answers: Sequence[Answer], baselines: Mapping[str, Sequence[Answer]]
 ) -> None:
-    """A line a row: the row's own fields, `answer`, `probabilities` and whatever else an answer has, and what each baseline says."""
+    """A line a row: its own fields, `answer`, `probabilities`, what else an answer has, each baseline's answer."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -25,7 +24,7 @@ def write_predictions(
         lines.append(line)
     scratch = file.with_name(f".{file.name}.tmp")
     pq.write_table(pa.Table.from_pylist(lines), scratch)
-    os.replace(scratch, file)
+    scratch.replace(file)
 
 
 def read_predictions(file: Path) -> list[dict[str, Any]]:

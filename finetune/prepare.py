@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 from finetune.features import Feature
 from finetune.source import Source
 from finetune.task import Row, Rows, Task
@@ -33,7 +33,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
         return AutoTokenizer.from_pretrained(folder, use_fast=True)
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{folder}: the tokenizer cannot be loaded ({str(error).splitlines()[0]})",
+            f"{folder}: the tokenizer cannot be loaded ({first_line(error)})",
             "The folder needs tokenizer.json, or the vocabulary",
         ) from error
 

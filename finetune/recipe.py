@@ -1,4 +1,4 @@
-"""A Recipe is one TOML file that says everything that decides a run; here are its keys, their checks and their defaults."""
+"""A Recipe is one TOML file that says everything that decides a run: its keys, their checks and their defaults."""
 
 import json
 import tomllib

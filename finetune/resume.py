@@ -1,6 +1,5 @@
 """Checkpoints of a run under way: written at the end of each epoch and every few minutes, gone when the run is done."""
 
-import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -30,7 +29,7 @@ class Checkpoints:
         states = {name: part.state_dict() for name, part in parts.items()}
         scratch = self.file.with_suffix(".tmp")
         torch.save({"parts": states, "progress": asdict(progress)}, scratch)
-        os.replace(scratch, self.file)
+        scratch.replace(self.file)
 
     def save_if_due(self, parts: dict[str, Any], progress: "Progress") -> None:
         """The same when the last one is minutes old."""

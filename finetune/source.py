@@ -1,4 +1,4 @@
-"""Where rows come from: a folder that the user named, else the Hugging Face Hub or its cache; and strict reading of TSV."""
+"""Where rows come from: a folder that the user named, else the Hugging Face Hub or its cache; strict reading of TSV."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +58,34 @@ def hub_rows(repository: str, config: str, split: str, *, looked_for: str) -> It
 
     datasets.disable_progress_bars()
     datasets.utils.logging.set_verbosity_error()
+    offline, unreachable = datasets.config.HF_HUB_OFFLINE, _unreachable(repository)
     try:
+        # Else `datasets` tries for half a minute a split before it looks into its cache.
+        datasets.config.HF_HUB_OFFLINE = offline or unreachable is not None
         rows = datasets.load_dataset(repository, config, split=split)
     except Exception as error:  # the client raises a dozen classes, from ConnectionError to ValueError
         raise UserError(
-            f"no data: looked for {looked_for} under --data and $FINETUNE_DATA, then for {repository} ({config}, {split}) "
-            f"on the Hugging Face Hub and in its cache ({type(error).__name__}: {_first_line(error)})",
+            f"no data: looked for {looked_for} in --data and $FINETUNE_DATA, then for {repository}/{config} ({split})"
+            f" on the Hugging Face Hub and in its cache ({first_line(unreachable or error)})",
             "Give the folder with --data DIR, or run once with a network",
         ) from error
+    finally:
+        datasets.config.HF_HUB_OFFLINE = offline
     yield from rows
+
+
+def _unreachable(repository: str) -> Exception | None:
+    """Why the Hub does not answer a question about a dataset; None where it does, if only to say that there is none."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        HfApi().dataset_info(repository, timeout=10)
+    except HfHubHTTPError:
+        return None
+    except Exception as error:  # which class, depends on the client's HTTP library
+        return error
+    return None
 
 
 def read_tsv(
@@ -96,8 +115,15 @@ def read_tsv(
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines; empty ones at the end of the file are left out, others are somebody's mistake."""
+    empty: list[int] = []
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
+            if not raw.strip(b"\r\n"):
+                empty.append(number)
+                continue
+            yield from ((line, "") for line in empty)
+            empty.clear()
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
@@ -105,7 +131,3 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                     f"{path}:{number}: byte {error.start} is not UTF-8", "Save the file as UTF-8"
                 ) from error
             yield number, line.rstrip("\r\n")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else "no message"

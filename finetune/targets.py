@@ -1,4 +1,4 @@
-"""What a TARGET on the command line means: an existing recipe file, else a recipe's name or a pattern of names; or a run."""
+"""What a TARGET on the command line means: an existing recipe file, else a recipe's name or a pattern; or a run."""
 
 import fnmatch
 from pathlib import Path
@@ -8,6 +8,7 @@ from finetune import recipe
 from finetune.errors import UserError, nearest
 from finetune.folder import RunFolder
 from finetune.recipe import Recipe
+from finetune.record import load_record
 
 RECIPES = Path(__file__).with_name("recipes")
 
@@ -56,6 +57,12 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
         else:
             targets.append(argument)
     return targets, settings
+
+
+def latest_run(task: str, out: Path) -> RunFolder | None:
+    """The run of a task that finished last; None where there is none."""
+    folders = [RunFolder(file.parent) for file in (out / task).glob("*/record.json")]
+    return max(folders, key=lambda folder: load_record(folder.record_file).finished, default=None)
 
 
 def find_run(target: str, out: Path) -> RunFolder | None:

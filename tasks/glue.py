@@ -5,7 +5,7 @@ Labels are in the order of the Hub's `nyu-mll/glue`, under the names that it giv
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from finetune.errors import UserError
@@ -103,9 +103,9 @@ class Glue:
 
 def read_ax(source: Source, split: str) -> Rows:
     """The diagnostic set, with labels where the user has the labelled file `diagnostic-full.tsv`."""
-    if source.find(("glue/diagnostic", "diagnostic"), holds="diagnostic-full.tsv") is None:
-        return AX(source, split)
-    return AX_LABELLED(source, split)
+    optional = replace(source, explicit=False)
+    labelled = optional.find(("glue/diagnostic", "diagnostic"), holds="diagnostic-full.tsv")
+    return AX(source, split) if labelled is None else AX_LABELLED(source, split)
 
 
 def _column(fields: dict[str, str], name: str, where: str) -> str:
@@ -124,8 +124,10 @@ def _number(text: str, where: str) -> float:
     return number
 
 
-def _task(name: str, read: Glue, scorers: dict[str, Metric], **more: tuple[str, ...]) -> SentenceTask:
-    return SentenceTask(name=name, read=read, labels=read.labels, metrics=tuple(scorers), scorers=scorers, **more)
+def _task(name: str, read: Glue, scorers: dict[str, Metric], dev_splits: tuple[str, ...] = ("dev",)) -> SentenceTask:
+    return SentenceTask(
+        name=name, read=read, labels=read.labels, metrics=tuple(scorers), scorers=scorers, dev_splits=dev_splits
+    )
 
 
 MNLI_LABELS = ("entailment", "neutral", "contradiction")

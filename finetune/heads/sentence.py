@@ -1,4 +1,4 @@
-"""Sentences and sentence pairs on the pooled output (Devlin et al. 2019, Figure 4 a and b): classification, regression."""
+"""Sentences and pairs on the pooled output (Devlin et al. 2019, Figure 4 a and b): classification, regression."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

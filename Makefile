@@ -1,0 +1,34 @@
+# Needs Python 3.11 or later, make and pip; everything is installed into .venv, at the versions of constraints.txt.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: install demo test lint bench clean
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,offline]'
+	touch .venv/installed
+
+# A model, its scores beside the baselines, and every prediction, in under 3 minutes, without a network.
+demo: install
+	$(BIN)/finetune run quickstart --force
+	$(BIN)/finetune show paraphrase --predictions 5
+
+test: install
+	$(BIN)/python -m pytest -n 2
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Training speed against transformers.Trainer on MRPC; needs FINETUNE_DATA, an idle machine and about 15 minutes.
+bench: install
+	$(BIN)/python benchmarks/against_trainer.py --out results/benchmarks/against_trainer.json
+	$(BIN)/python benchmarks/cpu_parts.py --out results/benchmarks/cpu_parts.json
+
+clean:
+	rm -rf .venv dist build

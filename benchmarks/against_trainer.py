@@ -1,0 +1,131 @@
+"""Training speed on a CPU against transformers.Trainer: same weights, rows, batch size and optimizer settings.
+
+python benchmarks/against_trainer.py --data DIR --out results/against_trainer.json
+"""
+
+from functools import partial
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from comparing import compare
+from datasets import Dataset
+from measuring import MAX_LENGTH, MODEL, MRPC, TRAIN, Job, Measurement, Meter, sample, train_ours
+from torch import Tensor, nn
+from transformers import (
+    AutoModelForSequenceClassification,
+    DataCollatorWithPadding,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    default_data_collator,
+)
+
+from finetune import cpu, weights
+from finetune.model import Backbone, Head, Model
+from finetune.prepare import load_tokenizer
+
+
+class LossTrainer(Trainer):
+    """Keeps each update's loss; nothing else is changed."""
+
+    losses: list[Tensor]
+
+    def training_step(self, *positional: Any, **named: Any) -> Tensor:
+        """As transformers' own."""
+        loss = super().training_step(*positional, **named)
+        self.losses.append(loss)
+        return loss
+
+
+class EndOfUpdate(TrainerCallback):
+    """Tells a meter when an update has ended."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.meter = meter
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        """After the optimizer's step and the zeroing of gradients."""
+        self.meter.note_end()
+
+
+def train_theirs(job: Job, *, grouped: bool, bf16: bool) -> Measurement:
+    """One epoch of Trainer; not grouped, all is padded to the maximum length, as run_glue.py does by default."""
+    folder = weights.resolve(MODEL).folder
+    tokenizer = load_tokenizer(folder)
+    torch.manual_seed(job.seed)
+    model: nn.Module = AutoModelForSequenceClassification.from_pretrained(
+        folder, num_labels=len(MRPC.labels), dtype=torch.float32
+    )
+    meter = Meter(model)
+    with TemporaryDirectory() as scratch:
+        trainer = LossTrainer(
+            model=model,
+            args=arguments(scratch, seed=job.seed, grouped=grouped, bf16=bf16),
+            train_dataset=dataset(job, tokenizer, padding=False if grouped else "max_length"),
+            data_collator=DataCollatorWithPadding(tokenizer) if grouped else default_data_collator,
+            processing_class=tokenizer,
+            callbacks=[EndOfUpdate(meter)],
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.losses = []
+        trainer.train()
+    return meter.measurement([float(loss) for loss in trainer.losses])
+
+
+def arguments(folder: str, *, seed: int, grouped: bool, bf16: bool) -> TrainingArguments:
+    """Our optimizer's settings, Trainer's own defaults elsewhere; no logging, no saving, no evaluation."""
+    return TrainingArguments(
+        output_dir=folder,
+        per_device_train_batch_size=TRAIN.batch_size,
+        num_train_epochs=TRAIN.epochs,
+        learning_rate=TRAIN.learning_rate,
+        lr_scheduler_type=TRAIN.schedule,
+        warmup_steps=TRAIN.warmup,  # below 1, a share of all updates
+        weight_decay=TRAIN.weight_decay,
+        adam_epsilon=TRAIN.adam_epsilon,
+        max_grad_norm=TRAIN.clip_norm,
+        train_sampling_strategy="group_by_length" if grouped else "random",
+        bf16=bf16,
+        seed=seed,
+        use_cpu=True,
+        logging_strategy="no",
+        save_strategy="no",
+        eval_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+    )
+
+
+def dataset(job: Job, tokenizer: PreTrainedTokenizerBase, *, padding: bool | str) -> Dataset:
+    """The rows of the job as tokens."""
+    rows = sample(job)
+    encoded = tokenizer(
+        [row.text for row in rows],
+        [row.pair for row in rows],
+        truncation=True,
+        max_length=MAX_LENGTH,
+        padding=padding,
+    )
+    return Dataset.from_dict({**encoded, "label": [MRPC.labels.index(row.gold) for row in rows]})
+
+
+def build(backbone: Backbone, head: Head) -> Model:
+    """Our model as `finetune.run` builds it on a CPU."""
+    model = Model(backbone, head)
+    cpu.speed_up(model, backbone.encoder)
+    return model
+
+
+CONTESTANTS = {
+    "finetune": partial(train_ours, build),
+    "trainer-padded-fp32": partial(train_theirs, grouped=False, bf16=False),
+    "trainer-grouped-fp32": partial(train_theirs, grouped=True, bf16=False),
+    "trainer-grouped-bf16": partial(train_theirs, grouped=True, bf16=True),
+}
+RATIOS = {"finetune / this": {name: ("finetune", name) for name in CONTESTANTS if name != "finetune"}}
+
+if __name__ == "__main__":
+    compare(CONTESTANTS, RATIOS, about="Training speed on MRPC against transformers.Trainer")

@@ -1,0 +1,149 @@
+"""The command line of a benchmark: contestants in alternation, each in a fresh process; a table and a JSON file."""
+
+import argparse
+import json
+import multiprocessing
+import os
+import platform
+import statistics
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from measuring import MAX_LENGTH, MODEL, TRAIN, WARM_UP, Job, Measurement, sample
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Column, Table
+from transformers.utils import logging
+
+from finetune import environment
+from finetune.errors import UserError
+
+Contestants = Mapping[str, Callable[[Job], Measurement]]
+Ratios = Mapping[str, Mapping[str, tuple[str, str]]]  # column -> contestant -> (numerator, denominator)
+Results = dict[str, list[Measurement]]  # contestant -> one measurement a round
+console = Console(highlight=False)
+
+
+def compare(contestants: Contestants, ratios: Ratios, *, about: str) -> None:
+    """Reads the options, measures, prints and writes."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--data", type=Path, help="folder with MRPC's files; default: $FINETUNE_DATA, then the Hub")
+    parser.add_argument("--updates", type=int, default=40, help="updates timed in each process")
+    parser.add_argument("--rounds", type=int, default=3, help="processes for each contestant")
+    parser.add_argument("--only", nargs="+", choices=list(contestants), help="leave out the others")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    options = parser.parse_args()
+    if options.updates < 1 or options.rounds < 1:
+        parser.error("--updates and --rounds must be at least 1")
+    contestants = {name: contestants[name] for name in options.only or contestants}
+    ratios = {
+        column: {name: pair for name, pair in pairs.items() if set(pair) <= set(contestants)}
+        for column, pairs in ratios.items()
+    }
+    try:
+        sample(Job(data=options.data, updates=options.updates, seed=0))
+    except UserError as error:
+        parser.error(str(error))
+    facts = _facts(options.updates, options.rounds)
+    results = _measure(contestants, data=options.data, updates=options.updates, rounds=options.rounds)
+    console.print(_table(results, ratios))
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps({"about": about, **facts, **_numbers(results, ratios)}, indent=1) + "\n")
+
+
+def _measure(contestants: Contestants, *, data: Path | None, updates: int, rounds: int) -> Results:
+    """Every second round goes backwards, so that a machine that slows down or speeds up favours nobody."""
+    results: Results = {name: [] for name in contestants}
+    for number in range(rounds):
+        job = Job(data=data, updates=updates, seed=number)
+        for name in list(contestants)[:: -1 if number % 2 else 1]:
+            # Spawned, not forked: settings of the allocator and of threads must not pass from one to the next.
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_quiet) as fresh:
+                found = fresh.submit(contestants[name], job).result()
+            results[name].append(found)
+            console.print(f"round {number + 1}  {name}: {found.examples_per_second:.1f} examples/s")
+    return results
+
+
+def _quiet() -> None:
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+
+
+def _facts(updates: int, rounds: int) -> dict[str, Any]:
+    """What it was measured with and on. The load is of the minute before: above 0, something else ran."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "git_commit": environment.git_commit(),
+        "versions": environment.versions(),
+        "cpu": {
+            "name": _cpu_name(),
+            "capability": torch.backends.cpu.get_cpu_capability(),
+            "threads": torch.get_num_threads(),
+            "load_before": os.getloadavg()[0],
+        },
+        "settings": {
+            "model": MODEL,
+            "max_length": MAX_LENGTH,
+            "train": TRAIN.model_dump(),
+            "updates_timed": updates,
+            "updates_before": WARM_UP,
+            "rounds": rounds,
+        },
+    }
+
+
+def _numbers(results: Results, ratios: Ratios) -> dict[str, Any]:
+    """Every measurement; medians over rounds; ratios of the medians in examples/s, and in tokens/s without padding."""
+    measures = {"examples": "examples_per_second", "tokens": "tokens_per_second"}
+    return {
+        "median_examples_per_second": {name: _median(results[name], "examples_per_second") for name in results},
+        "ratios": {
+            column: {
+                name: {unit: _ratio(results, *pair, field) for unit, field in measures.items()}
+                for name, pair in pairs.items()
+            }
+            for column, pairs in ratios.items()
+        },
+        "measurements": {name: [asdict(found) for found in results[name]] for name in results},
+    }
+
+
+def _table(results: Results, ratios: Ratios) -> Table:
+    """Medians over rounds; tokens are means for each example, without and with the padding."""
+    columns = ("examples/s", "min-max", *ratios, "tokens", "padded", "loss")
+    table = Table("", *(Column(name, justify="right", no_wrap=True) for name in columns), box=SIMPLE)
+    for name, found in results.items():
+        rates = [each.examples_per_second for each in found]
+        table.add_row(
+            name,
+            f"{statistics.median(rates):.1f}",
+            f"{min(rates):.1f}-{max(rates):.1f}",
+            *(
+                f"{_ratio(results, *pairs[name], 'examples_per_second'):.2f}" if name in pairs else ""
+                for pairs in ratios.values()
+            ),
+            *(f"{_median(found, field):.1f}" for field in ("tokens", "padded_tokens")),
+            f"{_median(found, 'loss'):.3f}",
+        )
+    return table
+
+
+def _ratio(results: Results, numerator: str, denominator: str, field: str) -> float:
+    return _median(results[numerator], field) / _median(results[denominator], field)
+
+
+def _median(found: list[Measurement], field: str) -> float:
+    return statistics.median(getattr(each, field) for each in found)
+
+
+def _cpu_name() -> str:
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())

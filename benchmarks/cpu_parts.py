@@ -1,0 +1,65 @@
+"""What each part of finetune/cpu.py and finetune/first_token.py brings to our training rate, one added to the other.
+
+python benchmarks/cpu_parts.py --data DIR --out results/cpu_parts.json
+"""
+
+from functools import partial
+from itertools import pairwise
+from unittest.mock import patch
+
+from comparing import compare
+from measuring import train_ours
+
+from finetune import cpu
+from finetune import model as models
+from finetune.model import Backbone, Head, Model
+
+
+def plain(backbone: Backbone, head: Head) -> Model:
+    """With transformers' attention, torch's dropout, and a last layer for all tokens."""
+    with patch.object(models, "last_layer_for_first_token"):
+        return Model(backbone, head)
+
+
+def kept_memory(backbone: Backbone, head: Head) -> Model:
+    """Plain, and freed memory is kept."""
+    cpu.keep_memory()
+    return plain(backbone, head)
+
+
+def fast_dropout(backbone: Backbone, head: Head) -> Model:
+    """Kept memory, and FastDropout for nn.Dropout; dropout within attention is still torch's."""
+    before = backbone.config._attn_implementation
+    model = own_attention(backbone, head)
+    backbone.encoder.set_attn_implementation(before)
+    return model
+
+
+def own_attention(backbone: Backbone, head: Head) -> Model:
+    """Fast dropout, and attention as plain products: all of cpu.py."""
+    model = plain(backbone, head)
+    cpu.speed_up(model, backbone.encoder)
+    return model
+
+
+def first_token(backbone: Backbone, head: Head) -> Model:
+    """Own attention, and the last layer for the first token alone: all that `finetune.run` does."""
+    model = Model(backbone, head)
+    cpu.speed_up(model, backbone.encoder)
+    return model
+
+
+CONTESTANTS = {
+    "plain": partial(train_ours, plain),
+    "+ kept memory": partial(train_ours, kept_memory),
+    "+ fast dropout": partial(train_ours, fast_dropout),
+    "+ own attention": partial(train_ours, own_attention),
+    "+ first token": partial(train_ours, first_token),
+}
+RATIOS = {
+    "this / before": {name: (name, before) for before, name in pairwise(CONTESTANTS)},
+    "this / plain": {name: (name, "plain") for name in CONTESTANTS if name != "plain"},
+}
+
+if __name__ == "__main__":
+    compare(CONTESTANTS, RATIOS, about="What each part of our CPU training brings on MRPC, cumulatively")

@@ -1,0 +1,120 @@
+"""What is measured: one epoch over a sample of MRPC, with a clock at each update; and our own trainer on it."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from finetune import task, weights
+from finetune.device import build_accelerator
+from finetune.errors import UserError
+from finetune.heads.sentence import SentenceRow
+from finetune.model import Backbone, Head, Model, load_backbone
+from finetune.prepare import encode, load_splits, load_tokenizer
+from finetune.recipe import Train
+from finetune.source import source_of
+from finetune.trainer import Trainer
+
+MRPC = task.find("mrpc")
+MODEL, MAX_LENGTH = "minilm", 128
+TRAIN = Train(batch_size=32, epochs=1, learning_rate=2e-4, precision="fp32")
+WARM_UP = 3  # updates at the start that are not timed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One epoch over the same rows for every contestant, `updates` of it timed; the seed differs by round."""
+
+    data: Path | None
+    updates: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """The timed updates of one process: tokens are means for each example, `padded_tokens` with the padding."""
+
+    examples: int
+    seconds: float
+    examples_per_second: float
+    tokens: float
+    padded_tokens: float
+    tokens_per_second: float
+    loss: float
+
+
+class Meter:
+    """Notes the shape and the tokens of each batch that a model reads in training, and when each update ended."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.batches: list[tuple[int, int, int]] = []  # examples, tokens, tokens with padding
+        self.ends: list[float] = []
+        model.register_forward_pre_hook(self._note_batch, with_kwargs=True)
+
+    def note_end(self) -> None:
+        """To be called at the end of each update."""
+        self.ends.append(time.perf_counter())
+
+    def measurement(self, losses: Sequence[float]) -> Measurement:
+        """All updates but the first WARM_UP. Raises ValueError unless each update had one batch and one loss."""
+        updates = list(zip(self.batches, losses, self.ends, strict=True))[WARM_UP:]
+        examples, tokens, padded = (sum(counts) for counts in zip(*(batch for batch, _, _ in updates), strict=True))
+        seconds = self.ends[-1] - self.ends[WARM_UP - 1]
+        return Measurement(
+            examples=examples,
+            seconds=seconds,
+            examples_per_second=examples / seconds,
+            tokens=tokens / examples,
+            padded_tokens=padded / examples,
+            tokens_per_second=tokens / seconds,
+            loss=statistics.fmean(loss for _, loss, _ in updates),
+        )
+
+    def _note_batch(self, _: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+        mask = named["attention_mask"] if named else positional[1]
+        self.batches.append((len(mask), int(mask.sum()), mask.numel()))
+
+
+def sample(job: Job) -> Sequence[SentenceRow]:
+    """As many rows as the updates need, drawn from the training set. Raises UserError where it has not so many."""
+    wanted = (job.updates + WARM_UP) * TRAIN.batch_size
+    rows = load_splits(MRPC, source_of(job.data), limit=wanted, names=[MRPC.train_split])[MRPC.train_split].rows
+    if len(rows) < wanted:
+        raise UserError(
+            f"{job.updates} timed updates and {WARM_UP} before them need {wanted} rows; MRPC has {len(rows)}",
+            f"Set --updates to at most {len(rows) // TRAIN.batch_size - WARM_UP}",
+        )
+    return rows
+
+
+def train_ours(build: Callable[[Backbone, Head], Model], job: Job) -> Measurement:
+    """One epoch as `finetune.run` trains it, with the model that `build` makes."""
+    folder = weights.resolve(MODEL).folder
+    losses: list[float] = []
+    tokenizer = load_tokenizer(folder)
+    torch.manual_seed(job.seed)
+    backbone, _ = load_backbone(folder)
+    features = encode(MRPC, sample(job), tokenizer, MAX_LENGTH, backbone.config)
+    model = build(backbone, MRPC.head(backbone))
+    model.head.initialise()
+
+    def watch(event: str, **facts: Any) -> None:
+        losses.extend(facts["losses"] if event == "updates" else [])
+
+    meter = Meter(model)
+    register_optimizer_step_post_hook(lambda *_: meter.note_end())
+    Trainer(
+        model=model,
+        settings=TRAIN,
+        accelerator=build_accelerator(torch.device("cpu"), TRAIN.precision),
+        pad_id=tokenizer.pad_token_id,
+        data_seed=job.seed,
+        watch=watch,
+    ).fit(features, lambda _: (0.0, {}))
+    return meter.measurement(losses)

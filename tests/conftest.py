@@ -1,0 +1,99 @@
+"""Fixtures that all tests share: tiny random encoders, the real data where it is at hand, the real command line."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
+
+os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run beside each other
+torch.set_num_threads(1)
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test may need the network; those of the Hub start a server of their own
+
+WORDS = [
+    *("the", "a", "cat", "dog", "bird", "house", "tree", "sun", "moon", "sat", "ran", "flew", "saw", "was", "not"),
+    *("red", "blue", "big", "small", "good", "bad", "on", "under", "and", "but", "yes", "no", "one", "two", "three"),
+    *("he", "she", "it", "they", "man", "woman", "child", "river", "road", "day", "night", "old", "new"),
+]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "initializer_range": 0.2,
+}
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT of two layers with a vocabulary of whole words and letters."""
+    folder = tmp_path_factory.mktemp("tiny-bert")
+    letters = [prefix + letter for letter in "abcdefghijklmnopqrstuvwxyz0123456789" for prefix in ("", "##")]
+    vocabulary = list(dict.fromkeys([*SPECIAL, *WORDS, *letters, ".", ",", "?", "'"]))
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer", "model_max_length": 128}')
+    torch.manual_seed(0)
+    BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=128, **SIZES)).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random RoBERTa of two layers with a byte-level vocabulary."""
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import RobertaTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny-roberta")
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trained = ByteLevelBPETokenizer()
+    trained.train_from_iterator([" ".join(WORDS)] * 3, vocab_size=400, special_tokens=special)
+    trained.save_model(str(folder))
+    tokenizer = RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt"), model_max_length=128)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    config = RobertaConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=130, type_vocab_size=1, pad_token_id=1, **SIZES
+    )
+    RobertaModel(config, add_pooling_layer=False).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(params=["bert", "roberta"])
+def tiny_encoder(request: pytest.FixtureRequest) -> Path:
+    """One tiny encoder of each family."""
+    return request.getfixturevalue(f"tiny_{request.param}")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real data; tests that need it are skipped where it is not at hand."""
+    named = os.environ.get("FINETUNE_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not (folder / "glue" / "MRPC" / "dev.tsv").is_file():
+        pytest.skip("needs the real GLUE files: set FINETUNE_DATA to a folder that holds glue/MRPC")
+    return folder.resolve()
+
+
+@pytest.fixture
+def finetune(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the real command line in an empty folder: `finetune("run", "glue-mrpc", data=FOLDER)`."""
+
+    def call(*arguments: str | Path, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+        environment = {key: value for key, value in os.environ.items() if key != "FINETUNE_DATA"}
+        if data is not None:
+            environment["FINETUNE_DATA"] = str(data)
+        return subprocess.run(
+            [sys.executable, "-m", "finetune", *map(str, arguments)],
+            cwd=tmp_path,
+            env=environment | {"COLUMNS": "200", "HF_HOME": str(tmp_path / "hf")},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return call

@@ -1,0 +1,66 @@
+"""Batches: every row once, little padding, an order that the seed and the epoch alone decide."""
+
+import numpy as np
+import pytest
+
+from finetune.batching import prediction_batches, share, training_batches
+from finetune.features import IGNORED, Feature, collate, label_count
+
+LENGTHS = np.random.default_rng(0).integers(5, 120, 1000).tolist()
+
+
+def flat(batches: list[np.ndarray]) -> list[int]:
+    return [int(i) for batch in batches for i in batch]
+
+
+def order(seed: int, epoch: int) -> list[int]:
+    return flat(training_batches(LENGTHS, batch_size=32, data_seed=seed, epoch=epoch))
+
+
+def test_every_row_is_trained_on_once_an_epoch() -> None:
+    batches = training_batches(LENGTHS, batch_size=32, data_seed=1, epoch=1)
+    assert sorted(flat(batches)) == list(range(1000))
+    assert len(batches) == 32
+    assert sorted(map(len, batches)) == [8] + [32] * 31
+
+
+def test_the_order_is_a_function_of_seed_and_epoch() -> None:
+    assert order(1, 1) == order(1, 1)
+    assert order(1, 1) != order(1, 2)
+    assert order(1, 1) != order(2, 1)
+
+
+def test_grouping_leaves_little_padding() -> None:
+    batches = training_batches(LENGTHS, batch_size=32, data_seed=1, epoch=1)
+    padded = sum(max(LENGTHS[i] for i in batch) * len(batch) for batch in batches)
+    assert padded < 1.1 * sum(LENGTHS)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_processes_and_parts_share_a_batch_without_loss(processes: int, parts: int) -> None:
+    batch = np.arange(32)
+    pieces = [share(batch, rank=rank, processes=processes, parts=parts) for rank in range(processes)]
+    assert sorted(flat([piece for mine in pieces for piece in mine])) == list(range(32))
+    assert {len(mine) for mine in pieces} == {parts}
+
+
+def test_prediction_batches_hold_every_row_once_within_the_tokens() -> None:
+    batches = prediction_batches(LENGTHS, tokens=1000)
+    assert sorted(flat(batches)) == list(range(1000))
+    assert all(max(LENGTHS[i] for i in batch) * len(batch) <= 1000 for batch in batches)
+    assert prediction_batches([5000], tokens=1000)[0].tolist() == [0]
+
+
+def test_collate_pads_to_the_longest_and_masks_the_padding() -> None:
+    features = [
+        Feature(row=0, input_ids=[2, 7, 3], token_type_ids=[0, 0, 1], label=[IGNORED, 1, IGNORED]),
+        Feature(row=1, input_ids=[2, 3], token_type_ids=[0, 0], label=[0, IGNORED]),
+    ]
+    batch = collate(features, pad_id=9)
+    assert batch.input_ids.tolist() == [[2, 7, 3], [2, 3, 9]]
+    assert batch.attention_mask.tolist() == [[1, 1, 1], [1, 1, 0]]
+    assert batch.labels is not None
+    assert batch.labels.tolist() == [[IGNORED, 1, IGNORED], [0, IGNORED, IGNORED]]
+    assert label_count(features) == 2
+    assert label_count([Feature(row=0, input_ids=[1], label=0.0), Feature(row=1, input_ids=[1], label=2.5)]) == 2

@@ -1,0 +1,223 @@
+"""The loop: equal to transformers' own classes, able to learn, able to stop and go on, the same however it is cut."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from toys import build, cat_rows, cat_task, fit, length_task
+
+from finetune import metrics
+from finetune.batching import training_batches
+from finetune.features import collate
+from finetune.model import Head
+from finetune.optimizer import build_optimizer, build_schedule
+from finetune.recipe import Train
+from finetune.scoring import Evaluation
+from finetune.source import Source
+from finetune.task import Task
+
+PLAIN = Train(dropout=0.0, learning_rate=3e-3, epochs=13, batch_size=16)
+
+
+class Losses:
+    """A watcher that keeps the loss of every update."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def __call__(self, event: str, **facts: Any) -> None:
+        if event == "updates":
+            self.values += facts["losses"]
+
+
+def reference(task: Task, folder: Path, settings: Train, head: Head, count: int) -> tuple[Any, list[float], list[Any]]:
+    """transformers' own class under a plain loop: same first weights, same batches, torch's AdamW."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    config = transformers.AutoConfig.from_pretrained(folder)
+    config.update(head.config_settings() | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0})
+    model = getattr(transformers, head.auto_class).from_pretrained(folder, config=config, dtype=torch.float32)
+    model.load_state_dict(head.to_checkpoint(), strict=False)
+    features = task.encode(task.load(Source(), "train").rows, tokenizer, 32)
+    lengths = [len(feature) for feature in features]
+    optimizer = build_optimizer(model, settings)
+    per_epoch = -(-len(features) // settings.batch_size)
+    schedule = build_schedule(optimizer, settings, updates=per_epoch * settings.epochs)
+    losses: list[float] = []
+    model.train()
+    for update in range(count):
+        epoch, place = divmod(update, per_epoch)
+        batches = training_batches(lengths, batch_size=settings.batch_size, data_seed=0, epoch=epoch + 1)
+        batch = collate([features[i] for i in batches[place]], pad_id=tokenizer.pad_token_id)
+        loss = model(**inputs_of(batch), labels=batch.labels).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        losses.append(float(loss.detach()))
+    return model.eval(), losses, features
+
+
+def inputs_of(batch: Any) -> dict[str, torch.Tensor]:
+    named = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+    return named if batch.token_type_ids is None else named | {"token_type_ids": batch.token_type_ids}
+
+
+@pytest.mark.parametrize("task", [cat_task(), length_task()], ids=lambda task: task.name)
+def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encoder: Path) -> None:
+    losses = Losses()
+    trainer, features = build(task, tiny_encoder, PLAIN, watch=losses)
+    theirs, expected, _ = reference(task, tiny_encoder, PLAIN, trainer.model.head, count=52)
+    rows = task.load(Source(), "dev").rows
+    trainer.fit(features, Evaluation(task=task, rows={"dev": rows}, features={"dev": features}))
+    assert len(losses.values) == 52
+    assert losses.values[:50] == pytest.approx(expected[:50], abs=1e-4)
+    assert expected[0] - expected[-1] > 0.1  # it trained, so the comparison means something
+    ours = np.stack(trainer.predict(features))
+    with torch.no_grad():
+        logits = theirs(**inputs_of(collate(features, pad_id=trainer.pad_id))).logits.numpy()
+    assert ours == pytest.approx(logits, abs=1e-3)
+
+
+@pytest.mark.parametrize("task", [cat_task(), length_task()], ids=lambda task: task.name)
+def test_overfits_64_rows(task: Task, tiny_encoder: Path) -> None:
+    _, evaluation, progress = fit(task, tiny_encoder, Train(learning_rate=2e-3, epochs=30, batch_size=8, dropout=0.0))
+    score = progress.epochs[-1]["headline"]
+    assert score == 1.0 if task.labels else score > 0.98
+    assert len(evaluation.answers["dev"]) == 64
+
+
+def test_shuffled_labels_end_at_the_majority_class(tiny_bert: Path) -> None:
+    rows = cat_rows(256)
+    golds = ["yes"] * 180 + ["no"] * 76
+    random.Random(0).shuffle(golds)
+    train = [replace(row, text=row.text[4:], gold=gold) for row, gold in zip(rows, golds, strict=True)]
+    unseen = [
+        replace(row, text=row.text[4:], gold="yes" if i % 10 < 7 else "no")
+        for i, row in enumerate(cat_rows(200, seed=1))
+    ]
+    task = cat_task(train)
+    trainer, _, _ = fit(task, tiny_bert, Train(learning_rate=5e-4, epochs=2, batch_size=32))
+    features = task.encode(unseen, transformers.AutoTokenizer.from_pretrained(tiny_bert), 32)
+    answers = task.decode(trainer.predict(features), features, unseen)
+    assert task.score(answers, unseen)["accuracy"] == pytest.approx(0.7, abs=0.02)
+
+
+def test_shuffled_data_order_and_dropout_depend_on_the_data_seed_alone(tiny_bert: Path) -> None:
+    settings = Train(learning_rate=1e-3, epochs=1, batch_size=8)
+    runs = []
+    for seeds in ((0, 0), (0, 0), (0, 1), (1, 0)):
+        losses = Losses()
+        fit(cat_task(), tiny_bert, settings, watch=losses, seeds=seeds)
+        runs.append(losses.values)
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+    assert runs[0] != runs[3]
+
+
+def test_accumulation_changes_nothing_but_memory(tiny_bert: Path) -> None:
+    whole, parts = Losses(), Losses()
+    fit(cat_task(), tiny_bert, PLAIN, watch=whole)
+    fit(cat_task(), tiny_bert, PLAIN.model_copy(update={"accumulation": 3}), watch=parts)
+    assert parts.values == pytest.approx(whole.values, abs=1e-5)
+
+
+def test_a_run_that_stops_goes_on_as_if_it_had_not(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped in the middle of the second epoch, with dropout: the losses after it are the same to the last bit."""
+    settings = Train(learning_rate=1e-3, epochs=3, batch_size=2, select="best")
+    whole, cut = Losses(), Losses()
+    expected, _, _ = fit(cat_task(), tiny_bert, settings, watch=whole)
+    monkeypatch.setattr("finetune.resume.EVERY_SECONDS", 0.0)
+
+    def stop_at_62(event: str, **facts: Any) -> None:
+        cut(event, **facts)
+        if event == "updates" and facts["update"] == 62:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(cat_task(), tiny_bert, settings, watch=stop_at_62, checkpoint=tmp_path / "checkpoint.pt")
+    saved_until = 52  # the last whole group of updates before the interruption
+    after = Losses()
+    trainer, _, progress = fit(cat_task(), tiny_bert, settings, watch=after, checkpoint=tmp_path / "checkpoint.pt")
+    assert cut.values == whole.values[:62]
+    assert after.values == whole.values[saved_until:]
+    assert progress.update == len(whole.values) == 96
+    for ours, theirs in zip(trainer.model.parameters(), expected.model.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_best_epoch_is_selected_and_patience_stops(tiny_bert: Path) -> None:
+    scores = iter([0.5, 0.9, 0.4, 0.3, 0.2])
+    weights: list[torch.Tensor] = []
+    settings = Train(learning_rate=1e-3, epochs=5, batch_size=16, select="best", patience=2)
+    trainer, features = build(cat_task(), tiny_bert, settings)
+
+    def evaluate(trainer: Any) -> tuple[float, dict[str, dict[str, float]]]:
+        weights.append(trainer.model.head.output.weight.detach().clone())
+        return next(scores), {}
+
+    progress = trainer.fit(features, evaluate)
+    assert (progress.selected_epoch, len(progress.epochs), progress.best) == (2, 4, 0.9)
+    assert torch.equal(trainer.model.head.output.weight, weights[1])
+
+
+def test_last_epoch_is_the_default(tiny_bert: Path) -> None:
+    scores = iter([0.9, 0.1])
+    trainer, features = build(cat_task(), tiny_bert, Train(epochs=2))
+    progress = trainer.fit(features, lambda _: (next(scores), {}))
+    assert progress.selected_epoch == 2
+
+
+def test_predictions_keep_the_order_of_the_features(tiny_bert: Path) -> None:
+    trainer, features = build(cat_task(), tiny_bert, Train())
+    together = trainer.predict(features)
+    alone = [trainer.predict([feature])[0] for feature in features[:8]]
+    assert np.stack(together[:8]) == pytest.approx(np.stack(alone), abs=1e-5)
+    assert [len(f) for f in features] != sorted(len(f) for f in features)
+
+
+def test_decayed_and_undecayed_parameters(tiny_bert: Path) -> None:
+    trainer, _ = build(cat_task(), tiny_bert, Train())
+    decayed, undecayed = build_optimizer(trainer.model, Train()).param_groups
+    names = {id(p): name for name, p in trainer.model.named_parameters()}
+    assert decayed["weight_decay"] == 0.01
+    assert undecayed["weight_decay"] == 0.0
+    assert all("LayerNorm" in names[id(p)] or names[id(p)].endswith("bias") for p in undecayed["params"])
+    assert not any("LayerNorm" in names[id(p)] or names[id(p)].endswith("bias") for p in decayed["params"])
+
+
+def test_without_bias_correction_the_first_update_is_the_formula_of_the_original() -> None:
+    p = torch.nn.Parameter(torch.tensor([[1.0, -2.0]]))
+    optimizer = build_optimizer(torch.nn.ParameterList([p]), Train(bias_correction=False, learning_rate=0.1))
+    p.grad = torch.tensor([[0.5, -0.25]])
+    optimizer.step()
+    m, v = 0.1 * p.grad, 0.001 * p.grad**2
+    expected = torch.tensor([[1.0, -2.0]]) - 0.1 * (m / (v.sqrt() + 1e-6) + 0.01 * torch.tensor([[1.0, -2.0]]))
+    assert torch.allclose(p.detach(), expected, atol=1e-6)
+
+
+def test_schedule_rises_over_the_warm_up_and_falls_to_zero() -> None:
+    p = torch.nn.Parameter(torch.zeros(2, 2))
+    optimizer = build_optimizer(torch.nn.ParameterList([p]), Train(learning_rate=1.0))
+    schedule = build_schedule(optimizer, Train(learning_rate=1.0), updates=100)
+    rates = []
+    for _ in range(100):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert rates[0] == 0.0
+    assert rates[5] == pytest.approx(0.5)
+    assert rates[10] == pytest.approx(1.0)
+    assert rates[55] == pytest.approx(0.5)
+    assert optimizer.param_groups[0]["lr"] == 0.0
+
+
+def test_metrics_used_in_the_toys_can_fail() -> None:
+    assert metrics.accuracy(["a", "b"], ["a", "a"]) == 0.5
