@@ -26,7 +26,7 @@ from finetune.errors import UserError
 Contestants = Mapping[str, Callable[[Job], Measurement]]
 Ratios = Mapping[str, Mapping[str, tuple[str, str]]]  # column -> contestant -> (numerator, denominator)
 Results = dict[str, list[Measurement]]  # contestant -> one measurement a round
-console = Console(highlight=False)
+console = Console(highlight=False, width=120)
 
 
 def compare(contestants: Contestants, ratios: Ratios, *, about: str) -> None:

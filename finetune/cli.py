@@ -62,6 +62,7 @@ def evaluate(
     ],
     task: Annotated[str, typer.Argument(help="The task to score it on.")],
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
+    predictions: Annotated[Path | None, typer.Option(help="Write every answer to this Parquet file.")] = None,
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -79,8 +80,18 @@ def evaluate(
 
     found = find_run(model, out)
     checkpoint = str(found.model) if found else model
-    scores = score(checkpoint, task, source=source_of(data), watch=unwatched, split=split, device=device)
-    typer.echo(json.dumps(scores) if as_json else in_words(scores))
+    scores = score(
+        checkpoint,
+        task,
+        source=source_of(data),
+        watch=unwatched,
+        split=split,
+        device=device,
+        predictions=predictions,
+    )
+    if predictions is not None:
+        typer.echo(f"predictions: {predictions}", err=True)
+    typer.echo(json.dumps(scores) if as_json else in_words(scores) or "no gold labels, so no scores")
 
 
 @app.command(name="ls")

@@ -10,40 +10,52 @@ from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.model import load_config, load_trained
+from finetune.predictions import write_predictions
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.recipe import Train
 from finetune.source import Source
-from finetune.task import Answer, Row
-from finetune.trainer import Trainer
+from finetune.task import Answer, Row, Task
+from finetune.trainer import Scores, Trainer
 
 DEFAULT_LENGTH = 128
 
 
 def evaluate(
-    model: str | Path,
+    model: str,
     task_name: str,
     *,
     source: Source,
     watch: Watcher,
     split: str | None = None,
     device: str | None = None,
-) -> dict[str, dict[str, float]]:
-    """Scores by split (the task's dev splits, or the one named). Raises UserError where the rows have no gold."""
+    predictions: Path | None = None,
+) -> Scores:
+    """Scores by split (the task's dev splits, or the one named); with `predictions` also writes every answer there.
+
+    A split without gold has no scores. Raises UserError where that leaves nothing to give.
+    """
     task = tasks.find(task_name)
-    splits = load_splits(task, source, limit=None, names=[split] if split else task.dev_splits)
-    for name, loaded in splits.items():
-        if any(answer.value is None for answer in task.gold(loaded.rows)):
-            raise UserError(f"{loaded.origin}: the rows of '{name}' have no gold labels", "Choose a split with labels")
-    rows = {name: loaded.rows for name, loaded in splits.items()}
-    answers = predict(str(model), task_name, rows, watch=watch, device=device)
-    return {name: task.score(answers[name], rows[name]) for name in rows}
+    rows = {
+        name: loaded.rows
+        for name, loaded in load_splits(task, source, limit=None, names=[split] if split else task.dev_splits).items()
+    }
+    labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
+    if not labelled and predictions is None:
+        raise UserError(
+            f"the rows of {' and '.join(rows)} of {task.name} have no gold labels",
+            "Choose another --split, or have the answers written with --predictions FILE.parquet",
+        )
+    answers = predict(model, task, rows, watch=watch, device=device)
+    if predictions is not None:
+        every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
+        write_predictions(predictions, [row for row, _ in every], [answer for _, answer in every], {})
+    return {name: task.score(answers[name], rows[name]) for name in labelled}
 
 
 def predict(
-    model: str, task_name: str, rows: dict[str, Sequence[Row]], *, watch: Watcher, device: str | None = None
+    model: str, task: Task, rows: dict[str, Sequence[Row]], *, watch: Watcher, device: str | None = None
 ) -> dict[str, list[Answer]]:
     """Answers of a fine-tuned checkpoint to the rows of each split. Raises UserError for one without a trained head."""
-    task = tasks.find(task_name)
     files = weights.resolve(model)
     place = resolve_device(device)
     tokenizer = load_tokenizer(files.folder)

@@ -23,8 +23,11 @@ def write_predictions(
         line |= {f"baseline:{name}": given[index].value for name, given in baselines.items()}
         lines.append(line)
     scratch = file.with_name(f".{file.name}.tmp")
-    pq.write_table(pa.Table.from_pylist(lines), scratch)
-    scratch.replace(file)
+    try:
+        pq.write_table(pa.Table.from_pylist(lines), scratch)
+        scratch.replace(file)
+    except OSError as error:
+        raise UserError(f"{file}: cannot be written ({error.strerror})", "Choose another file") from error
 
 
 def read_predictions(file: Path) -> list[dict[str, Any]]:

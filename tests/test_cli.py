@@ -205,7 +205,31 @@ def test_unlabelled_rows_cannot_be_scored(in_process: InProcess, rte: Path, tiny
     (rte / "RTE" / "test.tsv").write_text("index\tsentence1\tsentence2\n0\ta\tb\n")
     code, _, err = in_process("evaluate", str(tiny_bert), "rte", "--split", "test", data=rte)
     assert code == 2
-    assert "the rows of 'test' have no gold labels" in err
+    assert "the rows of test of rte have no gold labels" in err
+
+
+def test_the_diagnostic_set_is_predicted_by_an_mnli_model(
+    in_process: InProcess, tmp_path: Path, tiny_bert: Path
+) -> None:
+    """AX has no labels in its official file: answers without them, Matthews with a labelled file."""
+    mnli = "index\tsentence1\tsentence2\tgold_label"
+    lines = [f"{i}\tthe cat sat\ta dog ran\t{('entailment', 'neutral', 'contradiction')[i % 3]}" for i in range(12)]
+    (tmp_path / "MNLI").mkdir()
+    (tmp_path / "diagnostic").mkdir()
+    for file in ("train.tsv", "dev_matched.tsv", "dev_mismatched.tsv"):
+        (tmp_path / "MNLI" / file).write_text("\n".join([mnli, *lines]) + "\n")
+    (tmp_path / "diagnostic" / "diagnostic.tsv").write_text("index\tsentence1\tsentence2\n0\ta\tb\n1\tc\td\n")
+    code, out, _ = in_process("run", "glue-mnli", f"model={tiny_bert}", "train.epochs=1", "--json", data=tmp_path)
+    record = json.loads(out)
+    assert (code, set(record["scores"])) == (0, {"dev", "dev-mismatched"})
+    code, out, _ = in_process("evaluate", record["id"], "ax", "--predictions", "ax.parquet", data=tmp_path)
+    assert (code, out) == (0, "no gold labels, so no scores\n")
+    assert [line["gold"] for line in read_predictions(tmp_path / "ax.parquet")] == [None, None]
+    full = "Premise\tHypothesis\tLabel\na\tb\tneutral\nc\td\tentailment\n"
+    (tmp_path / "diagnostic" / "diagnostic-full.tsv").write_text(full)
+    code, out, _ = in_process("evaluate", record["id"], "ax", "--json", data=tmp_path)
+    assert code == 0
+    assert set(json.loads(out)["test"]) == {"matthews"}
 
 
 def test_check_shows_what_a_run_would_use(in_process: InProcess, rte: Path, tiny_bert: Path) -> None:

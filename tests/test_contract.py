@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from toys import cat_rows, cat_task, fit, length_task, sentences
 from torch import Tensor, nn
 from torch.nn import functional
+from toys import cat_rows, cat_task, fit, length_task, sentences
 from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune import baselines as methods

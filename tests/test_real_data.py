@@ -1,0 +1,96 @@
+"""Real data and a real encoder: the quickstart's set is sound, and transformers.Trainer answers as we do."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from toys import build
+
+from finetune import model
+from finetune.evaluating import predict
+from finetune.events import unwatched
+from finetune.recipe import Train
+from finetune.source import Source
+from finetune.task import find
+from finetune.weights import MINILM_PACKAGE, MINILM_SHA256, resolve
+
+Finetune = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Path:
+    pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
+    return resolve("minilm").folder
+
+
+def test_weights_that_were_tampered_with_are_refused(minilm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("finetune.weights.MINILM_SHA256", MINILM_SHA256[::-1])
+    with pytest.raises(Exception, match=f"its sha256 is {MINILM_SHA256}, not the published"):
+        resolve("minilm")
+
+
+def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
+    minilm: Path, real_data: Path, tmp_path: Path
+) -> None:
+    """The same checkpoint, its head random but scaled up so that answers differ, evaluated by both."""
+    task = find("mrpc")
+    rows = task.load(Source(folder=real_data), "dev").rows
+    torch.manual_seed(3)
+    backbone, _ = model.load_backbone(minilm)
+    ours = model.Model(backbone, task.head(backbone))
+    ours.head.output.weight.data.normal_(std=1.0)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
+    model.save_checkpoint(ours, tmp_path, tokenizer, task="mrpc", max_length=128)
+    answers = predict(str(tmp_path), task, {"dev": rows}, watch=unwatched, device="cpu")["dev"]
+
+    loaded = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)
+    encoded = [tokenizer(row.text, row.pair, truncation=True, max_length=128) for row in rows]
+    trainer = transformers.Trainer(
+        model=loaded,
+        args=transformers.TrainingArguments(
+            output_dir=str(tmp_path / "t"), use_cpu=True, report_to="none", disable_tqdm=True
+        ),
+        data_collator=transformers.DataCollatorWithPadding(tokenizer),
+    )
+    logits = trainer.predict(encoded).predictions
+    theirs = [loaded.config.id2label[int(i)] for i in np.argmax(logits, axis=-1)]
+    assert len(rows) == 408
+    assert [answer.value for answer in answers] == theirs
+    assert 50 < theirs.count("equivalent") < 358
+
+
+def test_the_quickstart_set_is_balanced_and_has_no_sentence_twice() -> None:
+    task = find("paraphrase")
+    splits = {split: task.load(Source(), split).rows for split in ("train", "dev")}
+    assert {split: len(rows) for split, rows in splits.items()} == {"train": 600, "dev": 200}
+    for rows in splits.values():
+        assert sum(row.gold == "same" for row in rows) * 2 == len(rows)
+    texts = [text.lower() for rows in splits.values() for row in rows for text in row.texts]
+    assert len(set(texts)) == len(texts) == 1600
+
+
+def test_counting_words_solves_the_quickstart_set_only_in_part() -> None:
+    task = find("paraphrase")
+    train, dev = (task.load(Source(), split).rows for split in ("train", "dev"))
+    given = task.baselines(train, dev)
+    assert task.score(given["majority"], dev)["accuracy"] == 0.5
+    assert 0.55 < task.score(given["tfidf-logistic"], dev)["accuracy"] < 0.75
+
+
+def test_learning_from_real_weights_starts_at_once(minilm: Path) -> None:
+    """A few updates on the quickstart's set lower the loss; the whole of it is what `make demo` shows."""
+    losses: list[float] = []
+
+    def watch(event: str, **facts: list[float]) -> None:
+        if event == "updates":
+            losses.extend(facts["losses"])
+
+    trainer, features = build(
+        find("paraphrase"), minilm, Train(learning_rate=2e-4, epochs=4, batch_size=8), watch=watch
+    )
+    trainer.fit(features[:48], lambda _: (0.0, {}))
+    assert np.mean(losses[-6:]) < 0.6 * np.mean(losses[:6])
