@@ -5,6 +5,7 @@ generator seeded anew for each update. So a run goes on from a checkpoint as if 
 does not depend on the number of processes.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -15,9 +16,11 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
+from torch.optim.lr_scheduler import LRScheduler
 
 from finetune import cpu
 from finetune.batching import prediction_batches, share, training_batches
+from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.features import Feature, collate, label_count
 from finetune.model import Model
@@ -71,44 +74,34 @@ class Trainer:
 
         After each epoch `evaluate(self)` gives the headline score and all scores.
         """
-        settings, progress = self.settings, Progress()
-        lengths = [len(feature) for feature in features]
-        updates_an_epoch = -(-len(features) // settings.batch_size)
-        updates = updates_an_epoch * settings.epochs
-        optimizer = build_optimizer(self.model, settings)
-        schedule = build_schedule(optimizer, settings, updates=updates)
-        # The schedule stays unprepared: Accelerate would step it once for each process.
+        progress = Progress()
+        updates_an_epoch = math.ceil(len(features) / self.settings.batch_size)
+        updates = updates_an_epoch * self.settings.epochs
+        optimizer = build_optimizer(self.model, self.settings)
+        schedule = build_schedule(optimizer, self.settings, updates=updates)
         model, optimizer = self.accelerator.prepare(self.model, optimizer)
+        # The schedule stays as it is: a prepared one would step once for each process.
         state = {"model": self.model, "optimizer": optimizer, "schedule": schedule}
         if self.checkpoints is not None:
             progress = Progress(**(self.checkpoints.restore(state) or {}))
-        self.watch("training", updates=updates, done=progress.update, epochs=settings.epochs, examples=len(features))
-        for epoch in range(progress.update // updates_an_epoch + 1, settings.epochs + 1):
-            batches = training_batches(lengths, batch_size=settings.batch_size, data_seed=self.data_seed, epoch=epoch)
-            started, losses = time.perf_counter(), []
-            for batch in batches[progress.update - (epoch - 1) * updates_an_epoch :]:
-                losses.append(self._update(model, optimizer, [features[i] for i in batch], progress.update))
-                schedule.step()
-                progress.update += 1
-                if len(losses) == LOSSES_AT_ONCE or progress.update == epoch * updates_an_epoch:
-                    self._take(losses, progress)
-                    seconds, started = time.perf_counter() - started, time.perf_counter()
-                    progress.seconds += seconds
-                    self.watch(
-                        "updates",
-                        update=progress.update,
-                        epoch=epoch,
-                        losses=progress.losses[-len(losses) :],
-                        seconds=seconds,
-                    )
-                    losses = []
-                    if self.checkpoints is not None:
-                        self.checkpoints.save_if_due(state, progress)
+        self.watch(
+            "training",
+            updates=updates,
+            done=progress.update,
+            epochs=self.settings.epochs,
+            examples=len(features),
+        )
+        for epoch in range(len(progress.epochs) + 1, self.settings.epochs + 1):
+            if self._out_of_patience(progress):
+                break
+            done = progress.update - (epoch - 1) * updates_an_epoch
+            for group in self._groups(features, epoch=epoch, done=done):
+                self._train(group, model, optimizer, schedule, progress, epoch=epoch)
+                if self.checkpoints is not None:
+                    self.checkpoints.save_if_due(state, progress)
             self._end_epoch(epoch, evaluate, progress)
             if self.checkpoints is not None:
                 self.checkpoints.save(state, progress)
-            if settings.patience is not None and epoch - progress.best_epoch >= settings.patience:
-                break
         if progress.best_weights is not None:
             self.model.load_state_dict(progress.best_weights)
         return progress
@@ -131,6 +124,49 @@ class Trainer:
         if self.accelerator.num_processes > 1:
             pieces = gather_object(pieces)
         return [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
+
+    def _groups(self, features: Sequence[Feature], *, epoch: int, done: int) -> Iterator[list[list[Feature]]]:
+        """The batches of an epoch that are not done yet, in groups whose losses are looked at together."""
+        batches = training_batches(
+            [len(feature) for feature in features],
+            batch_size=self.settings.batch_size,
+            data_seed=self.data_seed,
+            epoch=epoch,
+        )
+        for start in range(done, len(batches), LOSSES_AT_ONCE):
+            yield [[features[i] for i in batch] for batch in batches[start : start + LOSSES_AT_ONCE]]
+
+    def _train(
+        self,
+        batches: list[list[Feature]],
+        model: Any,
+        optimizer: Any,
+        schedule: LRScheduler,
+        progress: Progress,
+        *,
+        epoch: int,
+    ) -> None:
+        """An update for each batch; then their losses. Raises UserError when these are no numbers any more."""
+        started = time.perf_counter()
+        parts = []
+        for batch in batches:
+            parts.append(self._update(model, optimizer, batch, progress.update))
+            schedule.step()
+            progress.update += 1
+        losses = self.accelerator.reduce(torch.stack(parts), "sum").tolist()
+        if not np.isfinite(losses).all():
+            raise UserError(
+                f"the loss is {losses[-1]} after update {progress.update}: training has diverged",
+                "Lower train.learning_rate, or raise train.warmup",
+            )
+        seconds = time.perf_counter() - started
+        progress.losses += losses
+        progress.seconds += seconds
+        self.watch("updates", update=progress.update, epoch=epoch, losses=losses, seconds=seconds)
+
+    def _out_of_patience(self, progress: Progress) -> bool:
+        patience = self.settings.patience
+        return patience is not None and len(progress.epochs) - progress.best_epoch >= patience
 
     def _update(self, model: Any, optimizer: Any, features: list[Feature], update: int) -> torch.Tensor:
         """One step of the optimizer; returns this process's part of the mean loss over the whole batch.
@@ -162,9 +198,6 @@ class Trainer:
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         return total
-
-    def _take(self, losses: list[torch.Tensor], progress: Progress) -> None:
-        progress.losses += self.accelerator.reduce(torch.stack(losses), "sum").tolist()
 
     def _logits(self, model: Any, features: Sequence[Feature]) -> tuple[torch.Tensor, Any]:
         batch = collate(features, pad_id=self.pad_id).to(self.accelerator.device)

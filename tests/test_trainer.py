@@ -13,6 +13,7 @@ from toys import build, cat_rows, cat_task, fit, length_task
 
 from finetune import metrics
 from finetune.batching import training_batches
+from finetune.errors import UserError
 from finetune.features import collate
 from finetune.model import Head
 from finetune.optimizer import build_optimizer, build_schedule
@@ -151,6 +152,36 @@ def test_a_run_that_stops_goes_on_as_if_it_had_not(
     assert progress.update == len(whole.values) == 96
     for ours, theirs in zip(trainer.model.parameters(), expected.model.parameters(), strict=True):
         assert torch.equal(ours, theirs)
+
+
+def test_a_run_that_stops_between_an_epoch_and_its_scores_goes_on(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Train(learning_rate=1e-3, epochs=2, batch_size=16)
+    monkeypatch.setattr("finetune.resume.EVERY_SECONDS", 0.0)
+    trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
+
+    def fail(_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer.fit(features, fail)
+    _, _, progress = fit(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
+    assert [entry["epoch"] for entry in progress.epochs] == [1, 2]
+    assert progress.update == 8
+
+
+def test_a_run_that_lost_patience_does_not_train_on_when_it_is_resumed(tiny_bert: Path, tmp_path: Path) -> None:
+    settings = Train(epochs=9, patience=1)
+    for _ in range(2):
+        trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
+        progress = trainer.fit(features, lambda _: (0.5, {}))
+        assert len(progress.epochs) == 2
+
+
+def test_training_that_diverges_is_an_error(tiny_bert: Path) -> None:
+    with pytest.raises(UserError, match=r"training has diverged\. Lower train\.learning_rate"):
+        fit(length_task(), tiny_bert, Train(learning_rate=1e30, epochs=3, warmup=0.0))
 
 
 def test_best_epoch_is_selected_and_patience_stops(tiny_bert: Path) -> None:
