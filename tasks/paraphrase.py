@@ -1,4 +1,4 @@
-"""The quickstart's set: 800 sentence pairs written for this project, half of which say the same in other words.
+"""The quickstart's set: 1,200 sentence pairs written for this project, half of which say the same in other words.
 
 Positives reword, negatives share words, so that counting words is not enough.
 """

@@ -66,11 +66,11 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
 def test_the_quickstart_set_is_balanced_and_has_no_sentence_twice() -> None:
     task = find("paraphrase")
     splits = {split: task.load(Source(), split).rows for split in ("train", "dev")}
-    assert {split: len(rows) for split, rows in splits.items()} == {"train": 600, "dev": 200}
+    assert {split: len(rows) for split, rows in splits.items()} == {"train": 1000, "dev": 200}
     for rows in splits.values():
         assert sum(row.gold == "same" for row in rows) * 2 == len(rows)
     texts = [text.lower() for rows in splits.values() for row in rows for text in row.texts]
-    assert len(set(texts)) == len(texts) == 1600
+    assert len(set(texts)) == len(texts) == 2400
 
 
 def test_counting_words_solves_the_quickstart_set_only_in_part() -> None:
