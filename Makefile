@@ -14,11 +14,11 @@ install: .venv/installed
 
 # A model, its scores beside the baselines, and every prediction, in under 3 minutes, without a network.
 demo: install
-	$(BIN)/finetune run quickstart --force
-	$(BIN)/finetune show paraphrase --predictions 5
+	$(BIN)/finetune run quickstart --out build/demo --force
+	$(BIN)/finetune show paraphrase --out build/demo --predictions 5
 
 test: install
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: install
 	$(BIN)/ruff check .
@@ -27,7 +27,10 @@ lint: install
 
 # Training speed against transformers.Trainer on MRPC; needs FINETUNE_DATA, an idle machine and about 15 minutes.
 bench: install
-	$(BIN)/python benchmarks/against_trainer.py --out results/benchmarks/against_trainer.json
+	$(BIN)/python benchmarks/against_trainer.py --only finetune trainer-padded-fp32 trainer-grouped-fp32 --updates 16 \
+		--out results/benchmarks/against_trainer.json
+	$(BIN)/python benchmarks/against_trainer.py --only trainer-grouped-bf16 --updates 3 --rounds 1 \
+		--out results/benchmarks/against_trainer_bf16.json
 	$(BIN)/python benchmarks/cpu_parts.py --out results/benchmarks/cpu_parts.json
 
 clean:

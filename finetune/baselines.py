@@ -1,5 +1,6 @@
 """Cheap methods whose scores stand beside every result: they answer whether an encoder is worth its cost here."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,9 @@ def tfidf_classify(
     from sklearn.linear_model import LogisticRegression
 
     texts, labels = _subset(texts, labels)
-    if len(set(labels)) < 2:
-        return majority(labels, len(unseen)), np.ones((len(unseen), 1)), [labels[0]]
+    if len(set(labels)) < 2 or not _has_words(texts):
+        constant = majority(labels, len(unseen))
+        return constant, np.ones((len(unseen), 1)), constant[:1]
     train, new = _vectors(texts, unseen)
     model = LogisticRegression(max_iter=300).fit(train, labels)
     probabilities = model.predict_proba(new)
@@ -45,6 +47,8 @@ def tfidf_regress(
     from sklearn.linear_model import Ridge
 
     texts, values = _subset(texts, values)
+    if not _has_words(texts):
+        return mean(values, len(unseen))
     train, new = _vectors(texts, unseen)
     answers = Ridge(alpha=1.0).fit(train, values).predict(new)
     return [float(x) for x in np.clip(answers, min(values), max(values))]
@@ -55,6 +59,11 @@ def _subset(texts: Sequence[tuple[str, ...]], gold: Sequence[Any]) -> tuple[Sequ
         return texts, gold
     chosen = np.random.default_rng(0).choice(len(texts), MOST_ROWS, replace=False)
     return [texts[i] for i in chosen], [gold[i] for i in chosen]
+
+
+def _has_words(texts: Sequence[tuple[str, ...]]) -> bool:
+    """Whether there is anything to count: scikit-learn counts words of two characters or more."""
+    return any(re.search(r"\w\w", text) for row in texts for text in row)
 
 
 def _vectors(texts: Sequence[tuple[str, ...]], unseen: Sequence[tuple[str, ...]]) -> "tuple[csr_matrix, csr_matrix]":

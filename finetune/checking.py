@@ -7,7 +7,7 @@ from typing import Any
 from finetune import task as tasks
 from finetune import weights
 from finetune.device import resolve_device, resolve_precision
-from finetune.model import load_config
+from finetune.model import empty_model, load_config
 from finetune.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
 from finetune.recipe import Recipe
 from finetune.source import Source
@@ -29,6 +29,7 @@ def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: i
     splits = load_splits(task, source, limit=recipe.limit)
     files = weights.resolve(recipe.model)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
+    empty_model(config, task.head)
     facts: dict[str, dict[str, Any]] = {
         "task": {"name": task.name, "version": task.version, "metrics": ", ".join(task.metrics)},
         "model": {

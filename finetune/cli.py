@@ -28,9 +28,20 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 RESULTS = Path("results")
 
 
+def _complete(incomplete: str) -> list[str]:
+    """Names of recipes and of settings, for the shell's completion."""
+    from finetune.recipe import setting_names
+    from finetune.targets import recipe_files
+
+    return [name for name in (*recipe_files(), *(f"{key}=" for key in setting_names())) if name.startswith(incomplete)]
+
+
 @app.command()
 def run(
-    targets: Annotated[list[str], typer.Argument(help="Recipes (names, patterns, files), and settings as key=value.")],
+    targets: Annotated[
+        list[str],
+        typer.Argument(help="Recipes (names, patterns, files), and settings as key=value.", autocompletion=_complete),
+    ],
     data: Data = None,
     out: Out = RESULTS,
     seed: Annotated[int | None, typer.Option(help="Same as seed=N.")] = None,
@@ -79,6 +90,8 @@ def evaluate(
     from finetune.targets import find_run
 
     found = find_run(model, out)
+    if found is not None and not found.model.is_dir():
+        raise UserError(f"{found.path}: its model is not here", "Weights are not kept in git: run it with --force")
     checkpoint = str(found.model) if found else model
     scores = score(
         checkpoint,
@@ -109,8 +122,11 @@ def list_all(out: Out = RESULTS) -> None:
     recipes = {name: f"{(r := recipe.load(file)).task} with {r.model}" for name, file in recipe_files().items()}
     console.print(facts_table("recipes", recipes))
     console.print(facts_table("tasks", {name: ", ".join(task.metrics) for name, task in sorted(available().items())}))
-    if records := all_records(out):
+    records, damaged = all_records(out)
+    if records:
         console.print(runs_table(records))
+    for error in damaged:
+        _print_error(error)
 
 
 @app.command()
@@ -154,7 +170,9 @@ def copy(
 
 @app.command()
 def check(
-    targets: Annotated[list[str], typer.Argument(help="A recipe, and settings as key=value.")],
+    targets: Annotated[
+        list[str], typer.Argument(help="A recipe, and settings as key=value.", autocompletion=_complete)
+    ],
     data: Data = None,
     limit: Annotated[int | None, typer.Option(help="Use at most so many rows of each split.")] = None,
     device: Device = None,
@@ -194,7 +212,7 @@ def main() -> None:
         _print_error(error)
         sys.exit(2)
     except KeyboardInterrupt:
-        typer.echo("interrupted; the same command goes on from the last checkpoint", err=True)
+        typer.echo("interrupted; the same command, without --force, goes on from the last checkpoint", err=True)
         sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
@@ -210,13 +228,14 @@ def _expanded(names: list[str], settings: dict[str, Any], seeds: int) -> list[tu
     if not names:
         raise UserError("no recipe was named", "`finetune ls` lists them")
     files = [file for name in names for file in find_recipes(name)]
-    return [
-        (file.stem, single)
-        for file in files
-        for single in expand(
-            recipe.load(file).with_settings(settings, origin="command line"), seeds=seeds, origin=str(file)
-        )
-    ]
+    expanded = []
+    for file in files:
+        loaded = recipe.load(file)
+        if both := sorted(set(settings) & set(loaded.grid)):
+            raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
+        with_settings = loaded.with_settings(settings, origin="command line")
+        expanded += [(file.stem, single) for single in expand(with_settings, seeds=seeds, origin=str(file))]
+    return expanded
 
 
 def _run_all(
@@ -224,6 +243,7 @@ def _run_all(
 ) -> tuple[list["RunRecord"], list[UserError]]:
     """Runs one after the other; of several, one that fails does not keep the others from running."""
     _quiet_libraries()
+    import torch
     from rich.console import Console
 
     from finetune.display import ProgressDisplay
@@ -237,11 +257,23 @@ def _run_all(
         try:
             watch = unwatched if quiet or os.environ.get("RANK", "0") != "0" else display
             records.append(run_one(recipe, source=source_of(data), out=out, watch=watch, device=device, force=force))
-        except UserError as error:
-            failures.append(error if len(recipes) == 1 else UserError(f"{name}: {error}"))
+        except (UserError, OSError, torch.OutOfMemoryError) as error:
+            if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+                raise  # the other processes would wait for this one for ever
+            failures.append(_failure(error, name if len(recipes) > 1 else ""))
         finally:
             display.close()
     return records, failures
+
+
+def _failure(error: Exception, name: str) -> UserError:
+    """What kept a run from its end, as a user's error; `name` says which of several runs."""
+    prefix = f"{name}: " if name else ""
+    if isinstance(error, UserError):
+        return UserError(f"{prefix}{error.what}", error.way_out)
+    if isinstance(error, OSError):
+        return UserError(f"{prefix}{error}", "Free space, or choose another folder with --out")
+    return UserError(f"{prefix}out of memory", "Lower train.batch_size or max_length, or raise train.accumulation")
 
 
 def _print_records(records: list["RunRecord"], *, as_json: bool, quiet: bool) -> None:

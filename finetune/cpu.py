@@ -51,7 +51,9 @@ def dropout(x: Tensor, p: float) -> Tensor:
     count = x.numel()
     bits = _generator.random_raw((count + 3) // 4).view(np.int16)[:count].reshape(x.shape)
     kept = torch.from_numpy(bits) >= round(p * 65536) - 32768
-    return x * kept.to(x.dtype).mul_(1 / (1 - p))
+    if x.dtype == torch.float32:
+        return x * kept.to(x.dtype).mul_(1 / (1 - p))
+    return x * kept * (1 / (1 - p))  # in half precision the factor itself must not be rounded
 
 
 class FastDropout(nn.Dropout):

@@ -1,11 +1,13 @@
 """Devices and the precision that they really support."""
 
+import os
 import platform
-import resource
 import sys
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from accelerate.utils import parse_flag_from_env
 
 from finetune.errors import UserError
 
@@ -19,6 +21,8 @@ def resolve_device(name: str | None) -> torch.device:
         there.append("mps")
     if name is not None and name not in there:
         raise UserError(f"device '{name}' is not there", f"This machine has {', '.join(there)}")
+    if name is None and parse_flag_from_env("ACCELERATE_USE_CPU"):
+        name = "cpu"
     return torch.device(name or ("cuda" if "cuda" in there else there[-1]))
 
 
@@ -36,6 +40,10 @@ def build_accelerator(device: torch.device, precision: str) -> Accelerator:
     """Accelerate on that device: one process, or as many as a launcher started."""
     if device.type == "cuda" and device.index is not None:
         torch.cuda.set_device(device)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    # Accelerate keeps device and precision for the whole process, which may run several recipes one after the other.
+    AcceleratorState._reset_state(reset_partial_state="RANK" not in os.environ)
     return Accelerator(cpu=device.type == "cpu", mixed_precision="no" if precision == "fp32" else precision)
 
 
@@ -47,9 +55,13 @@ def describe_device(device: torch.device) -> str:
 
 
 def peak_memory(device: torch.device) -> int:
-    """Most bytes that this process has held: of the GPU's memory there, else resident in main memory."""
+    """Most bytes held: of a GPU's memory by this run, else of main memory by this process since it began."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
+    if sys.platform == "win32":
+        return 0  # Windows has no such count
+    import resource
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 

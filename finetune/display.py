@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -40,7 +41,7 @@ class ProgressDisplay:
         )
 
     def _on_start(self, *, folder: str, device: str, **_: Any) -> None:
-        self.console.print(f"running on {device}: {folder}", highlight=False, soft_wrap=True)
+        self.console.print(f"running on {device}: {folder}", highlight=False, markup=False, soft_wrap=True)
 
     def _on_training(self, **plan: Any) -> None:
         self.plan, self.best, self.line_at = plan, "", time.monotonic()
@@ -103,7 +104,7 @@ def in_words(scores: dict[str, dict[str, float]]) -> str:
 
 def record_table(record: RunRecord) -> Table:
     """A run's scores beside its baselines and what was published for the same model and split."""
-    table = Table(title=f"{record.task}, run {record.id} ({record.model})", title_justify="left")
+    table = Table(title=escape(f"{record.task}, run {record.id} ({record.model})"), title_justify="left")
     metrics = list(next(iter(record.scores.values())))
     for column in ("split", "method", *metrics):
         table.add_column(column, justify="left" if column in ("split", "method") else "right")
@@ -111,7 +112,8 @@ def record_table(record: RunRecord) -> Table:
         table.add_row(split, "this run", *(f"[bold]{100 * scores[metric]:.1f}" for metric in metrics))
         for method, given in record.baselines[split].items():
             table.add_row(split, method, *(f"{100 * given[metric]:.1f}" for metric in metrics))
-        for anchor in anchors(task=record.task, model=record.model, split=split):
+        whole = record.recipe["limit"] is None
+        for anchor in anchors(task=record.task, model=record.model, split=split) if whole else ():
             cells = (f"{100 * anchor.score:.1f}" if metric == anchor.metric else "" for metric in metrics)
             table.add_row(split, f"published: {anchor.source}", *cells)
     return table
@@ -134,7 +136,7 @@ def summary_table(records: Iterable[RunRecord]) -> Table:
             base = max((100 * given[metric] for given in first.baselines[split].values()), default=None)
             table.add_row(
                 first.task,
-                first.model,
+                escape(first.model),
                 f"{first.recipe['train']['learning_rate']:g}",
                 str(len(group)),
                 f"{split} {metric}",
@@ -154,13 +156,13 @@ def runs_table(records: Iterable[RunRecord]) -> Table:
     for record in records:
         split = next(iter(record.scores))
         score = f"{record.headline} {100 * record.scores[split][record.headline]:.1f}"
-        table.add_row(record.task, record.id, record.model, str(record.recipe["seed"]), score, record.finished)
+        table.add_row(record.task, record.id, escape(record.model), str(record.recipe["seed"]), score, record.finished)
     return table
 
 
 def facts_table(title: str, facts: dict[str, Any]) -> Table:
     """Names and values, for `check` and `show`."""
-    table = Table(title=title, title_justify="left", show_header=False)
+    table = Table(title=escape(title), title_justify="left", show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
     for name, value in facts.items():
@@ -176,7 +178,7 @@ def predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
     for column in ("", *columns):
         table.add_column(column, overflow="fold")
     for line in lines:
-        wrong = line.get("gold") is not None and line["gold"] != line["answer"]
+        wrong = line["gold"] is not None and line["gold"] != line["answer"] and not isinstance(line["gold"], float)
         table.add_row("[red]x[/red]" if wrong else "", *(_plain(line[column]) for column in columns))
     return table
 
@@ -186,4 +188,4 @@ def _plain(value: Any) -> str:
         return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(_plain(inner) for inner in value)
-    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("[", "\\[")
+    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))

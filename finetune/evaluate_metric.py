@@ -36,4 +36,5 @@ class TaskMetric(evaluate.Metric):  # type: ignore[misc]
 def _feature(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return datasets.List(_feature(value[0] if value else ""))
-    return datasets.Value("float64" if isinstance(value, float) else "string")
+    names = {bool: "bool", int: "int64", float: "float64"}
+    return datasets.Value(names.get(type(value), "string"))

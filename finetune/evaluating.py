@@ -9,13 +9,14 @@ from finetune import task as tasks
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
 from finetune.events import Watcher
+from finetune.metrics import Scores
 from finetune.model import load_config, load_trained
 from finetune.predictions import write_predictions
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.recipe import Train
 from finetune.source import Source
 from finetune.task import Answer, Row, Task
-from finetune.trainer import Scores, Trainer
+from finetune.trainer import Trainer
 
 DEFAULT_LENGTH = 128
 
@@ -37,7 +38,7 @@ def evaluate(
     task = tasks.find(task_name)
     rows = {
         name: loaded.rows
-        for name, loaded in load_splits(task, source, limit=None, names=[split] if split else task.dev_splits).items()
+        for name, loaded in load_splits(task, source, names=[split] if split else task.dev_splits).items()
     }
     labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
     if not labelled and predictions is None:
@@ -48,16 +49,20 @@ def evaluate(
     answers = predict(model, task, rows, watch=watch, device=device)
     if predictions is not None:
         every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
-        write_predictions(predictions, [row for row, _ in every], [answer for _, answer in every], {})
+        write_predictions(predictions, task, [row for row, _ in every], [answer for _, answer in every])
     return {name: task.score(answers[name], rows[name]) for name in labelled}
 
 
 def predict(
     model: str, task: Task, rows: dict[str, Sequence[Row]], *, watch: Watcher, device: str | None = None
 ) -> dict[str, list[Answer]]:
-    """Answers of a fine-tuned checkpoint to the rows of each split. Raises UserError for one without a trained head."""
+    """Answers of a fine-tuned checkpoint to the rows of each split, in the precision of its training.
+
+    Raises UserError for a checkpoint without a trained head.
+    """
     files = weights.resolve(model)
     place = resolve_device(device)
+    settings: dict[str, Any] = getattr(load_config(files.folder), "finetune", None) or {}
     tokenizer = load_tokenizer(files.folder)
     loaded = load_trained(files.folder, task.head)
     if place.type == "cpu":
@@ -65,15 +70,14 @@ def predict(
     trainer = Trainer(
         model=loaded,
         settings=Train(),
-        accelerator=build_accelerator(place, resolve_precision("auto", place)),
+        accelerator=build_accelerator(place, resolve_precision(settings.get("precision", "auto"), place)),
         pad_id=tokenizer.pad_token_id,
         data_seed=0,
         watch=watch,
     )
-    settings: dict[str, Any] = getattr(load_config(files.folder), "finetune", None) or {}
-    length = settings.get("max_length", DEFAULT_LENGTH)
     answers = {}
     for name, given in rows.items():
+        length = settings.get("max_length", DEFAULT_LENGTH)
         features = encode(task, given, tokenizer, length, loaded.backbone.config)
         answers[name] = task.decode(trainer.predict(features), features, given)
     return answers

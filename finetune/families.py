@@ -32,6 +32,15 @@ SENTENCE = {
 }
 
 
+POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta")  # count positions from behind the id of the padding token
+
+
+def most_tokens(config: PretrainedConfig) -> int:
+    """The longest sequence that an encoder has positions for."""
+    taken = config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
+    return int(config.max_position_embeddings) - taken
+
+
 def pooling(table: dict[str, Pooling], config: PretrainedConfig) -> Pooling:
     """The row of a model's family. Raises UserError for a family that the table lacks."""
     if config.model_type not in table:

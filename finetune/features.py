@@ -66,7 +66,7 @@ def label_count(features: Sequence[Feature]) -> int:
 
 
 def _labels(labels: Sequence[Any]) -> Tensor | None:
-    if labels[0] is None:
+    if any(label is None for label in labels):
         return None
     return torch.tensor(labels) if np.isscalar(labels[0]) else _padded(labels, IGNORED)
 

@@ -7,6 +7,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from finetune import cpu
+
 
 def last_layer_for_first_token(encoder: PreTrainedModel) -> None:
     """Makes an encoder's last hidden state `(batch, 1, width)`; an encoder not built like BERT is left as it is.
@@ -29,8 +31,8 @@ def _attend(
         layer(states).unflatten(-1, (-1, inner.attention_head_size)).transpose(1, 2)
         for layer, states in ((inner.query, first), (inner.key, hidden_states), (inner.value, hidden_states))
     )
-    mask = None if attention_mask is None else attention_mask[:, :, :1]
-    attend = ALL_ATTENTION_FUNCTIONS[inner.config._attn_implementation]
+    mask = attention_mask if attention_mask is None or attention_mask.ndim < 4 else attention_mask[:, :, :1]
+    attend = ALL_ATTENTION_FUNCTIONS.get_interface(inner.config._attn_implementation, cpu.attention)
     context, _ = attend(
         inner, query, key, value, mask, dropout=inner.dropout.p if self.training else 0.0, scaling=inner.scaling
     )

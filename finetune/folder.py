@@ -37,7 +37,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self, *, anew: bool) -> Iterator[None]:
-        """Makes the folder and holds it for this process alone; `anew` forgets how far an earlier try came.
+        """Makes the folder and holds it for this process alone; `anew` forgets what an earlier try left.
 
         Raises UserError where the folder cannot be written, or another process holds it.
         """
@@ -46,6 +46,7 @@ class RunFolder:
             lock = FileLock(self.path / ".lock")
             lock.acquire(blocking=False)
             if anew:
+                self.record_file.unlink(missing_ok=True)
                 self.checkpoint.unlink(missing_ok=True)
         except Timeout as error:
             raise UserError(f"{self.path}: another process is at this very run", "Wait for it, or stop it") from error

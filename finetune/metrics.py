@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+Scores = dict[str, dict[str, float]]  # split (or method) -> metric -> score
 Metric = Callable[[Sequence[Any], Sequence[Any]], float]
 
 

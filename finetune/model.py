@@ -9,6 +9,7 @@ import transformers
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from finetune import cpu
 from finetune.errors import UserError, first_line
 from finetune.families import set_dropout
 from finetune.first_token import last_layer_for_first_token
@@ -95,6 +96,9 @@ class Head(nn.Module):
         return f"{self.checkpoint_names[layer]}.{parameter}"
 
 
+HeadFor = Callable[[Backbone], Head]
+
+
 class Model(nn.Module):
     """A backbone and a head."""
 
@@ -130,20 +134,42 @@ def load_backbone(folder: Path, *, dropout: float | None = None) -> tuple[Backbo
     return Backbone(encoder), sorted(info["missing_keys"])
 
 
-def load_trained(folder: Path, head_for: Callable[[Backbone], Head]) -> Model:
+def build_model(
+    folder: Path, head_for: HeadFor, *, init_seed: int, device: torch.device, dropout: float | None = None
+) -> tuple[Model, list[str]]:
+    """A pretrained encoder with a new head, and the names of the encoder's weights that are new.
+
+    Raises UserError for a folder without a readable encoder, or of a family that the head does not know.
+    """
+    torch.manual_seed(init_seed)
+    backbone, new = load_backbone(folder, dropout=dropout)
+    model = Model(backbone, head_for(backbone))
+    model.head.initialise()
+    if device.type == "cpu":
+        cpu.speed_up(model, backbone.encoder)
+    kept = backbone.encoder.state_dict().keys()
+    return model, [name for name in new if name in kept]
+
+
+def empty_model(config: PretrainedConfig, head_for: HeadFor) -> Model:
+    """A model without memory behind its weights. Raises UserError for a family that the head does not know."""
+    backbone = Backbone(_shell(AutoModel, config))
+    return Model(backbone, head_for(backbone))
+
+
+def load_trained(folder: Path, head_for: HeadFor) -> Model:
     """A fine-tuned checkpoint of transformers, ours or another's, as a Model.
 
     Raises UserError where it holds no trained head of the wanted kind.
     """
     config = load_config(folder)
-    probe = head_for(Backbone(_shell(AutoModel, config)))
+    probe = empty_model(config, head_for).head
     shell, info = _from_pretrained(getattr(transformers, probe.auto_class), folder, config=config)
     backbone = Backbone(shell.base_model)
     head = head_for(backbone)
-    missing = sorted(set(info["missing_keys"]) & set(head.to_checkpoint()))
-    if missing:
+    if missing := sorted(info["missing_keys"]):
         raise UserError(
-            f"{folder}: holds an encoder without a trained head ({', '.join(missing)} missing)",
+            f"{folder}: holds no fully trained model ({', '.join(missing)} missing)",
             "Train one with `finetune run`, or name a fine-tuned checkpoint",
         )
     head.from_checkpoint(_in_order(shell.state_dict(), head, config, folder))
@@ -151,11 +177,13 @@ def load_trained(folder: Path, head_for: Callable[[Backbone], Head]) -> Model:
 
 
 def save_checkpoint(
-    model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, *, task: str, max_length: int
+    model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, *, task: str, max_length: int, precision: str
 ) -> None:
     """Writes config, safetensors and tokenizer that the head's `AutoModelFor...` class loads with the same logits."""
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
-    config.update(model.head.config_settings() | {"finetune": {"task": task, "max_length": max_length}})
+    config.update(
+        model.head.config_settings() | {"finetune": {"task": task, "max_length": max_length, "precision": precision}}
+    )
     shell = _shell(getattr(transformers, model.head.auto_class), config)
     state = {
         f"{shell.base_model_prefix}.{name}": tensor for name, tensor in model.backbone.encoder.state_dict().items()

@@ -35,6 +35,7 @@ def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int) -> LR
         optimizer,
         num_warmup_steps=math.ceil(settings.warmup * updates),
         num_training_steps=updates,
+        scheduler_specific_kwargs={"lr_end": 0.0} if settings.schedule == "polynomial" else None,
     )
 
 

@@ -3,22 +3,27 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from finetune.errors import UserError
-from finetune.task import Answer, Row
+from finetune.task import Answer, Row, Task
 
 
 def write_predictions(
-    file: Path, rows: Sequence[Row], answers: Sequence[Answer], baselines: Mapping[str, Sequence[Answer]]
+    file: Path,
+    task: Task,
+    rows: Sequence[Row],
+    answers: Sequence[Answer],
+    baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
 ) -> None:
     """A line a row: its own fields, `answer`, `probabilities`, what else an answer has, each baseline's answer."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     lines = []
-    for index, (row, answer) in enumerate(zip(rows, answers, strict=True)):
-        line = asdict(row) | asdict(answer)
+    for index, (row, gold, answer) in enumerate(zip(rows, task.gold(rows), answers, strict=True)):
+        line = asdict(row) | {"gold": gold.value} | asdict(answer)
         line["answer"] = line.pop("value")
         line |= {f"baseline:{name}": given[index].value for name, given in baselines.items()}
         lines.append(line)

@@ -9,20 +9,27 @@ import numpy as np
 from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 
 from finetune.errors import UserError, first_line
+from finetune.families import most_tokens
 from finetune.features import Feature
 from finetune.source import Source
 from finetune.task import Row, Rows, Task
 
 
 def load_splits(
-    task: Task, source: Source, *, limit: int | None, names: Sequence[str] | None = None
+    task: Task, source: Source, *, limit: int | None = None, names: Sequence[str] | None = None
 ) -> dict[str, Rows]:
-    """The rows of the splits that a run needs, or of those named. Raises UserError for one that is empty."""
+    """The rows of the splits that a run needs, all with gold, or of those named, with gold or without.
+
+    Raises UserError for a split that is empty.
+    """
+    labelled = names is None
     splits = {}
     for name in names or (task.train_split, *task.dev_splits):
         loaded = task.load(source, name)
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
+        if labelled and any(answer.value is None for answer in task.gold(loaded.rows)):
+            raise UserError(f"{loaded.origin}: rows of the split '{name}' have no gold", "Label them or leave them out")
         splits[name] = loaded if limit is None else replace(loaded, rows=_drawn(loaded.rows, limit))
     return splits
 
@@ -42,8 +49,7 @@ def encode(
     task: Task, rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase, max_length: int, config: PretrainedConfig
 ) -> list[Feature]:
     """Features of one split. Raises UserError for a max_length that the encoder has no positions for."""
-    # RoBERTa counts positions from after the padding token's id, which its tokenizer's limit takes into account.
-    most = min(config.max_position_embeddings, tokenizer.model_max_length)
+    most = min(most_tokens(config), tokenizer.model_max_length)
     if max_length > most:
         raise UserError(
             f"max_length is {max_length}; this encoder has positions for {most} tokens", f"Set max_length={most}"

@@ -27,7 +27,11 @@ class Train(Settings):
     `bias_correction`, whose absence in the original optimizer makes runs on small data fail (Mosbach et al. 2021).
     """
 
-    batch_size: int = Field(32, ge=1, description="rows an update, over all processes and accumulated parts")
+    batch_size: int = Field(
+        32,
+        ge=1,
+        description="features an update (rows, where each makes one), over all processes and accumulated parts",
+    )
     epochs: int = Field(3, ge=1)
     learning_rate: float = Field(2e-5, gt=0, description="the peak, reached at the end of the warm-up")
     schedule: Schedule = Field("linear", description="what the learning rate does after the warm-up")
@@ -108,6 +112,8 @@ def to_toml(table: dict[str, Any]) -> str:
 
 def parse(table: dict[str, Any], *, origin: str) -> Recipe:
     """Checks a table of settings; all faults are reported at once, as one UserError."""
+    if isinstance(table.get("grid"), dict):
+        table = table | {"grid": _flat(table["grid"])}
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
@@ -115,6 +121,14 @@ def parse(table: dict[str, Any], *, origin: str) -> Recipe:
         raise UserError(
             f"{origin}: " + ("; ".join(faults) if len(faults) < 2 else "\n  - ".join(["", *faults]))
         ) from None
+
+
+def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as dotted keys: TOML reads `train.epochs = [1, 2]` as a table in a table."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
 
 
 def override_value(text: str) -> Any:

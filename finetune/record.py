@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from finetune import environment
 from finetune.errors import UserError
+from finetune.metrics import Scores
 from finetune.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from finetune.task import Row, Rows, Task
     from finetune.trainer import Progress
     from finetune.weights import Weights
-
-Scores = dict[str, dict[str, float]]  # split -> metric -> score
 
 
 class RunRecord(BaseModel):
@@ -60,11 +59,14 @@ class RunRecord(BaseModel):
     new_weights: list[str]
 
 
-def run_id(recipe: Recipe, *, task: "Task", data: str, weights: str, precision: str) -> str:
+def run_id(
+    recipe: Recipe, *, task: "Task", data: str, weights: str, precision: str, task_file: str | None = None
+) -> str:
     """Ten hex digits of what decides the result.
 
     Settings at their defaults stay out, so that a new setting leaves old ids as they are; so do the names of recipe
-    and model, the place of the output, the number of processes and the versions of libraries.
+    and model, the place of the output, the number of processes and the versions of libraries. `task_file` is a hash
+    of the user's own file, for a task that is in one.
     """
     settings = recipe.model_dump(
         exclude_defaults=True, exclude={"task", "model", "seed", "init_seed", "data_seed", "grid"}
@@ -73,7 +75,7 @@ def run_id(recipe: Recipe, *, task: "Task", data: str, weights: str, precision: 
     decides = {
         "settings": {key: value for key, value in settings.items() if value != {}},
         "seeds": recipe.seeds,
-        "task": [task.name, task.version],
+        "task": [task.name, task.version, *([task_file] if task_file else [])],
         "data": data,
         "weights": weights,
         "precision": precision,
@@ -92,9 +94,9 @@ def data_fingerprint(splits: "Mapping[str, Sequence[Row]]") -> str:
 
 
 def build_record(
-    *,
     recipe: Recipe,
     task: "Task",
+    *,
     run: str,
     data: str,
     files: "Weights",
@@ -153,7 +155,12 @@ def load_record(file: Path) -> RunRecord:
         raise UserError(f"{file}: is no readable record ({' '.join(lines[:3])})", "Run again with --force") from error
 
 
-def all_records(out: Path) -> list[RunRecord]:
-    """Every record under a results folder, by task and time."""
-    records = [load_record(file) for file in out.glob("*/*/record.json")]
-    return sorted(records, key=lambda record: (record.task, record.finished))
+def all_records(out: Path) -> tuple[list[RunRecord], list[UserError]]:
+    """Every record under a results folder, by task and time; and what is wrong with those that cannot be read."""
+    records, damaged = [], []
+    for file in sorted(out.glob("*/*/record.json")):
+        try:
+            records.append(load_record(file))
+        except UserError as error:
+            damaged.append(error)
+    return sorted(records, key=lambda record: (record.task, record.finished)), damaged

@@ -3,9 +3,12 @@
 import time
 from dataclasses import asdict
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 import torch
+
+from finetune.errors import UserError, first_line
 
 if TYPE_CHECKING:
     from finetune.trainer import Progress
@@ -27,7 +30,7 @@ class Checkpoints:
         if not self.writes:
             return
         states = {name: part.state_dict() for name, part in parts.items()}
-        scratch = self.file.with_suffix(".tmp")
+        scratch = self.file.with_name(".checkpoint.tmp")
         torch.save({"parts": states, "progress": asdict(progress)}, scratch)
         scratch.replace(self.file)
 
@@ -37,11 +40,19 @@ class Checkpoints:
             self.save(parts, progress)
 
     def restore(self, parts: dict[str, Any]) -> dict[str, Any] | None:
-        """Puts the parts back as they were saved and returns the progress; None where nothing was saved."""
+        """Puts the parts back as they were saved and returns the progress; None where nothing was saved.
+
+        Raises UserError for a file that is damaged or of another model.
+        """
         if not self.file.is_file():
             return None
-        saved = torch.load(self.file, map_location="cpu", weights_only=True)
-        for name, part in parts.items():
-            part.load_state_dict(saved["parts"][name])
-        progress: dict[str, Any] = saved["progress"]
+        try:
+            saved = torch.load(self.file, map_location="cpu", weights_only=True)
+            for name, part in parts.items():
+                part.load_state_dict(saved["parts"][name])
+            progress: dict[str, Any] = saved["progress"]
+        except (UnpicklingError, RuntimeError, KeyError, EOFError, OSError, ValueError) as error:
+            raise UserError(
+                f"{self.file}: is no checkpoint of this run ({first_line(error)})", "Begin anew with --force"
+            ) from error
         return progress

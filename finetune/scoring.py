@@ -1,21 +1,24 @@
-"""Answers and scores: of a model under training, of baselines, and as `evaluate` computes them."""
+"""Answers and scores of the dev splits: of a model under training, of baselines, and as `evaluate` computes them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from finetune.features import Feature
+from finetune.metrics import Scores
 from finetune.task import Answer, Row, Task
-from finetune.trainer import Scores, Trainer
+from finetune.trainer import Progress, Trainer
+
+Answers = dict[str, list[Answer]]  # split (or method) -> an answer a row
 
 
 @dataclass(kw_only=True)
 class Evaluation:
-    """Predicts and scores the splits of `features`; `answers` holds what the last call found, by split."""
+    """Predicts and scores the splits of `features`; `answers` holds what the last call found."""
 
     task: Task
     rows: Mapping[str, Sequence[Row]]
     features: Mapping[str, Sequence[Feature]]
-    answers: dict[str, list[Answer]] = field(default_factory=dict)
+    answers: Answers = field(default_factory=dict)
 
     def __call__(self, trainer: Trainer) -> tuple[float, Scores]:
         """The headline score, which is the first metric of the first split, and all scores."""
@@ -24,17 +27,30 @@ class Evaluation:
         scores = {split: self.task.score(answers, self.rows[split]) for split, answers in self.answers.items()}
         return next(iter(scores.values()))[self.task.metrics[0]], scores
 
+    def final_answers(self, trainer: Trainer, progress: Progress) -> Answers:
+        """Those of the selected weights, predicted anew where the last call was with others."""
+        if progress.selected_epoch != len(progress.epochs) or not self.answers:
+            self(trainer)
+        return self.answers
 
-def official_scores(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
-    """The final scores, through the task's `evaluate.Metric`."""
-    from finetune.evaluate_metric import TaskMetric
+    def official_scores(self, answers: Answers) -> Scores:
+        """The final scores, through the task's `evaluate.Metric`."""
+        from finetune.evaluate_metric import TaskMetric
 
-    scores: dict[str, float] = TaskMetric(task, rows).compute(
-        predictions=[answer.value for answer in answers], references=range(len(rows))
-    )
-    return {name: float(scores[name]) for name in task.metrics}
+        scores: Scores = {}
+        for split, given in answers.items():
+            metric = TaskMetric(self.task, self.rows[split])
+            found = metric.compute(predictions=[a.value for a in given], references=range(len(given)))
+            scores[split] = {name: float(found[name]) for name in self.task.metrics}
+        return scores
 
+    def baselines(self, train: Sequence[Row]) -> dict[str, Answers]:
+        """By split, what each cheap method answers that has seen the training rows."""
+        return {split: self.task.baselines(train, self.rows[split]) for split in self.features}
 
-def score_all(task: Task, answers: Mapping[str, Sequence[Answer]], rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Scores of several methods, by the method's name."""
-    return {name: task.score(given, rows) for name, given in answers.items()}
+    def score_all(self, methods: Mapping[str, Answers]) -> dict[str, Scores]:
+        """By split, the scores of each method."""
+        return {
+            split: {method: self.task.score(answers, self.rows[split]) for method, answers in given.items()}
+            for split, given in methods.items()
+        }

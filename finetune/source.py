@@ -1,5 +1,6 @@
-"""Where rows come from: a folder that the user named, else the Hugging Face Hub or its cache; strict reading of TSV."""
+"""Where rows come from: a folder that the user named, else the Hub or its cache; strict reading of TSV and CSV."""
 
+import csv
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,13 @@ class Source:
                 "Point --data at the folder that holds it, or leave --data out to use the Hugging Face Hub",
             )
         return found[0] if found else None
+
+    def require(self, names: Sequence[str], *, holds: str) -> Path:
+        """As `find`, but raises UserError also where there is none, for data that is on no Hub."""
+        found = self.find(names, holds=holds)
+        if found is None:
+            raise UserError(f"no data: looked for {holds} in {', '.join(names)}", "Give their folder with --data DIR")
+        return found
 
 
 def source_of(data: Path | None) -> Source:
@@ -112,6 +120,28 @@ def read_tsv(
                 f"{path}:{number}: {len(fields)} fields where the header has {len(header)}",
                 "Mend or remove that line; fields are separated by single tabs",
             )
+
+
+def read_csv(path: Path, *, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(number of the line that a row ends on, {column: text}) for every row of a comma-separated file in UTF-8.
+
+    Raises UserError with file and line for a column that is missing, a wrong number of fields, and other bytes.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True, restkey="")
+            missing = [column for column in columns if column not in (reader.fieldnames or [])]
+            if missing:
+                raise UserError(
+                    f"{path}: has no column {', '.join(missing)}",
+                    f"Its columns are {', '.join(reader.fieldnames or [])}",
+                )
+            for fields in reader:
+                if "" in fields or None in fields.values():
+                    raise UserError(f"{path}:{reader.line_num}: a wrong number of fields", "Mend that line")
+                yield reader.line_num, fields
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path}: cannot be read ({first_line(error)})", "Save it as CSV in UTF-8") from error
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -1,5 +1,6 @@
 """Task, the contract of everything that can be trained, and how a task is found by its name."""
 
+import hashlib
 import importlib
 import importlib.util
 import pkgutil
@@ -99,6 +100,12 @@ def find(name: str) -> Task:
             f"unknown task '{name}'", f"{nearest(name, list(tasks))}The tasks are {', '.join(sorted(tasks))}"
         )
     return tasks[name]
+
+
+def file_hash(name: str) -> str | None:
+    """A hash of the file of `FILE.py:NAME`; None for a task of the package or of a plugin, which has a version."""
+    file, colon, _ = name.rpartition(":")
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if colon and file.endswith(".py") else None
 
 
 def available() -> dict[str, Task]:

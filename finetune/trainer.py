@@ -23,13 +23,11 @@ from finetune.batching import prediction_batches, share, training_batches
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.features import Feature, collate, label_count
+from finetune.metrics import Scores
 from finetune.model import Model
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.recipe import Train
 from finetune.resume import Checkpoints
-
-Scores = dict[str, dict[str, float]]  # split -> metric -> score
-
 
 PREDICT_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # with padding, in a batch: a CPU's caches want small ones
 LOSSES_AT_ONCE = 10  # updates between two looks at the loss: each look makes a GPU wait
@@ -82,6 +80,8 @@ class Trainer:
         model, optimizer = self.accelerator.prepare(self.model, optimizer)
         # The schedule stays as it is: a prepared one would step once for each process.
         state = {"model": self.model, "optimizer": optimizer, "schedule": schedule}
+        if self.accelerator.scaler is not None:
+            state["scaler"] = self.accelerator.scaler
         if self.checkpoints is not None:
             progress = Progress(**(self.checkpoints.restore(state) or {}))
         self.watch(
@@ -151,7 +151,8 @@ class Trainer:
         parts = []
         for batch in batches:
             parts.append(self._update(model, optimizer, batch, progress.update))
-            schedule.step()
+            if not optimizer.step_was_skipped:  # as it is when half precision overflowed
+                schedule.step()
             progress.update += 1
         losses = self.accelerator.reduce(torch.stack(parts), "sum").tolist()
         if not np.isfinite(losses).all():

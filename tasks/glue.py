@@ -98,7 +98,7 @@ class Glue:
     def _hub_gold(self, label: float) -> str | float | None:
         if label < 0:  # the Hub's mark for a hidden label
             return None
-        return self.labels[int(label)] if self.labels else float(label)
+        return self.labels[int(label)] if self.labels else round(float(label), 4)  # the Hub has 32-bit numbers
 
 
 def read_ax(source: Source, split: str) -> Rows:

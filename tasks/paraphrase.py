@@ -3,13 +3,12 @@
 Positives reword, negatives share words, so that counting words is not enough.
 """
 
-import csv
 from pathlib import Path
 
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.metrics import accuracy, f1_of
-from finetune.source import Source
+from finetune.source import Source, read_csv
 from finetune.task import Rows
 
 
@@ -18,11 +17,10 @@ def read(_: Source, split: str) -> Rows:
     path = Path(__file__).with_name(f"paraphrase-{split}.csv")
     if not path.is_file():
         raise UserError(f"paraphrase has no split '{split}'", "It has train and dev")
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [
-            SentenceRow(id=f"{split}-{index}", text=fields["sentence1"], pair=fields["sentence2"], gold=fields["label"])
-            for index, fields in enumerate(csv.DictReader(file))
-        ]
+    rows = [
+        SentenceRow(id=f"{split}-{index}", text=fields["sentence1"], pair=fields["sentence2"], gold=fields["label"])
+        for index, (_, fields) in enumerate(read_csv(path, columns=["sentence1", "sentence2", "label"]))
+    ]
     return Rows(rows=rows, origin=f"finetune/tasks/{path.name}")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,6 +16,20 @@ from finetune.predictions import read_predictions
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]
+OWN_TASK = """
+from finetune.heads.sentence import SentenceRow, SentenceTask
+from finetune.metrics import accuracy
+from finetune.task import Rows
+
+def read(source, split):
+    rows = [SentenceRow(id=str(i), text='cat' if i % 2 else 'dog', gold=str(i % 2)) for i in range(32)]
+    rows[3] = rows[3]
+    return Rows(rows=rows, origin='made up')
+
+TASKS = [
+    SentenceTask(name='mine', read=read, labels=('0', '1'), metrics=('accuracy',), scorers={'accuracy': accuracy})
+]
+"""
 RTE = "index\tsentence1\tsentence2\tlabel"
 
 
@@ -160,7 +175,7 @@ def test_of_several_runs_one_that_fails_keeps_none_from_running(finetune: Finetu
         (["run", "glue-rte", "model=TINY", "--out", "FILE/x"], "cannot be written"),
         (["run", "glue-mrpc", "model=TINY"], "no data: looked for MRPC/train.tsv"),
         (["check", "glue-rte", "model=EMPTY"], "lacks config.json"),
-        (["evaluate", "TINY", "rte"], "holds an encoder without a trained head"),
+        (["evaluate", "TINY", "rte"], "holds no fully trained model"),
         (["evaluate", "TINY", "rte", "--split", "exam"], "rte has no split 'exam'. It has train, dev, test"),
         (["show", "glue-mrcp"], "no recipe or file is called 'glue-mrcp'"),
         (["cp", "glue-mrpc", "FILE"], "is already there"),
@@ -276,20 +291,13 @@ def test_a_run_that_is_killed_goes_on(rte: Path, tiny_bert: Path, tmp_path: Path
 
 
 def test_a_task_of_ones_own_in_a_file(finetune: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
-    (tmp_path / "my_task.py").write_text(
-        "from finetune.heads.sentence import SentenceRow, SentenceTask\n"
-        "from finetune.metrics import accuracy\n"
-        "from finetune.task import Rows\n"
-        "def read(source, split):\n"
-        "    rows = [SentenceRow(id=str(i), text='cat' if i % 2 else 'dog', gold=str(i % 2)) for i in range(32)]\n"
-        "    return Rows(rows=rows, origin='made up')\n"
-        "TASKS = [SentenceTask(name='mine', read=read, labels=('0', '1'), metrics=('accuracy',),"
-        " scorers={'accuracy': accuracy})]\n"
-    )
+    (tmp_path / "my_task.py").write_text(OWN_TASK)
     (tmp_path / "mine.toml").write_text(f'task = "my_task.py:mine"\nmodel = "{tiny_bert}"\n[train]\nepochs = 1\n')
     done = finetune("run", "mine.toml", "--quiet")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("mine ")
+    (tmp_path / "my_task.py").write_text(OWN_TASK.replace("'cat'", "'bird'"))
+    assert "already done" not in finetune("run", "mine.toml").stderr  # the file is part of the id
     wrong = finetune("run", "mine.toml", "task=my_task.py:other")
     assert "my_task.py: has no task 'other'. It has mine" in wrong.stderr
     (tmp_path / "my_task.py").write_text("import nothing_of_that_name\n")
@@ -299,12 +307,71 @@ def test_a_task_of_ones_own_in_a_file(finetune: Finetune, tiny_bert: Path, tmp_p
 
 
 def test_help_is_instant(finetune: Finetune) -> None:
+    """In seconds of the processor, which other work on the machine does not lengthen."""
     seconds = []
     for _ in range(5):
-        started = time.perf_counter()
+        before = os.times()
         assert "evaluate" in finetune("--help").stdout
-        seconds.append(time.perf_counter() - started)
+        after = os.times()
+        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
     assert min(seconds) < 0.3
+
+
+def test_a_setting_that_the_grid_also_sets_is_refused(in_process: InProcess, rte: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('task = "rte"\n[grid]\ntrain.epochs = [1, 2]\n')
+    code, _, err = in_process("run", "mine.toml", "train.epochs=3", data=rte)
+    assert code == 2
+    assert "its [grid] also sets train.epochs" in err
+
+
+def test_a_forced_run_that_stops_is_not_done(
+    in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=1"]
+    assert in_process("run", *settings, data=rte)[0] == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("finetune.run.save_checkpoint", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
+        code, _, err = in_process("run", *settings, "--force", data=rte)
+    assert code == 2
+    assert err.splitlines()[-1] == "error: disk full. Free space, or choose another folder with --out"
+    assert not list(tmp_path.glob("results/*/*/record.json"))
+    code, _, err = in_process("run", *settings, data=rte)
+    assert code == 0
+    assert "resuming after update 2 of 2" in err
+
+
+def test_a_record_without_its_model_cannot_be_evaluated(
+    in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    in_process("run", "glue-rte", f"model={tiny_bert}", "train.epochs=1", data=rte)
+    run = only_run(tmp_path)
+    shutil.rmtree(run / "model")
+    code, _, err = in_process("evaluate", run.name, "rte", data=rte)
+    assert code == 2
+    assert "Weights are not kept in git: run it with --force" in err
+    (run / "record.json").write_text("{}")
+    code, out, err = in_process("ls", data=rte)
+    assert code == 0
+    assert "is no readable record" in err
+    assert "glue-mrpc" in out
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("text='a', gold='2'", "row '3' has the gold '2', which is none of: 0, 1"),
+        ("text='a', gold=None", "rows of the split 'train' have no gold"),
+        ("text='a', pair='b', gold='1'", "row '3' is pair, unlike the first row"),
+    ],
+)
+def test_wrong_rows_of_a_task_of_ones_own_are_named(
+    in_process: InProcess, tiny_bert: Path, tmp_path: Path, row: str, expected: str
+) -> None:
+    (tmp_path / "my_task.py").write_text(OWN_TASK.replace("= rows[3]", f"= SentenceRow(id='3', {row})"))
+    code, _, err = in_process("run", "glue-rte", "task=my_task.py:mine", f"model={tiny_bert}", data=tmp_path)
+    assert code == 2
+    assert expected in err
+    assert len(err.splitlines()) == 1
 
 
 def test_published_scores_stand_beside_the_same_model_alone() -> None:

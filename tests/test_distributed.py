@@ -17,7 +17,15 @@ def test_two_processes_equal_one(
 ) -> None:
     settings = [
         *("quickstart", f"model={tiny_bert}", "train.epochs=2", "train.learning_rate=1e-3", "train.dropout=0.0"),
-        *("train.batch_size=7", "train.accumulation=2", "--limit", "100"),  # the last batch has two rows for four parts
+        *(
+            "train.batch_size=7",
+            "train.accumulation=2",
+            "--limit",
+            "100",
+            "train.precision=fp32",
+            "--device",
+            "cpu",
+        ),  # the last batch has two rows for four parts
     ]
     one = finetune("run", *settings, "--out", "one")
     assert one.returncode == 0, one.stderr

@@ -1,14 +1,17 @@
 """The documents are true: their commands run, their figures are the records', their tree is the tree."""
 
-import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from finetune import cli
+from finetune.grid import expand
+from finetune.recipe import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -83,7 +86,9 @@ def test_every_command_of_the_documents_runs(
 
 def test_every_other_command_is_one_that_a_test_knows() -> None:
     others = [command for command in commands() if not command.startswith("finetune ")]
-    assert set(others) == {"make demo", "make test", "make install", "make lint", "source .venv/bin/activate"}
+    made = {"make demo", "make test", "make install", "make lint", "source .venv/bin/activate"}
+    launched = {"torchrun --nproc_per_node 2 -m finetune run glue-mrpc"}  # test_distributed.py does
+    assert set(others) == made | launched
 
 
 @pytest.mark.parametrize("target", ["install", "demo", "test", "lint", "bench", "clean"])
@@ -91,9 +96,19 @@ def test_make_knows_its_targets(target: str) -> None:
     assert subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True).returncode == 0
 
 
-@pytest.mark.parametrize("block", blocks("python"))
-def test_python_in_the_documents_parses(block: str) -> None:
-    ast.parse(block)
+def test_the_grid_of_contributing_is_that_of_the_paper() -> None:
+    (block,) = blocks("toml")
+    points = expand(parse({"task": "mrpc", **tomllib.loads(block)}, origin="CONTRIBUTING.md"), origin="CONTRIBUTING.md")
+    assert len(points) == 18
+
+
+def test_python_of_the_readme_loads_what_a_run_saves(place: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (block,) = (block for block in blocks("python") if "pipeline" in block)
+    (record, *_) = sorted(place.glob("results/mrpc/*/record.json"))
+    monkeypatch.chdir(place)
+    found: dict[str, Any] = {}
+    exec(block.replace("RUN", record.parent.name).replace("classify(", "answer = classify("), found)
+    assert found["answer"]["label"] in ("equivalent", "not_equivalent")
 
 
 def test_the_task_of_contributing_is_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_bert: Path) -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from toys import build, cat_task, length_task, sentences
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertModel, pipeline
+from toys import CPU, build, cat_task, length_task, sentences
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertModel, T5Config, pipeline
 
 from finetune import cpu, model
 from finetune.errors import UserError
+from finetune.families import most_tokens
 from finetune.recipe import Train
 from finetune.task import Task
 
@@ -19,7 +20,7 @@ def saved(task: Task, encoder: Path, folder: Path) -> model.Model:
     """A model with a new head, written to a folder."""
     trainer, _ = build(task, encoder, Train())
     tokenizer = AutoTokenizer.from_pretrained(encoder)
-    model.save_checkpoint(trainer.model, folder, tokenizer, task=task.name, max_length=32)
+    model.save_checkpoint(trainer.model, folder, tokenizer, task=task.name, max_length=32, precision="fp32")
     return trainer.model.eval()
 
 
@@ -76,7 +77,7 @@ def test_other_labels_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
 
 
 def test_an_encoder_without_a_trained_head_is_refused(tiny_encoder: Path) -> None:
-    with pytest.raises(UserError, match="without a trained head"):
+    with pytest.raises(UserError, match="holds no fully trained model"):
         model.load_trained(tiny_encoder, cat_task().head)
 
 
@@ -87,16 +88,43 @@ def test_half_precision_checkpoints_are_loaded_as_fp32(tiny_bert: Path, tmp_path
     assert {p.dtype for p in backbone.parameters()} == {torch.float32}
 
 
-def test_weights_that_a_checkpoint_lacks_are_named(tiny_bert: Path, tmp_path: Path) -> None:
+def test_weights_that_a_checkpoint_lacks_are_named(tiny_bert: Path, tiny_roberta: Path, tmp_path: Path) -> None:
     BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
-    _, new = model.load_backbone(tmp_path)
+    _, new = model.build_model(tmp_path, cat_task().head, init_seed=0, device=CPU)
     assert new == ["pooler.dense.bias", "pooler.dense.weight"]
+    _, new = model.build_model(tiny_roberta, cat_task().head, init_seed=0, device=CPU)
+    assert new == []  # its own pooler is new too, but no head reads it
 
 
-def test_last_layer_for_the_first_token_alone_changes_no_logit(tiny_encoder: Path) -> None:
-    trainer, features = build(cat_task(), tiny_encoder, Train())
-    hidden = trainer.model.backbone.encoder(input_ids=torch.tensor([list(features[0].input_ids)])).last_hidden_state
-    assert hidden.shape[1] == 1  # the seam is in use; its logits are compared with transformers' above
+def test_a_trained_model_without_its_pooler_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
+    saved(cat_task(), tiny_bert, tmp_path)
+    weights = {name: t for name, t in load_file(tmp_path / "model.safetensors").items() if "pooler" not in name}
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=r"bert\.pooler\.dense\.bias, bert\.pooler\.dense\.weight missing"):
+        model.load_trained(tmp_path, cat_task().head)
+
+
+def test_positions_of_each_family(tiny_bert: Path, tiny_roberta: Path) -> None:
+    """RoBERTa counts positions from behind its padding token: 130 of them hold 128 tokens."""
+    assert most_tokens(model.load_config(tiny_bert)) == 128
+    assert most_tokens(model.load_config(tiny_roberta)) == 128
+
+
+def test_families_that_are_not_known_are_refused(tmp_path: Path) -> None:
+    T5Config(vocab_size=10, d_model=8).save_pretrained(tmp_path)
+    with pytest.raises(UserError, match="encoders of type 't5' are not known"):
+        model.empty_model(model.load_config(tmp_path), cat_task().head)
+
+
+def test_last_layer_for_the_first_token_alone_gives_the_same_vector(tiny_encoder: Path) -> None:
+    plain, _ = model.load_backbone(tiny_encoder)
+    ours, _ = model.build_model(tiny_encoder, cat_task().head, init_seed=0, device=CPU)
+    batch = AutoTokenizer.from_pretrained(tiny_encoder)(sentences(5), padding=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = plain.encoder.eval()(**batch).last_hidden_state
+        found = ours.backbone.encoder.eval()(**batch).last_hidden_state
+    assert found.shape[1] == 1
+    assert torch.allclose(found[:, 0], expected[:, 0], atol=1e-5)
 
 
 def test_new_heads_start_as_in_the_original_code(tiny_bert: Path) -> None:

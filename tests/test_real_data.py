@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from scipy.stats import binomtest
 from toys import build
 
 from finetune import model
 from finetune.evaluating import predict
 from finetune.events import unwatched
+from finetune.predictions import read_predictions
 from finetune.recipe import Train
-from finetune.source import Source
+from finetune.source import Source, read_csv
 from finetune.task import find
 from finetune.weights import MINILM_PACKAGE, MINILM_SHA256, resolve
 
@@ -44,7 +46,7 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     ours = model.Model(backbone, task.head(backbone))
     ours.head.output.weight.data.normal_(std=1.0)
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
-    model.save_checkpoint(ours, tmp_path, tokenizer, task="mrpc", max_length=128)
+    model.save_checkpoint(ours, tmp_path, tokenizer, task="mrpc", max_length=128, precision="fp32")
     answers = predict(str(tmp_path), task, {"dev": rows}, watch=unwatched, device="cpu")["dev"]
 
     loaded = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)
@@ -94,3 +96,29 @@ def test_learning_from_real_weights_starts_at_once(minilm: Path) -> None:
     )
     trainer.fit(features[:48], lambda _: (0.0, {}))
     assert np.mean(losses[-6:]) < 0.6 * np.mean(losses[:6])
+
+
+def test_a_second_reader_agrees_with_the_dev_labels() -> None:
+    """Their judgements were made from the sentences alone, before they saw a label."""
+    file = Path(__file__).with_name("data") / "paraphrase-second-reader.csv"
+    judged = [fields["label"] for _, fields in read_csv(file, columns=["id", "label"])]
+    gold = [row.gold for row in find("paraphrase").load(Source(), "dev").rows]
+    assert sum(a == b for a, b in zip(gold, judged, strict=True)) >= 0.95 * len(gold)
+
+
+@pytest.mark.slow
+def test_minilm_beats_the_best_baseline_on_three_seeds(finetune: Finetune, tmp_path: Path) -> None:
+    """McNemar's exact test on the quickstart's dev set, for each seed."""
+    pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
+    for seed in (42, 43, 44):  # one at a time, each within the time that a command may take
+        assert finetune("run", "quickstart", "--seed", str(seed), "--quiet").returncode == 0
+    files = list(tmp_path.glob("results/paraphrase/*/predictions-dev.parquet"))
+    assert len(files) == 3
+    for file in files:
+        lines = read_predictions(file)
+        ours = [line["answer"] == line["gold"] for line in lines]
+        theirs = [line["baseline:tfidf-logistic"] == line["gold"] for line in lines]
+        won = sum(a and not b for a, b in zip(ours, theirs, strict=True))
+        lost = sum(b and not a for a, b in zip(ours, theirs, strict=True))
+        assert won > lost
+        assert binomtest(won, won + lost).pvalue < 0.01

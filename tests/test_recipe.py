@@ -1,5 +1,6 @@
 """Recipes: every fault at once, in words that help; overrides, grids and seeds; and the id that they give a run."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,12 @@ def test_a_wrong_grid_is_refused_before_anything_runs(bad: dict[str, list[Any]])
         grid.expand(parsed(grid=bad), seeds=2, origin="test")
 
 
+def test_a_grid_may_be_written_as_toml_reads_it() -> None:
+    one = parsed(grid={"train": {"epochs": [1, 2]}, "seed": [3]})
+    assert one.grid == {"train.epochs": [1, 2], "seed": [3]}
+    assert len(grid.expand(one, origin="test")) == 2
+
+
 def identified(one: recipe.Recipe, **changes: Any) -> str:
     facts = {"task": cat_task(), "data": "d", "weights": "w", "precision": "fp32"} | changes
     return run_id(one, **facts)
@@ -132,8 +139,10 @@ def test_the_id_is_of_what_decides_the_result() -> None:
         identified(parsed(), data="other"),
         identified(parsed(), weights="other"),
         identified(parsed(), precision="bf16"),
+        identified(parsed(), task_file="hash of the user's own file"),
+        identified(parsed(), task=replace(cat_task(), version=2)),
     ]
-    assert len({base, *changed}) == 10
+    assert len({base, *changed}) == 12
 
 
 def test_the_id_of_known_settings_stays() -> None:

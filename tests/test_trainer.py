@@ -1,23 +1,24 @@
 """The loop: equal to transformers' own classes, able to learn, able to stop and go on, the same however it is cut."""
 
+import math
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import torch
 import transformers
-from toys import build, cat_rows, cat_task, fit, length_task
+from toys import CPU, build, cat_rows, cat_task, fit, length_task
 
-from finetune import metrics
 from finetune.batching import training_batches
+from finetune.device import build_accelerator
 from finetune.errors import UserError
 from finetune.features import collate
 from finetune.model import Head
 from finetune.optimizer import build_optimizer, build_schedule
-from finetune.recipe import Train
+from finetune.recipe import Schedule, Train
 from finetune.scoring import Evaluation
 from finetune.source import Source
 from finetune.task import Task
@@ -45,9 +46,13 @@ def reference(task: Task, folder: Path, settings: Train, head: Head, count: int)
     model.load_state_dict(head.to_checkpoint(), strict=False)
     features = task.encode(task.load(Source(), "train").rows, tokenizer, 32)
     lengths = [len(feature) for feature in features]
-    optimizer = build_optimizer(model, settings)
+    plain = [p for name, p in model.named_parameters() if name.endswith("bias") or "LayerNorm" in name]
+    decayed = [p for p in model.parameters() if not any(p is other for other in plain)]
+    groups = [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=3e-3, betas=(0.9, 0.999), eps=1e-6)
     per_epoch = -(-len(features) // settings.batch_size)
-    schedule = build_schedule(optimizer, settings, updates=per_epoch * settings.epochs)
+    updates = per_epoch * settings.epochs
+    schedule = transformers.get_linear_schedule_with_warmup(optimizer, math.ceil(0.1 * updates), updates)
     losses: list[float] = []
     model.train()
     for update in range(count):
@@ -250,5 +255,30 @@ def test_schedule_rises_over_the_warm_up_and_falls_to_zero() -> None:
     assert optimizer.param_groups[0]["lr"] == 0.0
 
 
-def test_metrics_used_in_the_toys_can_fail() -> None:
-    assert metrics.accuracy(["a", "b"], ["a", "a"]) == 0.5
+@pytest.mark.parametrize("schedule", get_args(Schedule))
+def test_every_schedule_can_be_built(schedule: str) -> None:
+    settings = Train(schedule=schedule, learning_rate=1e-8)
+    optimizer = build_optimizer(torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(2, 2))]), settings)
+    last = build_schedule(optimizer, settings, updates=10)
+    rates = []
+    for _ in range(10):
+        optimizer.step()
+        last.step()
+        rates.append(optimizer.param_groups[0]["lr"])
+    assert 0 < max(rates) <= 1.01e-8
+
+
+def test_a_damaged_checkpoint_is_an_error(tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "checkpoint.pt").write_bytes(b"no checkpoint")
+    with pytest.raises(UserError, match=r"is no checkpoint of this run .* Begin anew with --force"):
+        fit(cat_task(), tiny_bert, Train(epochs=1), checkpoint=tmp_path / "checkpoint.pt")
+
+
+def test_one_process_can_use_several_precisions(tiny_bert: Path) -> None:
+    for precision, tolerance in (("fp32", 1e-6), ("bf16", 3e-2)):
+        accelerator = build_accelerator(CPU, precision)
+        assert accelerator.mixed_precision == ("no" if precision == "fp32" else precision)
+        trainer, features = build(cat_task(), tiny_bert, PLAIN)
+        exact = np.stack(trainer.predict(features))
+        trainer.accelerator = build_accelerator(CPU, precision)
+        assert np.stack(trainer.predict(features)) == pytest.approx(exact, abs=tolerance)

@@ -7,13 +7,12 @@ from pathlib import Path
 import torch
 from conftest import WORDS
 
-from finetune import cpu
 from finetune.device import build_accelerator
 from finetune.events import Watcher, unwatched
 from finetune.features import Feature
 from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.metrics import accuracy, pearson
-from finetune.model import Model, load_backbone
+from finetune.model import build_model
 from finetune.prepare import load_tokenizer
 from finetune.recipe import Train
 from finetune.resume import Checkpoints
@@ -98,12 +97,8 @@ def build(
     seeds: tuple[int, int] = (0, 0),
 ) -> tuple[Trainer, list[Feature]]:
     """A trainer with a new model, and the features of the training split."""
-    torch.manual_seed(seeds[0])
-    backbone, _ = load_backbone(folder, dropout=settings.dropout)
+    model, _ = build_model(folder, task.head, init_seed=seeds[0], device=CPU, dropout=settings.dropout)
     tokenizer = load_tokenizer(folder)
-    model = Model(backbone, task.head(backbone))
-    model.head.initialise()
-    cpu.speed_up(model, backbone.encoder)
     trainer = Trainer(
         model=model,
         settings=settings,

@@ -1,5 +1,6 @@
 """Sentences and pairs on the pooled output (Devlin et al. 2019, Figure 4 a and b): classification, regression."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from transformers import PreTrainedTokenizerBase
 from transformers.activations import ACT2FN
 
 from finetune import baselines
+from finetune.errors import UserError
 from finetune.families import SENTENCE, head_dropout, pooling
 from finetune.features import Feature
 from finetune.metrics import Metric
@@ -91,8 +93,16 @@ class SentenceTask(Task):
         return not self.labels
 
     def load(self, source: Source, split: str) -> Rows:
-        """As `read` gives them."""
-        return self.read(source, split)
+        """As `read` gives them. Raises UserError that names the row for a wrong label and for half a pair."""
+        loaded = self.read(source, split)
+        for row in loaded.rows:
+            where = f"{loaded.origin}: row '{row.id}'"
+            if (row.pair is None) != (loaded.rows[0].pair is None):
+                raise UserError(f"{where} is {'no ' * (row.pair is None)}pair, unlike the first row", "Mend that row")
+            if row.gold is not None and not self._possible(row.gold):
+                allowed = ", ".join(self.labels) or "any number"
+                raise UserError(f"{where} has the gold {row.gold!r}, which is none of: {allowed}", "Mend that row")
+        return loaded
 
     def encode(self, rows: Sequence[SentenceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
         """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first."""
@@ -150,10 +160,15 @@ class SentenceTask(Task):
         ]
         return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
 
+    def _possible(self, gold: str | float) -> bool:
+        if self.regression:
+            return isinstance(gold, int | float) and math.isfinite(gold)
+        return gold in self.labels
+
     def _label(self, row: SentenceRow) -> int | float | None:
-        if row.gold is None or isinstance(row.gold, float):
-            return row.gold
-        return self.labels.index(row.gold)
+        if row.gold is None:
+            return None
+        return self.labels.index(row.gold) if isinstance(row.gold, str) else float(row.gold)
 
     def _answer(self, probabilities: np.ndarray) -> Answer:
         best = int(probabilities.argmax())
