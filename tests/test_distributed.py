@@ -29,7 +29,7 @@ def test_two_processes_equal_one(
     ]
     one = finetune("run", *settings, "--out", "one")
     assert one.returncode == 0, one.stderr
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0"]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     two = subprocess.run(
         [*launch, "-m", "finetune", "run", *settings, "--out", "two"],
         cwd=tmp_path,

@@ -87,7 +87,7 @@ def test_every_command_of_the_documents_runs(
 def test_every_other_command_is_one_that_a_test_knows() -> None:
     others = [command for command in commands() if not command.startswith("finetune ")]
     made = {"make demo", "make test", "make install", "make lint", "source .venv/bin/activate"}
-    launched = {"torchrun --nproc_per_node 2 -m finetune run glue-mrpc"}  # test_distributed.py does
+    launched = {"torchrun --standalone --nproc_per_node 2 -m finetune run glue-mrpc"}  # test_distributed.py does
     assert set(others) == made | launched
 
 
