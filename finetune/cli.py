@@ -10,7 +10,6 @@ import typer
 from finetune.errors import UserError
 
 if TYPE_CHECKING:
-    from finetune.recipe import Recipe
     from finetune.record import RunRecord
 
 app = typer.Typer(
@@ -53,12 +52,21 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Train, score and save: `finetune run glue-mrpc model=minilm train.learning_rate=2e-4`."""
-    from finetune.targets import split_arguments
+    from finetune.targets import expand_targets, split_arguments
 
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
-    recipes = _expanded(names, settings, seeds)
-    records, failures = _run_all(recipes, data=data, out=out, device=device, force=force, quiet=quiet or as_json)
+    recipes = expand_targets(names, settings, seeds=seeds)
+    _quiet_libraries()
+    from rich.console import Console
+
+    from finetune.display import ProgressDisplay
+    from finetune.events import unwatched
+    from finetune.runs import run_all
+    from finetune.source import source_of
+
+    watch = unwatched if quiet or as_json or not _first_process() else ProgressDisplay(Console(stderr=True))
+    records, failures = run_all(recipes, source=source_of(data), out=out, watch=watch, device=device, force=force)
     _print_records(records, as_json=as_json, quiet=quiet)
     for failure in failures:
         _print_error(failure)
@@ -83,9 +91,10 @@ def evaluate(
     _quiet_libraries()
     import json
 
-    from finetune.display import in_words
+    from rich.console import Console
+
+    from finetune.display import ProgressDisplay, in_words
     from finetune.evaluating import evaluate as score
-    from finetune.events import unwatched
     from finetune.source import source_of
     from finetune.targets import find_run
 
@@ -97,7 +106,7 @@ def evaluate(
         checkpoint,
         task,
         source=source_of(data),
-        watch=unwatched,
+        watch=ProgressDisplay(Console(stderr=True)),
         split=split,
         device=device,
         predictions=predictions,
@@ -188,11 +197,11 @@ def check(
     from finetune.checking import check as find
     from finetune.display import facts_table
     from finetune.source import source_of
-    from finetune.targets import split_arguments
+    from finetune.targets import expand_targets, split_arguments
 
     names, settings = split_arguments(targets)
     settings |= {} if limit is None else {"limit": limit}
-    for _, recipe in _expanded(names, settings, seeds=1):
+    for _, recipe in expand_targets(names, settings):
         findings = find(recipe, source=source_of(data), device=device)
         if as_json:
             typer.echo(json.dumps(asdict(findings)))
@@ -219,69 +228,12 @@ def main() -> None:
         sys.exit(1)
 
 
-def _expanded(names: list[str], settings: dict[str, Any], seeds: int) -> list[tuple[str, "Recipe"]]:
-    """(name, recipe) of every single run, all settings checked before the first one starts."""
-    from finetune import recipe
-    from finetune.grid import expand
-    from finetune.targets import find_recipes
-
-    if not names:
-        raise UserError("no recipe was named", "`finetune ls` lists them")
-    files = [file for name in names for file in find_recipes(name)]
-    expanded = []
-    for file in files:
-        loaded = recipe.load(file)
-        if both := sorted(set(settings) & set(loaded.grid)):
-            raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
-        with_settings = loaded.with_settings(settings, origin="command line")
-        expanded += [(file.stem, single) for single in expand(with_settings, seeds=seeds, origin=str(file))]
-    return expanded
-
-
-def _run_all(
-    recipes: list[tuple[str, "Recipe"]], *, data: Path | None, out: Path, device: str | None, force: bool, quiet: bool
-) -> tuple[list["RunRecord"], list[UserError]]:
-    """Runs one after the other; of several, one that fails does not keep the others from running."""
-    _quiet_libraries()
-    import torch
-    from rich.console import Console
-
-    from finetune.display import ProgressDisplay
-    from finetune.events import unwatched
-    from finetune.run import run as run_one
-    from finetune.source import source_of
-
-    display = ProgressDisplay(Console(stderr=True))
-    records, failures = [], []
-    for name, recipe in recipes:
-        try:
-            watch = unwatched if quiet or os.environ.get("RANK", "0") != "0" else display
-            records.append(run_one(recipe, source=source_of(data), out=out, watch=watch, device=device, force=force))
-        except (UserError, OSError, torch.OutOfMemoryError) as error:
-            if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-                raise  # the other processes would wait for this one for ever
-            failures.append(_failure(error, name if len(recipes) > 1 else ""))
-        finally:
-            display.close()
-    return records, failures
-
-
-def _failure(error: Exception, name: str) -> UserError:
-    """What kept a run from its end, as a user's error; `name` says which of several runs."""
-    prefix = f"{name}: " if name else ""
-    if isinstance(error, UserError):
-        return UserError(f"{prefix}{error.what}", error.way_out)
-    if isinstance(error, OSError):
-        return UserError(f"{prefix}{error}", "Free space, or choose another folder with --out")
-    return UserError(f"{prefix}out of memory", "Lower train.batch_size or max_length, or raise train.accumulation")
-
-
 def _print_records(records: list["RunRecord"], *, as_json: bool, quiet: bool) -> None:
     from rich.console import Console
 
     from finetune.display import in_words, record_table, summary_table
 
-    if os.environ.get("RANK", "0") != "0":
+    if not _first_process():
         return
     console = Console()
     for record in records:
@@ -324,6 +276,11 @@ def _show_run(found: Any, predictions: int, *, as_json: bool) -> None:
     for split in record.scores if predictions else ():
         console.print(f"first {predictions} predictions of {split}, wrong ones marked x")
         console.print(predictions_table(read_predictions(found.predictions(split))[:predictions]))
+
+
+def _first_process() -> bool:
+    """Of those that a launcher started, one speaks."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def _print_error(error: UserError) -> None:

@@ -40,6 +40,9 @@ class ProgressDisplay:
             f"already done: {folder} ({versions}); --force runs it anew", highlight=False, soft_wrap=True
         )
 
+    def _on_note(self, *, text: str) -> None:
+        self.console.print(f"note: {text}", highlight=False, markup=False, soft_wrap=True)
+
     def _on_start(self, *, folder: str, device: str, **_: Any) -> None:
         self.console.print(f"running on {device}: {folder}", highlight=False, markup=False, soft_wrap=True)
 
@@ -84,11 +87,8 @@ class ProgressDisplay:
             f"epoch {epoch}/{self.plan['epochs']}  loss {loss:.3f}  {in_words(scores)}{self.best}", highlight=False
         )
 
-    def _on_done(self, **_: Any) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Ends a live bar, also when a run was interrupted."""
+    def _on_end(self) -> None:
+        """Ends a live bar, also when a run failed or was interrupted."""
         if self.bar is not None:
             self.bar.stop()
             self.bar = None

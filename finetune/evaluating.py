@@ -62,9 +62,14 @@ def predict(
     """
     files = weights.resolve(model)
     place = resolve_device(device)
-    settings: dict[str, Any] = getattr(load_config(files.folder), "finetune", None) or {}
+    config = load_config(files.folder)
+    settings: dict[str, Any] = getattr(config, "finetune", None) or {}
     tokenizer = load_tokenizer(files.folder)
     loaded = load_trained(files.folder, task.head)
+    if len(loaded.head.labels) > 1 and str(config.id2label[0]).lower() == "label_0":
+        watch(
+            "note", text=f"{model} does not name its labels: taken to be {', '.join(loaded.head.labels)}, in that order"
+        )
     if place.type == "cpu":
         cpu.speed_up(loaded, loaded.backbone.encoder)
     trainer = Trainer(

@@ -7,6 +7,7 @@ from typing import Any
 from finetune import recipe
 from finetune.errors import UserError, nearest
 from finetune.folder import RunFolder
+from finetune.grid import expand
 from finetune.recipe import Recipe
 from finetune.record import load_record
 
@@ -36,6 +37,20 @@ def find_recipes(target: str) -> list[Path]:
             f"{nearest(target, list(named))}`finetune ls` lists the recipes",
         )
     return found
+
+
+def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1) -> list[tuple[str, Recipe]]:
+    """(name, recipe) of every single run, all settings checked before the first one starts."""
+    if not names:
+        raise UserError("no recipe was named", "`finetune ls` lists them")
+    expanded = []
+    for file in [file for name in names for file in find_recipes(name)]:
+        loaded = recipe.load(file)
+        if both := sorted(set(settings) & set(loaded.grid)):
+            raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
+        with_settings = loaded.with_settings(settings, origin="command line")
+        expanded += [(file.stem, single) for single in expand(with_settings, seeds=seeds, origin=str(file))]
+    return expanded
 
 
 def load_recipe(target: str, settings: dict[str, Any]) -> Recipe:

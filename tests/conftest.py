@@ -10,6 +10,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
+from finetune import cli
+
 os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run beside each other
 torch.set_num_threads(1)
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may need the network; those of the Hub start a server of their own
@@ -97,3 +99,34 @@ def finetune(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return call
+
+
+@pytest.fixture
+def in_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """The command line without a new Python, whose imports take seconds: (exit code, standard output, error)."""
+
+    def call(*arguments: str, data: Path) -> tuple[int, str, str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("FINETUNE_DATA", str(data))
+        monkeypatch.setattr(sys, "argv", ["finetune", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def rte(tmp_path: Path) -> Path:
+    """A folder with a small RTE that words give away."""
+    for split, count in (("train", 64), ("dev", 24)):
+        labels = ("entailment", "not_entailment")
+        lines = [f"{i}\tthe {'cat' if i % 2 else 'dog'} sat\ta bird flew\t{labels[i % 2]}" for i in range(count)]
+        (tmp_path / "data" / "RTE").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / "RTE" / f"{split}.tsv").write_text(
+            "\n".join(["index\tsentence1\tsentence2\tlabel", *lines]) + "\n"
+        )
+    return tmp_path / "data"

@@ -84,6 +84,13 @@ def test_every_command_of_the_documents_runs(
     assert run_in_process(arguments, monkeypatch) == 0
 
 
+@pytest.mark.parametrize("script", ["against_trainer.py", "cpu_parts.py"])
+def test_benchmarks_still_fit_the_package(script: str) -> None:
+    done = subprocess.run([sys.executable, script, "--help"], cwd=ROOT / "benchmarks", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "--rounds" in done.stdout
+
+
 def test_every_other_command_is_one_that_a_test_knows() -> None:
     others = [command for command in commands() if not command.startswith("finetune ")]
     made = {"make demo", "make test", "make install", "make lint", "source .venv/bin/activate"}
