@@ -53,16 +53,15 @@ def demo_table(records: list[RunRecord]) -> str:
     return "```\n" + "\n".join(lines) + "\n```"
 
 
-def speed_table(measured: dict[str, Any], bf16: dict[str, Any]) -> str:
-    """Training rates of one benchmark run, and how many times as fast ours is as each; bf16 was measured alone."""
+def speed_table(*runs: dict[str, Any]) -> str:
+    """Training rates of each benchmark run, and in the same run how many times as fast ours is."""
     lines = ["| training on MRPC | examples/s (median) | lowest to highest | ours is |", "|---|---|---|---|"]
-    ratios = measured["ratios"]["finetune / this"]
-    for name, found in measured["measurements"].items():
-        rates = [each["examples_per_second"] for each in found]
-        ratio = f"{ratios[name]['examples']:.2f} times as fast" if name in ratios else ""
-        lines.append(f"| {name} | {statistics.median(rates):.1f} | {min(rates):.1f} to {max(rates):.1f} | {ratio} |")
-    ((name, found),) = bf16["measurements"].items()
-    lines.append(f"| {name}, measured alone | {found[0]['examples_per_second']:.1f} | | |")
+    for measured in runs:
+        ratios = measured["ratios"]["finetune / this"]
+        for name, found in measured["measurements"].items():
+            rates = [each["examples_per_second"] for each in found]
+            ratio = f"{ratios[name]['examples']:.2f} times as fast" if name in ratios else ""
+            lines.append(f"| {name} | {statistics.median(rates):.1f} | {min(rates):.1f} to {max(rates):.1f} | {ratio} |")
     return "\n".join(lines)
 
 
