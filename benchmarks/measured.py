@@ -61,7 +61,8 @@ def speed_table(*runs: dict[str, Any]) -> str:
         for name, found in measured["measurements"].items():
             rates = [each["examples_per_second"] for each in found]
             ratio = f"{ratios[name]['examples']:.2f} times as fast" if name in ratios else ""
-            lines.append(f"| {name} | {statistics.median(rates):.1f} | {min(rates):.1f} to {max(rates):.1f} | {ratio} |")
+            spread = f"{min(rates):.1f} to {max(rates):.1f}"
+            lines.append(f"| {name} | {statistics.median(rates):.1f} | {spread} | {ratio} |")
     return "\n".join(lines)
 
 

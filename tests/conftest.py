@@ -1,6 +1,11 @@
 """Fixtures that all tests share: tiny random encoders, the real data where it is at hand, the real command line."""
 
 import os
+
+# Before the libraries that read these are imported:
+os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run beside each other
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test may need the network; those of the Hub start a server of their own
+
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,9 +17,7 @@ from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from finetune import cli
 
-os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run beside each other
 torch.set_num_threads(1)
-os.environ["HF_HUB_OFFLINE"] = "1"  # no test may need the network; those of the Hub start a server of their own
 
 WORDS = [
     *("the", "a", "cat", "dog", "bird", "house", "tree", "sun", "moon", "sat", "ran", "flew", "saw", "was", "not"),
