@@ -109,10 +109,14 @@ def test_the_grid_of_contributing_is_that_of_the_paper() -> None:
     assert len(points) == 18
 
 
-def test_python_of_the_readme_loads_what_a_run_saves(place: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_of_the_readme_loads_what_a_run_saves(
+    place: Path, data: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (block,) = (block for block in blocks("python") if "pipeline" in block)
-    (record, *_) = sorted(place.glob("results/mrpc/*/record.json"))
     monkeypatch.chdir(place)
+    monkeypatch.setenv("FINETUNE_DATA", str(data.parent))
+    assert run_in_process(["run", "glue-mrpc", f"model={tiny_bert}", *SMALL], monkeypatch) == 0
+    (record, *_) = sorted(place.glob("results/mrpc/*/record.json"))
     found: dict[str, Any] = {}
     exec(block.replace("RUN", record.parent.name).replace("classify(", "answer = classify("), found)
     assert found["answer"]["label"] in ("equivalent", "not_equivalent")
