@@ -1,3 +1,20 @@
 """Fine-tune BERT-family encoders: one command from a task to a model, its scores and every prediction."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from finetune.predictor import Predictor
+
 __version__ = "0.1.0"
+
+
+def load(model: str | Path, *, out: Path = Path("results"), device: str | None = None) -> "Predictor":
+    """A trained model that answers, see `finetune.predictor.load`: `finetune.load("squad-v1")(question, context)`.
+
+    `model` is a run's folder, the beginning of its id, a task (for its latest run), or a fine-tuned checkpoint's
+    folder. Raises UserError where there is none.
+    """
+    from finetune import predictor  # which takes seconds to import
+
+    return predictor.load(model, out=out, device=device)

@@ -1,8 +1,8 @@
 """Cheap methods whose scores stand beside every result: they answer whether an encoder is worth its cost here."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +52,39 @@ def tfidf_regress(
     train, new = _vectors(texts, unseen)
     answers = Ridge(alpha=1.0).fit(train, values).predict(new)
     return [float(x) for x in np.clip(answers, min(values), max(values))]
+
+
+def most_frequent(seen: Iterable[tuple[str, str]], rows: Iterable[Sequence[str]], *, unseen: str) -> list[list[str]]:
+    """For each word of each row the tag that it had most often in `seen` (word, tag), or `unseen`."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for word, tag in seen:
+        counts[word][tag] += 1
+    tags = {word: min(found, key=lambda tag: (-found[tag], tag)) for word, found in counts.items()}
+    return [[tags.get(word, unseen) for word in words] for words in rows]
+
+
+def best_overlap(question: str, sentences: Sequence[str]) -> str:
+    """The first of the sentences that share most words with the question."""
+    asked = set(_words(question))
+    return max(sentences, key=lambda sentence: len(asked & set(_words(sentence))), default="")
+
+
+def most_similar(texts: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> list[int]:
+    """For each (context, choices) the number of the choice nearest to the context, by cosine of TF-IDF vectors."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    if not _has_words([tuple(texts)]):
+        return [0] * len(rows)
+    vectorizer = TfidfVectorizer(sublinear_tf=True).fit(texts)
+    contexts = vectorizer.transform([context for context, _ in rows])
+    choices = vectorizer.transform([choice for _, given in rows for choice in given])
+    owner = np.repeat(np.arange(len(rows)), [len(given) for _, given in rows])
+    likeness = np.asarray(contexts[owner].multiply(choices).sum(1)).ravel()
+    return [int(part.argmax()) for part in np.split(likeness, np.flatnonzero(np.diff(owner)) + 1)]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def _subset(texts: Sequence[tuple[str, ...]], gold: Sequence[Any]) -> tuple[Sequence[tuple[str, ...]], Sequence[Any]]:

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from finetune import task as tasks
 from finetune import weights
 from finetune.device import resolve_device, resolve_precision
@@ -25,13 +27,18 @@ def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: i
     """Finds task, data and model, and encodes all rows. Raises UserError where a run would stop."""
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
-    task = tasks.find(recipe.task)
+    task = tasks.configured(tasks.find(recipe.task), recipe.options)
     splits = load_splits(task, source, limit=recipe.limit)
     files = weights.resolve(recipe.model)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
     empty_model(config, task.head)
     facts: dict[str, dict[str, Any]] = {
-        "task": {"name": task.name, "version": task.version, "metrics": ", ".join(task.metrics)},
+        "task": {
+            "name": task.name,
+            "version": task.version,
+            "metrics": ", ".join(task.metrics),
+            **tasks.option_values(task),
+        },
         "model": {
             "name": files.name,
             "folder": str(files.folder),
@@ -60,8 +67,10 @@ def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: i
                 "updates an epoch": an_epoch,
                 "warm-up updates": math.ceil(recipe.train.warmup * an_epoch * recipe.train.epochs),
             }
-            examples = [
-                {"tokens": tokenizer.convert_ids_to_tokens(feature.input_ids), "label": feature.label}
-                for feature in features[:shown]
-            ]
+            for feature in features[:shown]:
+                sequences = [
+                    tokenizer.convert_ids_to_tokens(np.asarray(sequence.input_ids).tolist())
+                    for sequence in feature.choices or (feature,)
+                ]
+                examples.append({"tokens": sequences, "label": task.shown_label(feature, sequences[0])})
     return Findings(facts=facts, examples=examples)

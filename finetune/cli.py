@@ -96,16 +96,12 @@ def evaluate(
     from finetune.display import ProgressDisplay, in_words
     from finetune.evaluating import evaluate as score
     from finetune.source import source_of
-    from finetune.targets import find_run
 
-    found = find_run(model, out)
-    if found is not None and not found.model.is_dir():
-        raise UserError(f"{found.path}: its model is not here", "Weights are not kept in git: run it with --force")
-    checkpoint = str(found.model) if found else model
     scores = score(
-        checkpoint,
+        model,
         task,
         source=source_of(data),
+        out=out,
         watch=ProgressDisplay(Console(stderr=True)),
         split=split,
         device=device,
@@ -114,6 +110,27 @@ def evaluate(
     if predictions is not None:
         typer.echo(f"predictions: {predictions}", err=True)
     typer.echo(json.dumps(scores) if as_json else in_words(scores) or "no gold labels, so no scores")
+
+
+@app.command()
+def score(
+    task: Annotated[str, typer.Argument(help="The task, such as squad-v1.")],
+    answers: Annotated[Path, typer.Argument(help="JSON: each row's id and its answer.")],
+    null_odds: Annotated[Path | None, typer.Option(help="JSON: each id and the odds of no answer (SQuAD 2.0).")] = None,
+    split: Annotated[str, typer.Option(help="The split that the answers are for.")] = "dev",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Score a file of answers, without a model: `finetune score squad-v1 predictions.json`."""
+    import json
+
+    from finetune.display import in_words
+    from finetune.score_file import score_file
+    from finetune.source import source_of
+
+    scores, thresholds = score_file(task, answers, source=source_of(data), split=split, null_odds=null_odds)
+    words = [in_words({split: scores}, digits=3), *(f"{name} {value:.6g}" for name, value in thresholds.items())]
+    typer.echo(json.dumps(scores | thresholds) if as_json else ", ".join(words))
 
 
 @app.command(name="ls")
@@ -210,7 +227,9 @@ def check(
         for title, facts in findings.facts.items():
             console.print(facts_table(title, facts))
         for example in findings.examples:
-            console.print(" ".join(example["tokens"]), f"-> {example['label']}", markup=False, highlight=False)
+            for tokens in example["tokens"]:
+                console.print(" ".join(tokens), markup=False, highlight=False)
+            console.print(f"-> {example['label']}", markup=False, highlight=False)
 
 
 def main() -> None:
@@ -231,7 +250,7 @@ def main() -> None:
 def _print_records(records: list["RunRecord"], *, as_json: bool, quiet: bool) -> None:
     from rich.console import Console
 
-    from finetune.display import in_words, record_table, summary_table
+    from finetune.display import in_words, summary_table
 
     if not _first_process():
         return
@@ -242,26 +261,38 @@ def _print_records(records: list["RunRecord"], *, as_json: bool, quiet: bool) ->
         elif quiet:
             typer.echo(f"{record.task} {record.id}  {in_words(record.scores)}")
         else:
-            console.print(record_table(record))
+            _print_record(console, record)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
+
+
+def _print_record(console: Any, record: "RunRecord") -> None:
+    from finetune.display import groups_table, record_table
+
+    console.print(record_table(record))
+    if (groups := groups_table(record)) is not None:
+        console.print(groups)
+    for note in record.notes:
+        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _show_recipe(target: str, settings: list[str], *, as_json: bool) -> None:
     from finetune.recipe import override_value, to_toml
     from finetune.targets import load_recipe
+    from finetune.task import configured, find, option_values
 
     pairs = [text.partition("=") for text in settings]
     recipe = load_recipe(target, {key: override_value(value) for key, _, value in pairs})
     init_seed, data_seed = recipe.seeds
-    resolved = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed})
+    options = option_values(configured(find(recipe.task), recipe.options))
+    resolved = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
     typer.echo(resolved.model_dump_json() if as_json else to_toml(resolved.model_dump(exclude_none=True)).rstrip())
 
 
 def _show_run(found: Any, predictions: int, *, as_json: bool) -> None:
     from rich.console import Console
 
-    from finetune.display import facts_table, predictions_table, record_table
+    from finetune.display import facts_table, predictions_table
     from finetune.predictions import read_predictions
     from finetune.record import load_record
 
@@ -270,9 +301,9 @@ def _show_run(found: Any, predictions: int, *, as_json: bool) -> None:
         typer.echo(record.model_dump_json())
         return
     console = Console()
-    facts = record.model_dump(exclude={"scores", "baselines", "epochs", "headline"})
+    facts = record.model_dump(exclude={"scores", "baselines", "epochs", "headline", "notes"})
     console.print(facts_table(str(found.path), facts))
-    console.print(record_table(record))
+    _print_record(console, record)
     for split in record.scores if predictions else ():
         console.print(f"first {predictions} predictions of {split}, wrong ones marked x")
         console.print(predictions_table(read_predictions(found.predictions(split))[:predictions]))

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from finetune.metrics import Scores
 from finetune.published import anchors
 from finetune.record import RunRecord
 
@@ -80,7 +81,7 @@ class ProgressDisplay:
         if self.bar is not None and self.shown is not None:
             self.bar.update(self.shown, facts=f"predicting {done}/{total}{self.best}")
 
-    def _on_epoch(self, *, epoch: int, loss: float, scores: dict[str, dict[str, float]], best: float, **_: Any) -> None:
+    def _on_epoch(self, *, epoch: int, loss: float, scores: Scores, best: float, **_: Any) -> None:
         self.best = f"  best {100 * best:.1f}"
         console = self.bar.console if self.bar is not None else self.console
         console.print(
@@ -94,18 +95,23 @@ class ProgressDisplay:
             self.bar = None
 
 
-def in_words(scores: dict[str, dict[str, float]]) -> str:
-    """`dev f1 84.3, accuracy 77.0`."""
+def in_words(scores: Scores, *, digits: int = 1) -> str:
+    """`dev f1 84.3, accuracy 77.0`; without the scores of groups."""
     return "  ".join(
-        f"{split} " + ", ".join(f"{metric} {100 * score:.1f}" for metric, score in metrics.items())
+        f"{split} " + ", ".join(f"{metric} {100 * metrics[metric]:.{digits}f}" for metric in plain_metrics(metrics))
         for split, metrics in scores.items()
     )
+
+
+def plain_metrics(names: Iterable[str]) -> list[str]:
+    """Those that are not of a group, such as `PER/f1`."""
+    return [name for name in names if "/" not in name]
 
 
 def record_table(record: RunRecord) -> Table:
     """A run's scores beside its baselines and what was published for the same model and split."""
     table = Table(title=escape(f"{record.task}, run {record.id} ({record.model})"), title_justify="left")
-    metrics = list(next(iter(record.scores.values())))
+    metrics = plain_metrics(next(iter(record.scores.values())))
     for column in ("split", "method", *metrics):
         table.add_column(column, justify="left" if column in ("split", "method") else "right")
     for split, scores in record.scores.items():
@@ -113,10 +119,25 @@ def record_table(record: RunRecord) -> Table:
         for method, given in record.baselines[split].items():
             table.add_row(split, method, *(f"{100 * given[metric]:.1f}" for metric in metrics))
         whole = record.recipe["limit"] is None
-        for anchor in anchors(task=record.task, model=record.model, split=split) if whole else ():
+        for anchor in (
+            anchors(task=record.task, model=record.model, split=split, rows=record.rows[split]) if whole else ()
+        ):
             cells = (f"{100 * anchor.score:.1f}" if metric == anchor.metric else "" for metric in metrics)
             table.add_row(split, f"published: {anchor.source}", *cells)
     return table
+
+
+def groups_table(record: RunRecord) -> Table | None:
+    """A run's scores by group, such as types of entities; None where its task has no groups."""
+    table = Table(title="by group", title_justify="left")
+    named = [name.split("/") for name in next(iter(record.scores.values())) if "/" in name]
+    groups, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
+    for column in ("split", "group", *metrics):
+        table.add_column(column, justify="left" if column in ("split", "group") else "right")
+    for split, scores in record.scores.items():
+        for group in groups:
+            table.add_row(split, group, *(f"{100 * scores[f'{group}/{metric}']:.1f}" for metric in metrics))
+    return table if groups else None
 
 
 def summary_table(records: Iterable[RunRecord]) -> Table:
@@ -131,7 +152,7 @@ def summary_table(records: Iterable[RunRecord]) -> Table:
     for group in groups.values():
         first = group[0]
         split = next(iter(first.scores))
-        for metric in first.scores[split]:
+        for metric in plain_metrics(first.scores[split]):
             scores = [100 * record.scores[split][metric] for record in group]
             base = max((100 * given[metric] for given in first.baselines[split].values()), default=None)
             table.add_row(
@@ -178,7 +199,8 @@ def predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
     for column in ("", *columns):
         table.add_column(column, overflow="fold")
     for line in lines:
-        wrong = line["gold"] is not None and line["gold"] != line["answer"] and not isinstance(line["gold"], float)
+        golds = line.get("answers") or [line["gold"]]
+        wrong = line["gold"] is not None and line["answer"] not in golds and not isinstance(line["gold"], float)
         table.add_row("[red]x[/red]" if wrong else "", *(_plain(line[column]) for column in columns))
     return table
 

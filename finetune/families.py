@@ -4,7 +4,7 @@ BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 20
 a new one there, under names of their own, which a saved checkpoint must use. A family is a row in each table.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from transformers import PretrainedConfig
@@ -26,9 +26,25 @@ class Pooling:
     output: str = "classifier"
 
 
+PRETRAINED = Pooling()
+NEW_TANH = Pooling(dense="classifier.dense", drop_first=True, output="classifier.out_proj")
+DISTILBERT = Pooling(dense="pre_classifier", activation="relu")
+
 SENTENCE = {
-    "bert": Pooling(),
-    "roberta": Pooling(dense="classifier.dense", drop_first=True, output="classifier.out_proj"),
+    "bert": PRETRAINED,
+    "albert": PRETRAINED,
+    "roberta": NEW_TANH,
+    "xlm-roberta": NEW_TANH,
+    "electra": replace(NEW_TANH, activation="gelu"),
+    "distilbert": DISTILBERT,
+}
+CHOICE = {
+    "bert": PRETRAINED,
+    "albert": PRETRAINED,
+    "roberta": PRETRAINED,
+    "xlm-roberta": PRETRAINED,
+    "electra": Pooling(dense="sequence_summary.summary", activation="gelu"),
+    "distilbert": DISTILBERT,
 }
 
 
@@ -50,7 +66,7 @@ def pooling(table: dict[str, Pooling], config: PretrainedConfig) -> Pooling:
 
 def head_dropout(config: PretrainedConfig) -> float:
     """Probability of dropout before a head's output layer; families name it differently."""
-    names = ("classifier_dropout", "hidden_dropout_prob")
+    names = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
     return float(next(p for p in (getattr(config, name, None) for name in names) if p is not None))
 
 

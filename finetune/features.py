@@ -13,30 +13,36 @@ IGNORED = -100  # a label at this value takes no part in the loss, as in torch's
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """One sequence of tokens, made from row number `row`.
+    """One sequence of tokens, made from row number `row`; or several that share one label (`choices`).
 
     `label` is what the head's loss reads: an int or a float, or a list of ints (one for each token, or a start and
     an end), or None where there is no gold. `note` is the task's own: whatever `decode` needs, the rest ignores it.
     """
 
     row: int
-    input_ids: Sequence[int]
+    input_ids: Sequence[int] = ()
     token_type_ids: Sequence[int] | None = None
+    choices: "Sequence[Feature]" = ()
     label: int | float | Sequence[int] | None = None
     truncated: bool = False
     note: Any = None
 
     def __len__(self) -> int:
-        return len(self.input_ids)
+        """Tokens that go through the model, with the padding between choices."""
+        return len(self.choices) * max(map(len, self.choices)) if self.choices else len(self.input_ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Tensors of one step: ids, mask and segments `(batch, length)`, labels `(batch,)` or `(batch, n)` or None."""
+    """Tensors of one step: ids, mask and segments `(sequences, length)`, labels `(batch,)` or `(batch, n)` or None.
+
+    `counts` `(batch,)` says how many sequences each feature has; None where each has one.
+    """
 
     input_ids: Tensor
     attention_mask: Tensor
     token_type_ids: Tensor | None
+    counts: Tensor | None
     labels: Tensor | None
 
     def to(self, device: torch.device) -> "Batch":
@@ -46,16 +52,23 @@ class Batch:
 
     def tensors(self) -> tuple[Tensor | None, ...]:
         """In the order of the fields."""
-        return (self.input_ids, self.attention_mask, self.token_type_ids, self.labels)
+        return (*self.inputs(), self.labels)
+
+    def inputs(self) -> tuple[Tensor | None, ...]:
+        """What `Model.forward` takes, in its order."""
+        return (self.input_ids, self.attention_mask, self.token_type_ids, self.counts)
 
 
 def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
     """Pads to the longest of these features, no further."""
-    segments = [f.token_type_ids for f in features]
+    sequences = [sequence for f in features for sequence in f.choices or (f,)]
+    segments = [sequence.token_type_ids for sequence in sequences]
+    counts = [len(f.choices) for f in features]
     return Batch(
-        input_ids=_padded([f.input_ids for f in features], pad_id),
-        attention_mask=_padded([[1] * len(f) for f in features], 0),
+        input_ids=_padded([sequence.input_ids for sequence in sequences], pad_id),
+        attention_mask=_padded([[1] * len(sequence) for sequence in sequences], 0),
         token_type_ids=None if segments[0] is None else _padded(segments, 0),  # type: ignore[arg-type]
+        counts=torch.tensor(counts) if any(counts) else None,
         labels=_labels([f.label for f in features]),
     )
 

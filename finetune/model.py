@@ -48,7 +48,7 @@ class Head(nn.Module):
     """The few layers on top of one of the two outputs (Devlin et al. 2019, Figure 4).
 
     `reads` says which output; `auto_class` names transformers' class that loads what is saved, in which this head's
-    parameters are called as `checkpoint_names` says (ours -> theirs); `labels` are the names of the logits.
+    parameters are called as `checkpoint_names` says (ours -> theirs); `labels` are the names of the logits, if any.
     """
 
     reads: ClassVar[Literal["pooled", "sequence"]]
@@ -61,8 +61,11 @@ class Head(nn.Module):
         self.checkpoint_names: dict[str, str] = {"output": "classifier"}
         self.uses_pooler = False
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output."""
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output.
+
+        `mask` `(batch, length)` is 0 at padding.
+        """
         raise NotImplementedError
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -111,15 +114,24 @@ class Model(nn.Module):
         if head.reads == "pooled":
             last_layer_for_first_token(backbone.encoder)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
-        """Logits of a batch, see `Head.forward`."""
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        token_type_ids: Tensor | None = None,
+        counts: Tensor | None = None,
+    ) -> Tensor:
+        """Logits of a batch, see `Head.forward`; with `counts` `(batch,)` those of each feature's choices in a row,
+        `(batch, most choices)`, where a feature with fewer has minus infinity.
+        """
         hidden = self.backbone(
             pooled=self.head.reads == "pooled",
             input_ids=input_ids,
             attention_mask=attention_mask,
             token_type_ids=token_type_ids,
         )
-        return self.head(hidden)  # type: ignore[no-any-return]
+        logits: Tensor = self.head(hidden, attention_mask)
+        return logits if counts is None else _by_feature(logits.squeeze(-1), counts)
 
 
 def load_backbone(folder: Path, *, dropout: float | None = None) -> tuple[Backbone, list[str]]:
@@ -176,14 +188,13 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
     return Model(backbone, head)
 
 
-def save_checkpoint(
-    model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, *, task: str, max_length: int, precision: str
-) -> None:
-    """Writes config, safetensors and tokenizer that the head's `AutoModelFor...` class loads with the same logits."""
+def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> None:
+    """Writes config, safetensors and tokenizer that the head's `AutoModelFor...` class loads with the same logits.
+
+    `settings` is what predicting with it needs, such as task and max_length; they are the config's `finetune`.
+    """
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
-    config.update(
-        model.head.config_settings() | {"finetune": {"task": task, "max_length": max_length, "precision": precision}}
-    )
+    config.update(model.head.config_settings() | {"finetune": settings})
     shell = _shell(getattr(transformers, model.head.auto_class), config)
     state = {
         f"{shell.base_model_prefix}.{name}": tensor for name, tensor in model.backbone.encoder.state_dict().items()
@@ -227,8 +238,16 @@ def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:
         return kind.from_config(config)
 
 
+def _by_feature(logits: Tensor, counts: Tensor) -> Tensor:
+    """`(sequences,)` to `(batch, most choices)`."""
+    there = torch.arange(int(counts.max()), device=counts.device) < counts.unsqueeze(1)
+    return logits.new_full(there.shape, -torch.inf).masked_scatter(there, logits)
+
+
 def _in_order(state: dict[str, Tensor], head: Head, config: PretrainedConfig, folder: Path) -> dict[str, Tensor]:
     """The state with the output layer's rows in the order of the head's labels; checkpoints order them variously."""
+    if not head.labels:
+        return state
     theirs = [str(config.id2label[index]).lower() for index in range(len(config.id2label))]
     ours = [label.lower() for label in head.labels]
     if len(theirs) != len(ours) or (set(theirs) != set(ours) and not theirs[0].startswith("label_")):

@@ -1,5 +1,6 @@
 """Every prediction of a run, with text, gold, answer and probabilities, in a Parquet file."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -7,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from finetune.errors import UserError
+from finetune.folder import write_atomically
 from finetune.task import Answer, Row, Task
 
 
@@ -17,7 +19,10 @@ def write_predictions(
     answers: Sequence[Answer],
     baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
 ) -> None:
-    """A line a row: its own fields, `answer`, `probabilities`, what else an answer has, each baseline's answer."""
+    """A line a row: its own fields, `answer`, `probabilities`, what else an answer has, each baseline's answer.
+
+    Beside it are written the files that are official in the task's field.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -31,6 +36,8 @@ def write_predictions(
     try:
         pq.write_table(pa.Table.from_pylist(lines), scratch)
         scratch.replace(file)
+        for name, content in task.official_files(answers, rows).items():
+            write_atomically(file.with_name(name), json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     except OSError as error:
         raise UserError(f"{file}: cannot be written ({error.strerror})", "Choose another file") from error
 

@@ -15,13 +15,14 @@ class Anchor:
     score: float
 
 
-def anchors(*, task: str, model: str, split: str) -> list[Anchor]:
-    """What was published for exactly this model, task and split."""
+def anchors(*, task: str, model: str, split: str, rows: int) -> list[Anchor]:
+    """What was published for exactly this model, task and split, and where that is known for so many rows."""
     return [
         Anchor(source=entry["source"], metric=metric, score=score / 100)
         for entry in _entries()
         if entry["model"] == model and entry["split"] == split
         for metric, score in entry["scores"].get(task, {}).items()
+        if entry.get("rows", {}).get(task, rows) == rows
     ]
 
 

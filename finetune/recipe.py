@@ -57,6 +57,7 @@ class Recipe(Settings):
     init_seed: int | None = Field(None, ge=0, description="of the head's first weights; default: seed")
     data_seed: int | None = Field(None, ge=0, description="of the order of rows and of dropout; default: seed")
     limit: int | None = Field(None, ge=1, description="rows of each split to use, drawn once and for all")
+    options: dict[str, str | int | float | bool] = Field({}, description="what the task itself lets a recipe set")
     train: Train = Train()
     grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
 
@@ -111,9 +112,13 @@ def to_toml(table: dict[str, Any]) -> str:
 
 
 def parse(table: dict[str, Any], *, origin: str) -> Recipe:
-    """Checks a table of settings; all faults are reported at once, as one UserError."""
+    """Checks a table of settings; all faults are reported at once, as one UserError.
+
+    An option of the task may stand beside the recipe's own keys (`fold = 1`) as well as in `[options]`.
+    """
     if isinstance(table.get("grid"), dict):
         table = table | {"grid": _flat(table["grid"])}
+    table = _with_options(table)
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
@@ -121,6 +126,22 @@ def parse(table: dict[str, Any], *, origin: str) -> Recipe:
         raise UserError(
             f"{origin}: " + ("; ".join(faults) if len(faults) < 2 else "\n  - ".join(["", *faults]))
         ) from None
+
+
+def _with_options(table: dict[str, Any]) -> dict[str, Any]:
+    """The table with the task's options moved to where they belong. The task is only looked at if it has to be."""
+    unknown = [key for key in table if key not in Recipe.model_fields]
+    if not unknown or not isinstance(table.get("task"), str) or not isinstance(table.get("options", {}), dict):
+        return table
+    from finetune import task as tasks
+
+    try:
+        known = tasks.find(table["task"]).options
+    except UserError:  # which the run will say
+        return table
+    moved = {key: table[key] for key in unknown if key in known}
+    rest = {key: value for key, value in table.items() if key not in moved}
+    return rest | {"options": rest.get("options", {}) | moved} if moved else table
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from finetune.features import Feature
+    from finetune.scoring import Evaluation
     from finetune.task import Row, Rows, Task
     from finetune.trainer import Progress
     from finetune.weights import Weights
@@ -57,19 +59,27 @@ class RunRecord(BaseModel):
     scores: Scores
     baselines: dict[str, Scores]
     new_weights: list[str]
+    options: dict[str, Any] = {}
 
 
 def run_id(
-    recipe: Recipe, *, task: "Task", data: str, weights: str, precision: str, task_file: str | None = None
+    recipe: Recipe,
+    *,
+    task: "Task",
+    data: str,
+    weights: str,
+    precision: str,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    task_file: str | None = None,
 ) -> str:
     """Ten hex digits of what decides the result.
 
     Settings at their defaults stay out, so that a new setting leaves old ids as they are; so do the names of recipe
-    and model, the place of the output, the number of processes and the versions of libraries. `task_file` is a hash
-    of the user's own file, for a task that is in one.
+    and model, the place of the output, the number of processes and the versions of libraries. `options` are the
+    task's that are not at its defaults, `task_file` is a hash of the user's own file, for a task that is in one.
     """
     settings = recipe.model_dump(
-        exclude_defaults=True, exclude={"task", "model", "seed", "init_seed", "data_seed", "grid"}
+        exclude_defaults=True, exclude={"task", "model", "seed", "init_seed", "data_seed", "options", "grid"}
     )
     settings.get("train", {}).pop("precision", None)
     decides = {
@@ -79,6 +89,7 @@ def run_id(
         "data": data,
         "weights": weights,
         "precision": precision,
+        **({"options": dict(options)} if options else {}),
     }
     canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:10]
@@ -106,6 +117,7 @@ def build_record(
     accelerator: "Accelerator",
     precision: str,
     progress: "Progress",
+    evaluation: "Evaluation",
     scores: Scores,
     baselines: dict[str, Scores],
     seconds: float,
@@ -113,6 +125,7 @@ def build_record(
     """The record of a run that has just ended."""
     from finetune.device import describe_device, peak_memory
     from finetune.prepare import truncated_share
+    from finetune.task import option_values
 
     trained = len(splits[task.train_split].rows) * len(progress.epochs)
     return RunRecord(
@@ -128,7 +141,7 @@ def build_record(
         rows={split: len(loaded.rows) for split, loaded in splits.items()},
         features={split: len(encoded) for split, encoded in features.items()},
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
-        notes=[note for loaded in splits.values() for note in loaded.notes],
+        notes=[note for loaded in splits.values() for note in loaded.notes] + evaluation.remarks(),
         versions=environment.versions(),
         git_commit=environment.git_commit(),
         device=describe_device(accelerator.device),
@@ -143,6 +156,7 @@ def build_record(
         scores=scores,
         baselines=baselines,
         new_weights=new_weights,
+        options=option_values(evaluation.task),
     )
 
 

@@ -12,6 +12,7 @@ from finetune.events import EventLog, Watcher
 from finetune.folder import RunFolder
 from finetune.model import build_model, save_checkpoint
 from finetune.predictions import write_predictions
+from finetune.predictor import settings_for_use
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.recipe import Recipe
 from finetune.record import RunRecord, build_record, data_fingerprint, load_record, run_id
@@ -32,13 +33,17 @@ def run(
     started = time.perf_counter()
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
-    task = tasks.find(recipe.task)
+    task = tasks.configured(default := tasks.find(recipe.task), recipe.options)
     files = weights.resolve(recipe.model)
     splits = load_splits(task, source, limit=recipe.limit)
     rows = {split: loaded.rows for split, loaded in splits.items()}
     data = data_fingerprint(rows)
     task_file = tasks.file_hash(recipe.task)
-    name = run_id(recipe, task=task, data=data, weights=files.fingerprint, precision=precision, task_file=task_file)
+    changed = tasks.changed_options(default, task)
+    name = run_id(
+        recipe, task=task, data=data, weights=files.fingerprint, precision=precision,
+        options=changed, task_file=task_file,
+    )  # fmt: skip
     folder = RunFolder.of(out, task.name, name)
     if not force and (done := folder.record()) is not None:
         watch("already done", folder=str(folder.path), then=done.versions, now=versions())
@@ -69,13 +74,12 @@ def run(
             baselines = dev.baselines(rows[task.train_split])
             for split in answers:
                 write_predictions(folder.predictions(split), task, rows[split], answers[split], baselines[split])
-            save_checkpoint(
-                model, folder.model, tokenizer, task=task.name, max_length=recipe.max_length, precision=precision
-            )
+            save_checkpoint(model, folder.model, tokenizer, settings_for_use(recipe, dev.task, precision))
             record = build_record(
                 recipe, task, run=name, data=data, files=files, splits=splits, features=features, new_weights=new,
-                accelerator=accelerator, precision=precision, progress=progress, scores=dev.official_scores(answers),
-                baselines=dev.score_all(baselines), seconds=time.perf_counter() - started,
+                accelerator=accelerator, precision=precision, progress=progress, evaluation=dev,
+                scores=dev.official_scores(answers), baselines=dev.score_all(baselines),
+                seconds=time.perf_counter() - started,
             )  # fmt: skip
             folder.finish(record, recipe)
     accelerator.wait_for_everyone()

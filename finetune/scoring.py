@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from finetune.features import Feature
 from finetune.metrics import Scores
-from finetune.task import Answer, Row, Task
+from finetune.task import Answer, Row, Task, configured
 from finetune.trainer import Progress, Trainer
 
 Answers = dict[str, list[Answer]]  # split (or method) -> an answer a row
@@ -13,17 +13,30 @@ Answers = dict[str, list[Answer]]  # split (or method) -> an answer a row
 
 @dataclass(kw_only=True)
 class Evaluation:
-    """Predicts and scores the splits of `features`; `answers` holds what the last call found."""
+    """Predicts and scores the splits of `features`.
+
+    `answers` holds what the last call found; then `task` also has the options that the first split chose.
+    """
 
     task: Task
     rows: Mapping[str, Sequence[Row]]
     features: Mapping[str, Sequence[Feature]]
     answers: Answers = field(default_factory=dict)
+    _given: Task = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Keeps the task as it is before anything is chosen."""
+        self._given = self.task
 
     def __call__(self, trainer: Trainer) -> tuple[float, Scores]:
         """The headline score, which is the first metric of the first split, and all scores."""
-        for split, features in self.features.items():
-            self.answers[split] = self.task.decode(trainer.predict(features), features, self.rows[split])
+        self.task = self._given
+        for index, (split, features) in enumerate(self.features.items()):
+            logits = trainer.predict(features)
+            self.answers[split] = self.task.decode(logits, features, self.rows[split])
+            if index == 0 and (chosen := self.task.calibrate(self.answers[split], self.rows[split])):
+                self.task = configured(self.task, chosen)
+                self.answers[split] = self.task.decode(logits, features, self.rows[split])
         scores = {split: self.task.score(answers, self.rows[split]) for split, answers in self.answers.items()}
         return next(iter(scores.values()))[self.task.metrics[0]], scores
 
@@ -43,6 +56,14 @@ class Evaluation:
             found = metric.compute(predictions=[a.value for a in given], references=range(len(given)))
             scores[split] = {name: float(found[name]) for name in self.task.metrics}
         return scores
+
+    def remarks(self) -> list[str]:
+        """What a user should know of the answers, by split."""
+        return [
+            f"{split}: {remark}"
+            for split, answers in self.answers.items()
+            for remark in self.task.remarks(answers, self.rows[split])
+        ]
 
     def baselines(self, train: Sequence[Row]) -> dict[str, Answers]:
         """By split, what each cheap method answers that has seen the training rows."""

@@ -57,29 +57,30 @@ def source_of(data: Path | None) -> Source:
     return Source(folder=Path(folder)) if folder else Source()
 
 
-def hub_rows(repository: str, config: str, split: str, *, looked_for: str) -> Iterator[dict[str, Any]]:
-    """Rows of a Hub dataset, from its cache when the Hub does not answer.
+def hub_rows(repository: str, config: str | None, split: str, *, looked_for: str, revision: str | None = None) -> Any:
+    """A Hub dataset's rows (dictionaries) with their `features`, from its cache when the Hub does not answer.
 
-    Raises UserError that says what was looked for (`looked_for`: the files), where, and the ways out.
+    Sets that are still scripts have their rows as Parquet at the revision `refs/convert/parquet`. Raises UserError
+    that says what was looked for (`looked_for`: the files), where, and the ways out.
     """
     import datasets
 
+    name = f"{repository}/{config}" if config else repository
     datasets.disable_progress_bars()
     datasets.utils.logging.set_verbosity_error()
     offline, unreachable = datasets.config.HF_HUB_OFFLINE, _unreachable(repository)
     try:
         # Else `datasets` tries for half a minute a split before it looks into its cache.
         datasets.config.HF_HUB_OFFLINE = offline or unreachable is not None
-        rows = datasets.load_dataset(repository, config, split=split)
+        return datasets.load_dataset(repository, config, split=split, revision=revision)
     except Exception as error:  # the client raises a dozen classes, from ConnectionError to ValueError
         raise UserError(
-            f"no data: looked for {looked_for} in --data and $FINETUNE_DATA, then for {repository}/{config} ({split})"
+            f"no data: looked for {looked_for} in --data and $FINETUNE_DATA, then for {name} ({split})"
             f" on the Hugging Face Hub and in its cache ({first_line(unreachable or error)})",
             "Give the folder with --data DIR, or run once with a network",
         ) from error
     finally:
         datasets.config.HF_HUB_OFFLINE = offline
-    yield from rows
 
 
 def _unreachable(repository: str) -> Exception | None:
@@ -105,7 +106,7 @@ def read_tsv(
     with file and line for bytes that are not UTF-8 and for a wrong number of fields, unless `on_malformed`
     (line number, number of fields) takes the latter, and the row is left out.
     """
-    lines = _lines(path)
+    lines = numbered_lines(path)
     if header is None:
         _, first = next(lines, (0, ""))
         header = first.split("\t")
@@ -129,7 +130,7 @@ def read_csv(path: Path, *, columns: Sequence[str]) -> Iterator[tuple[int, dict[
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True, restkey="")
+            reader = csv.DictReader(file, strict=True)
             missing = [column for column in columns if column not in (reader.fieldnames or [])]
             if missing:
                 raise UserError(
@@ -137,15 +138,18 @@ def read_csv(path: Path, *, columns: Sequence[str]) -> Iterator[tuple[int, dict[
                     f"Its columns are {', '.join(reader.fieldnames or [])}",
                 )
             for fields in reader:
-                if "" in fields or None in fields.values():
+                if None in fields or None in fields.values():
                     raise UserError(f"{path}:{reader.line_num}: a wrong number of fields", "Mend that line")
                 yield reader.line_num, fields
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path}: cannot be read ({first_line(error)})", "Save it as CSV in UTF-8") from error
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines; empty ones at the end of the file are left out, others are somebody's mistake."""
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines of a file in UTF-8 with their numbers; empty ones at its end are left out.
+
+    Raises UserError with file and line for other bytes.
+    """
     empty: list[int] = []
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):

@@ -6,12 +6,12 @@ import importlib.util
 import pkgutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from finetune.errors import UserError, nearest
 
@@ -49,11 +49,14 @@ class Task(ABC):
 
     A task of your own is an instance of one of the shapes in `finetune.heads`, or a subclass of this with every
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
-    `metrics` names the scores, the first is the headline; `dev_splits` are what a run is scored on.
+    `metrics` names the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
+    a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
+    may set.
     """
 
     name: str
     version: int = 1
+    options: tuple[str, ...] = ()
     metrics: tuple[str, ...]
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
@@ -84,9 +87,31 @@ class Task(ABC):
     def score(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
         """Every metric by its name."""
 
+    # What follows, a shape may leave as it is.
+
     def baselines(self, train: Sequence[Row], rows: Sequence[Row]) -> dict[str, list[Answer]]:
-        """Answers of cheap methods, by the method's name; none unless a shape has some."""
+        """Answers of cheap methods, by the method's name."""
         return {}
+
+    def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
+        """Options that are chosen on the first dev split once a model is trained, and saved with it."""
+        return {}
+
+    def remarks(self, answers: Sequence[Answer], rows: Sequence[Row]) -> list[str]:
+        """What a user should know of these answers, beyond their scores."""
+        return []
+
+    def official_files(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
+        """Further files in which a field keeps such answers: JSON values by the file's name."""
+        return {}
+
+    def row(self, *inputs: Any) -> Row:
+        """A row without gold, made of what a user gives `finetune.load(RUN)(...)`."""
+        raise UserError(f"the task {self.name} does not say how to make a row", "Give it a method `row`")
+
+    def shown_label(self, feature: "Feature", tokens: Sequence[str]) -> str:
+        """A feature's label as `finetune check` shows it, beside the feature's tokens."""
+        return str(feature.label)
 
 
 def find(name: str) -> Task:
@@ -100,6 +125,44 @@ def find(name: str) -> Task:
             f"unknown task '{name}'", f"{nearest(name, list(tasks))}The tasks are {', '.join(sorted(tasks))}"
         )
     return tasks[name]
+
+
+def configured(task: Task, options: Mapping[str, Any]) -> Task:
+    """The task with options set. Raises UserError for one that it does not have, and for a wrong value."""
+    for name, value in options.items():
+        if name not in task.options:
+            known = f"It has {', '.join(task.options)}" if task.options else "It has none"
+            raise UserError(f"the task {task.name} has no option '{name}'", nearest(name, list(task.options)) + known)
+        owner = _owner(task, name)
+        changed = replace(owner, **{name: _checked(owner, name, value)})
+        task = changed if owner is task else replace(task, read=changed)  # type: ignore[call-arg]
+    return task
+
+
+def option_values(task: Task) -> dict[str, Any]:
+    """The task's options as they are set."""
+    return {name: getattr(_owner(task, name), name) for name in task.options}
+
+
+def changed_options(default: Task, task: Task) -> dict[str, Any]:
+    """Those of a task's options that are not as they are by default."""
+    before = option_values(default)
+    return {name: value for name, value in option_values(task).items() if value != before[name]}
+
+
+def _owner(task: Task, name: str) -> Any:
+    """What has the field of that name: the task, or the reader that it names."""
+    return task if name in {field.name for field in fields(task)} else task.read  # type: ignore[attr-defined]
+
+
+def _checked(owner: Any, name: str, value: Any) -> Any:
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(get_type_hints(type(owner))[name]).validate_python(value, strict=True)
+    except ValidationError as error:
+        reasons = "; ".join(fault["msg"].lower() for fault in error.errors(include_url=False))
+        raise UserError(f"'{name}' is {value!r}: {reasons}", "Give another value") from None
 
 
 def file_hash(name: str) -> str | None:

@@ -202,12 +202,12 @@ class Trainer:
 
     def _logits(self, model: Any, features: Sequence[Feature]) -> tuple[torch.Tensor, Any]:
         batch = collate(features, pad_id=self.pad_id).to(self.accelerator.device)
-        return model(batch.input_ids, batch.attention_mask, batch.token_type_ids), batch.labels
+        return model(*batch.inputs()), batch.labels
 
     def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:
-        if self.model.head.reads == "pooled":
-            return list(logits)
-        return [row[: len(feature)] for row, feature in zip(logits, features, strict=True)]
+        if self.model.head.reads == "sequence":
+            return [row[: len(feature)] for row, feature in zip(logits, features, strict=True)]
+        return [row[: len(feature.choices) or None] for row, feature in zip(logits, features, strict=True)]
 
     def _end_epoch(self, epoch: int, evaluate: Callable[["Trainer"], tuple[float, Scores]], progress: Progress) -> None:
         headline, scores = evaluate(self)

@@ -5,17 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
-from transformers.activations import ACT2FN
 
 from finetune import baselines
 from finetune.errors import UserError
-from finetune.families import SENTENCE, head_dropout, pooling
+from finetune.families import SENTENCE
 from finetune.features import Feature
+from finetune.heads.pooled import PooledHead, softmax
 from finetune.metrics import Metric
-from finetune.model import Backbone, Head
+from finetune.model import Backbone
 from finetune.source import Source
 from finetune.task import Answer, Rows, Task
 
@@ -35,34 +35,14 @@ class SentenceRow:
         return (self.text,) if self.pair is None else (self.text, self.pair)
 
 
-class SentenceHead(Head):
-    """Dropout and one linear layer on the pooled output; families without a pretrained pooler get a new one."""
+class SentenceHead(PooledHead):
+    """Dropout and one linear layer on the pooled output."""
 
-    reads = "pooled"
     auto_class = "AutoModelForSequenceClassification"
 
     def __init__(self, backbone: Backbone, labels: Sequence[str], *, regression: bool = False) -> None:
-        super().__init__(labels)
-        config = backbone.config
+        super().__init__(backbone, labels, table=SENTENCE)
         self.regression = regression
-        self.pooling = pooling(SENTENCE, config)
-        self.dropout = nn.Dropout(head_dropout(config))
-        if self.pooling.dense is None:
-            self.uses_pooler = True
-        else:
-            self.dense = nn.Linear(config.hidden_size, config.hidden_size)
-            self.activation = ACT2FN[self.pooling.activation]
-            self.checkpoint_names["dense"] = self.pooling.dense
-        self.output = nn.Linear(config.hidden_size, len(labels))
-        self.checkpoint_names["output"] = self.pooling.output
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        """`(batch, width)` to `(batch, labels)`."""
-        if self.pooling.drop_first:
-            hidden = self.dropout(hidden)
-        if self.pooling.dense is not None:
-            hidden = self.activation(self.dense(hidden))
-        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy, or squared error of the one logit; summed over the batch."""
@@ -104,6 +84,10 @@ class SentenceTask(Task):
                 raise UserError(f"{where} has the gold {row.gold!r}, which is none of: {allowed}", "Mend that row")
         return loaded
 
+    def row(self, text: str, pair: str | None = None) -> SentenceRow:
+        """A sentence, or a pair."""
+        return SentenceRow(id="", text=text, pair=pair)
+
     def encode(self, rows: Sequence[SentenceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
         """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first."""
         if not rows:
@@ -132,7 +116,7 @@ class SentenceTask(Task):
         """The most probable label; for regression the logit itself."""
         if self.regression:
             return [Answer(value=float(row[0])) for row in logits]
-        return [self._answer(row) for row in _softmax(np.stack(logits))]
+        return [self._answer(row) for row in softmax(np.stack(logits))]
 
     def gold(self, rows: Sequence[SentenceRow]) -> list[Answer]:
         """The rows' own."""
@@ -177,8 +161,3 @@ class SentenceTask(Task):
 
 def _answers(values: Sequence[object]) -> list[Answer]:
     return [Answer(value=value) for value in values]
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    exponents = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return exponents / exponents.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]

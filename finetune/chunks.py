@@ -1,0 +1,79 @@
+"""Entities in tag sequences: conlleval's chunks, chunks of IOB2 to the letter, and their precision, recall and F1."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+Chunk = tuple[str, int, int]  # type, first word, word after the last
+PREFIXES = {"L": "E", "U": "S"}  # BILOU's names for what IOBES calls E and S
+
+
+def split_tag(tag: str) -> tuple[str, str]:
+    """`B-PER` as ("B", "PER"), `O` as ("O", "")."""
+    prefix, _, kind = tag.partition("-")
+    return PREFIXES.get(prefix, prefix), kind
+
+
+def chunks(tags: Sequence[str]) -> list[Chunk]:
+    """Chunks as conlleval reads them (CoNLL-2000 shared task): an I-X that follows no X opens one.
+
+    So it reads IOB1, IOB2, IOBES and BILOU alike.
+    """
+    found: list[Chunk] = []
+    before, before_kind = "O", ""
+    for place, (prefix, kind) in enumerate(map(split_tag, tags)):
+        if prefix != "O":
+            if prefix in "BS" or before in "OES" or kind != before_kind:
+                found.append((kind, place, place + 1))
+            else:
+                found[-1] = (kind, found[-1][1], place + 1)
+        before, before_kind = prefix, kind
+    return found
+
+
+def strict_chunks(tags: Sequence[str]) -> list[Chunk]:
+    """Chunks of IOB2 to the letter: B-X and the I-X right after it; any other I-X belongs to nothing."""
+    found: list[Chunk] = []
+    open_kind: str | None = None
+    for place, (prefix, kind) in enumerate(map(split_tag, tags)):
+        if prefix == "B":
+            found.append((kind, place, place + 1))
+            open_kind = kind
+        elif prefix == "I" and kind == open_kind:
+            found[-1] = (kind, found[-1][1], place + 1)
+        else:
+            open_kind = None
+    return found
+
+
+def to_iob2(tags: Sequence[str]) -> list[str]:
+    """The same entities with a B at the beginning of each, from IOB1, IOB2, IOBES or BILOU."""
+    new = ["O"] * len(tags)
+    for kind, start, end in chunks(tags):
+        new[start] = f"B-{kind}"
+        new[start + 1 : end] = [f"I-{kind}"] * (end - start - 1)
+    return new
+
+
+def illegal_transitions(tags: Sequence[str]) -> int:
+    """How many I-X of IOB2 follow neither B-X nor I-X."""
+    return sum(b[:2] == "I-" and a[2:] != b[2:] for a, b in pairwise(["O", *tags]))
+
+
+def entity_scores(
+    gold: Iterable[Sequence[Chunk]], found: Iterable[Sequence[Chunk]]
+) -> dict[str, tuple[float, float, float]]:
+    """(precision, recall, F1) by entity type, and over all under ""; 0 where there is nothing to divide by."""
+    right: Counter[str] = Counter()
+    there: Counter[str] = Counter()
+    given: Counter[str] = Counter()
+    for expected, answered in zip(gold, found, strict=True):
+        for counter, some in ((right, set(expected) & set(answered)), (there, expected), (given, answered)):
+            counter.update(kind for kind, _, _ in some)
+            counter[""] += len(some)
+    return {kind: _scores(right[kind], given[kind], there[kind]) for kind in sorted({"", *there, *given})}
+
+
+def _scores(right: int, given: int, there: int) -> tuple[float, float, float]:
+    precision, recall = right / given if given else 0.0, right / there if there else 0.0
+    return precision, recall, 2 * right / (given + there) if given + there else 0.0

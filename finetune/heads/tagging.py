@@ -1,0 +1,212 @@
+"""A tag for each word on the sequence output (Devlin et al. 2019, Figure 4 d): named entities and their like."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+import numpy as np
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import PreTrainedTokenizerBase
+
+from finetune import baselines
+from finetune.chunks import chunks, entity_scores, illegal_transitions, strict_chunks
+from finetune.errors import UserError
+from finetune.families import head_dropout
+from finetune.features import IGNORED, Feature
+from finetune.model import Backbone, Head
+from finetune.source import Source
+from finetune.task import Answer, Rows, Task
+from finetune.windows import most_context, window_starts
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggingRow:
+    """The words of a sentence with their tags in IOB2; `document` is the same for sentences that belong together."""
+
+    id: str
+    words: tuple[str, ...]
+    gold: tuple[str, ...] | None = None
+    document: str = ""
+
+
+class TaggingHead(Head):
+    """Dropout and one linear layer on every token's vector."""
+
+    reads = "sequence"
+    auto_class = "AutoModelForTokenClassification"
+
+    def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
+        super().__init__(labels)
+        self.dropout = nn.Dropout(head_dropout(backbone.config))
+        self.output = nn.Linear(backbone.config.hidden_size, len(labels))
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """`(batch, length, width)` to `(batch, length, labels)`."""
+        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy summed over the first sub-tokens of words; the others are ignored (section 5.3)."""
+        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggingTask(Task):
+    """Tags in IOB2 for entities of `types`; scored with conlleval's chunks, and beside it with IOB2 to the letter.
+
+    `context = "document"` lets a window reach over the sentences of a document, as in the paper (section 5.3).
+    """
+
+    read: Callable[[Source, str], Rows]
+    types: tuple[str, ...]
+    context: Literal["sentence", "document"] = "sentence"
+    options: tuple[str, ...] = ("context",)
+    metrics: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """The metrics follow from the types."""
+        by_type = (f"{kind}/{metric}" for kind in self.types for metric in ("f1", "precision", "recall"))
+        object.__setattr__(self, "metrics", ("f1", "precision", "recall", "strict f1", *by_type))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """O, then B and I of each type."""
+        return ("O", *(f"{prefix}-{kind}" for kind in self.types for prefix in "BI"))
+
+    def load(self, source: Source, split: str) -> Rows:
+        """As `read` gives them. Raises UserError that names the row for a missing word or a wrong tag."""
+        loaded = self.read(source, split)
+        for row in loaded.rows:
+            where = f"{loaded.origin}: row '{row.id}'"
+            if not row.words or (row.gold is not None and len(row.gold) != len(row.words)):
+                raise UserError(f"{where} has {len(row.words)} words and {len(row.gold or ())} tags", "Mend that row")
+            if wrong := sorted(set(row.gold or ()) - set(self.labels)):
+                raise UserError(f"{where} has the tag {wrong[0]!r}, none of: {', '.join(self.labels)}", "Mend that row")
+        return loaded
+
+    def row(self, words: Sequence[str] | str) -> TaggingRow:
+        """A row of words, or of a text whose words stand between spaces."""
+        return TaggingRow(id="", words=tuple(words.split() if isinstance(words, str) else words))
+
+    def encode(self, rows: Sequence[TaggingRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+        """Windows over sentences or documents; each word's first sub-token is labelled in one window, none is lost.
+
+        A feature's `note` is an array `(words, 3)`: position of the token, number of the row, number of the word.
+        """
+        units = list(self._units(rows))
+        texts = [" ".join(word for row in unit for word in rows[row].words) for unit in units]
+        encoded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        has_segments = "token_type_ids" in tokenizer.model_input_names
+        features = []
+        for unit, ids, offsets in zip(units, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+            words = np.array([(row, word) for row in unit for word in range(len(rows[row].words))])
+            lengths = [len(word) for row in unit for word in rows[row].words]
+            ids, first = _first_tokens(lengths, ids, offsets, unknown=tokenizer.unk_token_id)
+            for start, end, owned in _windows(first, len(ids), max_length - 2):
+                note = np.column_stack([first[owned] - start + 1, words[owned]])
+                features.append(
+                    Feature(
+                        row=int(note[0, 1]),
+                        input_ids=[tokenizer.cls_token_id, *ids[start:end].tolist(), tokenizer.sep_token_id],
+                        token_type_ids=[0] * (end - start + 2) if has_segments else None,
+                        label=self._label(note, rows, end - start + 2),
+                        note=note,
+                    )
+                )
+        return features
+
+    def head(self, backbone: Backbone) -> TaggingHead:
+        """Figure 4 (d)."""
+        return TaggingHead(backbone, self.labels)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
+    ) -> list[Answer]:
+        """The most probable tag of each word, and its probability."""
+        tags = [[""] * len(row.words) for row in rows]
+        sure = [[0.0] * len(row.words) for row in rows]
+        for given, feature in zip(logits, features, strict=True):
+            scores = given[feature.note[:, 0]]
+            best = scores.argmax(-1)
+            probability = 1 / np.exp(scores - scores.max(-1, keepdims=True)).sum(-1)
+            for (_, row, word), label, p in zip(feature.note, best, probability, strict=True):
+                tags[row][word], sure[row][word] = self.labels[label], float(p)
+        return [Answer(value=t, probabilities=p) for t, p in zip(tags, sure, strict=True)]
+
+    def gold(self, rows: Sequence[TaggingRow]) -> list[Answer]:
+        """The rows' own."""
+        return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, float]:
+        """Entity precision, recall and F1, over all and by type; and F1 where both sides are strict IOB2."""
+        gold = [row.gold or () for row in rows]
+        found = entity_scores(map(chunks, gold), (chunks(answer.value) for answer in answers))
+        strict = entity_scores(map(strict_chunks, gold), (strict_chunks(answer.value) for answer in answers))
+        scores = {"f1": found[""][2], "precision": found[""][0], "recall": found[""][1], "strict f1": strict[""][2]}
+        for kind in self.types:
+            precision, recall, f1 = found.get(kind, (0.0, 0.0, 0.0))
+            scores |= {f"{kind}/f1": f1, f"{kind}/precision": precision, f"{kind}/recall": recall}
+        return scores
+
+    def baselines(self, train: Sequence[TaggingRow], rows: Sequence[TaggingRow]) -> dict[str, list[Answer]]:
+        """Each word's most frequent tag in training."""
+        seen = ((word, tag) for row in train for word, tag in zip(row.words, row.gold or (), strict=True))
+        given = baselines.most_frequent(seen, (row.words for row in rows), unseen="O")
+        return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
+
+    def remarks(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
+        """How many tags continue an entity that nothing began."""
+        illegal = sum(illegal_transitions(answer.value) for answer in answers)
+        return [f"{illegal} illegal transitions (an I-X after no X) in {sum(len(a.value) for a in answers)} tags"]
+
+    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
+        """The labelled tokens with their tags."""
+        if feature.label is None:
+            return "none"
+        return " ".join(f"{tokens[place]}/{self.labels[feature.label[place]]}" for place in feature.note[:, 0])  # type: ignore[index]
+
+    def _units(self, rows: Sequence[TaggingRow]) -> Iterator[list[int]]:
+        """Numbers of the rows that share windows."""
+        if self.context == "sentence":
+            yield from ([index] for index in range(len(rows)))
+        else:
+            for _, group in groupby(range(len(rows)), key=lambda index: rows[index].document):
+                yield list(group)
+
+    def _label(self, note: np.ndarray, rows: Sequence[TaggingRow], length: int) -> list[int] | None:
+        label, labels = [IGNORED] * length, self.labels
+        for position, row, word in note.tolist():
+            gold = rows[row].gold
+            if gold is None:
+                return None
+            label[position] = labels.index(gold[word])
+        return label
+
+
+def _windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:
+    """(start, end, numbers of words) of windows that share a quarter; each word is where its first token has most
+    context. `first` has the place of each word's first token.
+    """
+    starts = window_starts(tokens, size=size, step=size - size // 4)
+    owner = most_context(first, starts, tokens=tokens, size=size)
+    for window, start in enumerate(starts):
+        owned = np.flatnonzero(owner == window)
+        if len(owned):
+            yield start, min(start + size, tokens), owned
+
+
+def _first_tokens(
+    lengths: Sequence[int], ids: Sequence[int], offsets: Sequence[tuple[int, int]], *, unknown: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Token ids, and the place of each word's first token, for words of these lengths with a space between them.
+
+    A word of which the tokenizer leaves nothing (a lone control character) becomes an unknown token.
+    """
+    ends = np.cumsum(np.asarray(lengths) + 1)
+    owner = np.searchsorted(ends, [end - 1 for _, end in offsets], side="right")
+    dropped = np.setdiff1d(np.arange(len(lengths)), owner)
+    place = np.searchsorted(owner, dropped)
+    owner = np.insert(owner, place, dropped)
+    kept = np.insert(np.asarray(ids, dtype=np.int64), place, unknown)
+    return kept, np.searchsorted(owner, np.arange(len(lengths)))

@@ -1,0 +1,92 @@
+"""The best spans of each row, found in all windows at once: SQuAD's post-processing without a loop over tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+WINDOWS_AT_ONCE = 512  # so that memory stays flat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A feature's part of a context: its tokens stand from `place` on, `starts` and `ends` are their characters.
+
+    `owned` says for which tokens this is the window with most context; a span may begin only there.
+    """
+
+    place: int
+    starts: np.ndarray
+    ends: np.ndarray
+    owned: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans:
+    """The candidates of all rows, by row and then the best first: characters and the logits of start and end."""
+
+    row: np.ndarray
+    characters: np.ndarray
+    logits: np.ndarray
+
+
+def best_spans(
+    logits: Sequence[np.ndarray], windows: Sequence[Window], rows: np.ndarray, *, n_best: int, longest: int
+) -> Spans:
+    """The `n_best` spans of each row, of at most `longest` tokens, from the `n_best` likeliest starts and ends.
+
+    `logits` are `(length, 2)` for each window, `rows` the number of each window's row.
+    """
+    parts = [
+        _best_of_windows(logits[i : i + WINDOWS_AT_ONCE], windows[i : i + WINDOWS_AT_ONCE], n_best, longest)
+        for i in range(0, len(windows), WINDOWS_AT_ONCE)
+    ]
+    row = np.concatenate([rows[window + i * WINDOWS_AT_ONCE] for i, (window, _, _) in enumerate(parts)])
+    characters, scores = (np.concatenate(column) for column in list(zip(*parts, strict=True))[1:])
+    order = np.lexsort((characters[:, 0], -scores.sum(1), row))
+    row = row[order]
+    best = np.arange(len(row)) - np.searchsorted(row, row) < n_best
+    kept = order[best]
+    return Spans(row=row[best], characters=characters[kept], logits=scores[kept])
+
+
+def null_logits(logits: Sequence[np.ndarray], rows: np.ndarray, *, count: int) -> np.ndarray:
+    """S.C and E.C `(count, 2)` of the window in which their sum, the score of no answer, is least (section 4.3)."""
+    first = np.array([given[0] for given in logits], dtype=np.float64)
+    order = np.lexsort((first.sum(1), rows))
+    return first[order[np.searchsorted(rows[order], np.arange(count))]]
+
+
+def _best_of_windows(
+    logits: Sequence[np.ndarray], windows: Sequence[Window], n_best: int, longest: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(window, characters `(spans, 2)`, logits `(spans, 2)`) of up to `n_best` spans of each window."""
+    length = max(len(window.starts) for window in windows)
+    start = np.full((len(windows), length), -np.inf, dtype=np.float32)
+    end = start.copy()
+    characters = np.zeros((2, len(windows), length), dtype=np.int64)
+    for i, (given, window) in enumerate(zip(logits, windows, strict=True)):
+        size = len(window.starts)
+        part = given[window.place : window.place + size]
+        start[i, :size] = np.where(window.owned, part[:, 0], -np.inf)
+        end[i, :size] = part[:, 1]
+        characters[:, i, :size] = window.starts, window.ends
+    starts, ends = _top(start, n_best), _top(end, n_best)
+    sums = np.take_along_axis(start, starts, 1)[:, :, None] + np.take_along_axis(end, ends, 1)[:, None, :]
+    tokens = ends[:, None, :] - starts[:, :, None]
+    sums[(tokens < 0) | (tokens >= longest)] = -np.inf
+    flat = sums.reshape(len(windows), -1)
+    best = _top(flat, n_best)
+    which, rank = np.nonzero(np.isfinite(np.take_along_axis(flat, best, 1)))
+    pair = best[which, rank]
+    first = starts[which, pair // ends.shape[1]]
+    last = ends[which, pair % ends.shape[1]]
+    spans = np.column_stack([characters[0, which, first], characters[1, which, last]])
+    return which, spans, np.column_stack([start[which, first], end[which, last]]).astype(np.float64)
+
+
+def _top(values: np.ndarray, count: int) -> np.ndarray:
+    """Indices of the largest of each row, in no order."""
+    if values.shape[1] <= count:
+        return np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    return np.argpartition(-values, count, axis=1)[:, :count]

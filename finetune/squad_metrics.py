@@ -1,0 +1,64 @@
+"""SQuAD's scores, equal to those of the official evaluate-v1.1 and evaluate-v2.0 (Rajpurkar et al. 2016, 2018)."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+@lru_cache(maxsize=1 << 17)  # golds are scored after every epoch
+def normalised(text: str) -> str:
+    """Lower case, without punctuation and articles, single spaces."""
+    return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
+
+
+def overlap_f1(gold: str, answer: str) -> float:
+    """F1 of the words that two normalised texts share; 0 where they share none."""
+    golds, answers = gold.split(), answer.split()
+    same = sum((Counter(golds) & Counter(answers)).values())
+    return 2 * same / (len(golds) + len(answers)) if same else 0.0
+
+
+def score_v1(golds: Sequence[str], answer: str) -> tuple[float, float]:
+    """(exact match, F1) of one answer beside the gold that fits it best, as evaluate-v1.1 has it."""
+    given = normalised(answer)
+    return _best([normalised(gold) for gold in golds], given)
+
+
+def score_v2(golds: Sequence[str], answer: str) -> tuple[float, float]:
+    """As evaluate-v2.0 has it: golds of which normalising leaves nothing do not count, and no answer equals none."""
+    given = normalised(answer)
+    wanted = [gold for gold in map(normalised, golds) if gold] or [""]
+    if not given or wanted == [""]:
+        right = float(given in wanted)
+        return right, right
+    return _best(wanted, given)
+
+
+def best_threshold(
+    scores: Sequence[float], odds: Sequence[float], answerable: Sequence[bool], answered: Sequence[bool]
+) -> tuple[float, float]:
+    """(best mean score, the threshold that gives it), by evaluate-v2.0's exact search.
+
+    `scores` are those of the answers as given, `odds` how much speaks for no answer, `answered` where an answer is
+    not empty. With a threshold, questions whose odds are over it count as not answered. The threshold is 0 where
+    answering nothing is best.
+    """
+    current = best = float(len(answerable) - sum(answerable))
+    threshold = 0.0
+    for index in sorted(range(len(odds)), key=lambda index: odds[index]):
+        if answerable[index]:
+            current += scores[index]
+        elif answered[index]:
+            current -= 1
+        if current > best:
+            best, threshold = current, odds[index]
+    return best / len(scores), threshold
+
+
+def _best(golds: Sequence[str], answer: str) -> tuple[float, float]:
+    return float(answer in golds), max((overlap_f1(gold, answer) for gold in golds), default=0.0)

@@ -1,0 +1,47 @@
+"""The special tokens that a tokenizer puts around two texts, so that each text need be tokenized only once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template:
+    """`before` first `between` second `after`, as token ids; `segments` are those of the five, or None."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    segments: tuple[list[int], int, list[int], int, list[int]] | None
+
+    @property
+    def special_tokens(self) -> int:
+        """How many tokens it adds."""
+        return len(self.before) + len(self.between) + len(self.after)
+
+    def fill(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """(token ids, segments) of a pair."""
+        ids = np.concatenate([self.before, first, self.between, second, self.after]).astype(np.int32)
+        if self.segments is None:
+            return ids, None
+        before, one, between, two, after = self.segments
+        parts = [before, [one] * len(first), between, [two] * len(second), after]
+        return ids, np.concatenate(parts).astype(np.int8)
+
+
+def pair_template(tokenizer: PreTrainedTokenizerBase) -> Template:
+    """A fast tokenizer's template for pairs, seen from what it makes of one."""
+    encoded = tokenizer("a", "b")
+    texts = encoded.sequence_ids(0)
+    one, two = texts.index(0), texts.index(1)
+    one_end, two_end = one + texts.count(0), two + texts.count(1)
+    ids, segments = encoded["input_ids"], encoded.get("token_type_ids")
+    return Template(
+        before=ids[:one],
+        between=ids[one_end:two],
+        after=ids[two_end:],
+        segments=None
+        if segments is None
+        else (segments[:one], segments[one], segments[one_end:two], segments[two], segments[two_end:]),
+    )

@@ -1,0 +1,105 @@
+"""Named entities: CoNLL-2003 (Tjong Kim Sang and De Meulder 2003) and WNUT-17 (Derczynski et al. 2017)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from finetune.chunks import to_iob2
+from finetune.columns import read_columns
+from finetune.errors import UserError
+from finetune.heads.tagging import TaggingRow, TaggingTask
+from finetune.source import Source, hub_rows
+from finetune.task import Rows
+
+NO_DOCUMENTS = "does not mark its documents: with context = document, windows reach over all neighbouring sentences"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Reads column files, else a Hub set of tokens and tags: `Columns(...)(source, split)` gives its rows.
+
+    `splits` gives each split's file and its name on the Hub.
+    """
+
+    folders: tuple[str, ...]
+    splits: Mapping[str, tuple[str, str]]
+    types: tuple[str, ...]
+    repository: str
+    config: str | None = None
+    revision: str | None = None
+
+    def __call__(self, source: Source, split: str) -> Rows:
+        """The rows of a split, from the folder that the user named, else from the Hub."""
+        if split not in self.splits:
+            raise UserError(f"there is no split '{split}'", f"There is {', '.join(self.splits)}")
+        file, hub_split = self.splits[split]
+        folder = source.find(self.folders, holds=file)
+        if folder is None:
+            return self._from_hub(split, hub_split, looked_for=file)
+        rows = [
+            TaggingRow(
+                id=f"{split}-{index}",
+                words=tuple(sentence.words),
+                gold=tuple(sentence.tags),
+                document=str(sentence.document),
+            )
+            for index, sentence in enumerate(read_columns(folder / file, types=self.types))
+        ]
+        marked = any(row.document != "0" for row in rows)
+        notes = () if marked else (f"{folder / file}: {NO_DOCUMENTS}",)
+        return Rows(rows=rows, origin=str(folder / file), notes=notes)
+
+    def _from_hub(self, split: str, hub_split: str, *, looked_for: str) -> Rows:
+        found = hub_rows(self.repository, self.config, hub_split, looked_for=looked_for, revision=self.revision)
+        names = found.features["ner_tags"].feature.names
+        rows = [
+            TaggingRow(
+                id=f"{split}-{index}",
+                words=tuple(fields["tokens"]),
+                gold=tuple(to_iob2([names[tag] for tag in fields["ner_tags"]])),
+                document="0",
+            )
+            for index, fields in enumerate(found)
+            if fields["tokens"] and fields["tokens"] != ["-DOCSTART-"]
+        ]
+        origin = f"{self.repository} ({hub_split})"
+        return Rows(rows=rows, origin=origin, notes=(f"{origin}: {NO_DOCUMENTS}",))
+
+
+CONLL_TYPES = ("PER", "ORG", "LOC", "MISC")
+WNUT_TYPES = ("corporation", "creative-work", "group", "location", "person", "product")
+
+TASKS = [
+    TaggingTask(
+        name="conll-2003",
+        types=CONLL_TYPES,
+        context="document",
+        dev_splits=("dev", "test"),
+        read=Columns(
+            folders=("conll2003", "conll-2003", "conll03"),
+            splits={
+                "train": ("eng.train", "train"),
+                "dev": ("eng.testa", "validation"),
+                "test": ("eng.testb", "test"),
+            },
+            types=CONLL_TYPES,
+            repository="lhoestq/conll2003",
+        ),
+    ),
+    TaggingTask(
+        name="wnut-17",
+        types=WNUT_TYPES,
+        dev_splits=("dev", "test"),
+        read=Columns(
+            folders=("wnut17", "wnut-17", "wnut2017"),
+            splits={
+                "train": ("wnut17train.conll", "train"),
+                "dev": ("emerging.dev.conll", "validation"),
+                "test": ("emerging.test.annotated", "test"),
+            },
+            types=WNUT_TYPES,
+            repository="leondz/wnut_17",
+            config="wnut_17",
+            revision="refs/convert/parquet",
+        ),
+    ),
+]

@@ -1,0 +1,156 @@
+"""SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016, 2018), from the official JSON, any JSON of its layout, or the Hub."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from finetune.errors import UserError
+from finetune.heads.span import SpanRow, SpanTask
+from finetune.source import Source, hub_rows
+from finetune.task import Rows
+
+NEAR = 40  # characters by which an answer_start may be off and still be mended
+
+
+@dataclass
+class Mends:
+    """What was found wrong with the places of answers, by question id."""
+
+    moved: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def notes(self, origin: str) -> tuple[str, ...]:
+        """A note for each kind, with a count and the first ids."""
+        kinds = {
+            "answer_start was wrong, and was mended since the text stands once nearby": self.moved,
+            "answer_start is wrong and the text does not stand once nearby": self.lost,
+        }
+        return tuple(
+            f"{origin}: {len(ids)} questions whose {kind}, first {', '.join(ids[:3])}"
+            for kind, ids in kinds.items()
+            if ids
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Squad:
+    """Reads one version of SQuAD: `Squad(...)(source, split)` gives its rows.
+
+    `splits` gives each split's file and its name on the Hub.
+    """
+
+    splits: Mapping[str, tuple[str, str]]
+    repository: str
+    config: str
+    folders: tuple[str, ...] = ("squad", "SQuAD")
+
+    def __call__(self, source: Source, split: str) -> Rows:
+        """The rows of a split, from the folder that the user named, else from the Hub."""
+        if split not in self.splits:
+            raise UserError(f"SQuAD has no split '{split}'", f"It has {', '.join(self.splits)}")
+        file, hub_split = self.splits[split]
+        folder = source.find(self.folders, holds=file)
+        if folder is not None:
+            return read_squad(folder / file)
+        mends = Mends()
+        rows = [
+            _row(fields["id"], fields["title"], fields["context"], fields["question"], _pairs(fields["answers"]), mends)
+            for fields in hub_rows(self.repository, self.config, hub_split, looked_for=file)
+        ]
+        origin = f"{self.repository} ({hub_split})"
+        return Rows(rows=rows, origin=origin, notes=mends.notes(origin))
+
+
+def read_squad(path: Path) -> Rows:
+    """The questions of a JSON file in SQuAD's layout, in any language.
+
+    Raises UserError for what is no JSON, for what the layout lacks, with its place, and for an id that comes twice.
+    A wrong `answer_start` is mended where the text stands once nearby, and counted.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: byte {error.start} is not UTF-8", "Save the file as UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}: is not JSON ({error.msg})", "Mend that line") from error
+    mends, rows = Mends(), []
+    seen: dict[str, str] = {}
+    for where, title, context, question in _questions(content, path):
+        name = _get(question, "id", str, where)
+        if name in seen:
+            raise UserError(f"{where}: the id '{name}' is also that of {seen[name]}", "Make the ids distinct")
+        seen[name] = where
+        answers = None if "answers" not in question else _get(question, "answers", list, where)
+        found = [
+            (_get(answer, "text", str, where), _get(answer, "answer_start", int, where)) for answer in answers or []
+        ]
+        text = _get(question, "question", str, where)
+        rows.append(_row(name, title, context, text, None if answers is None else found, mends))
+    return Rows(rows=rows, origin=str(path), notes=mends.notes(str(path)))
+
+
+def _questions(content: Any, path: Path) -> Iterator[tuple[str, str, str, Any]]:
+    """(place in the file, title, context, question) of every question."""
+    for i, article in enumerate(_get(content, "data", list, str(path))):
+        where = f"{path}: data[{i}]"
+        for j, paragraph in enumerate(_get(article, "paragraphs", list, where)):
+            inner = f"{where}.paragraphs[{j}]"
+            context = _get(paragraph, "context", str, inner)
+            if not context.strip():
+                raise UserError(f"{inner}: the context is empty", "Fill it in, or remove the paragraph")
+            for k, question in enumerate(_get(paragraph, "qas", list, inner)):
+                yield f"{inner}.qas[{k}]", str(article.get("title", "")), context, question
+
+
+def _get(table: Any, key: str, kind: type, where: str) -> Any:
+    if not isinstance(table, dict) or not isinstance(table.get(key), kind):
+        raise UserError(f"{where}: has no {key} that is a {kind.__name__}", "Compare with the official SQuAD files")
+    return table[key]
+
+
+def _pairs(answers: Mapping[str, list[Any]]) -> list[tuple[str, int]]:
+    return list(zip(answers["text"], answers["answer_start"], strict=True))
+
+
+def _row(
+    name: str, title: str, context: str, question: str, answers: list[tuple[str, int]] | None, mends: Mends
+) -> SpanRow:
+    start = _start(name, context, *answers[0], mends) if answers else None
+    texts = None if answers is None else tuple(text for text, _ in answers)
+    return SpanRow(id=name, title=title, question=question, context=context, answers=texts, start=start)
+
+
+def _start(name: str, context: str, text: str, start: int, mends: Mends) -> int | None:
+    """Where an answer begins: as the file says, or where its text stands once nearby; else None."""
+    if text and context[max(0, start) :].startswith(text) and start >= 0:
+        return start
+    begin = max(0, start - NEAR)
+    nearby = context[begin : max(0, start) + len(text) + NEAR]
+    if not text or nearby.count(text) != 1:
+        mends.lost.append(name)
+        return None
+    mends.moved.append(name)
+    return begin + nearby.index(text)
+
+
+TASKS = [
+    SpanTask(
+        name="squad-v1",
+        read=Squad(
+            splits={"train": ("train-v1.1.json", "train"), "dev": ("dev-v1.1.json", "validation")},
+            repository="rajpurkar/squad",
+            config="plain_text",
+        ),
+    ),
+    SpanTask(
+        name="squad-v2",
+        unanswerable=True,
+        read=Squad(
+            splits={"train": ("train-v2.0.json", "train"), "dev": ("dev-v2.0.json", "validation")},
+            repository="rajpurkar/squad_v2",
+            config="squad_v2",
+        ),
+    ),
+]
