@@ -36,6 +36,10 @@ def read_columns(path: Path, *, types: Collection[str]) -> Iterator[Sentence]:
             yield from _ended(sentence)
             sentence = Sentence(document=sentence.document)
             continue
+        if line.split()[0] == DOCUMENT:
+            yield from _ended(sentence)
+            sentence = Sentence(document=sentence.document + 1)
+            continue
         if not columns:
             separator = "\t" if "\t" in line else None
             columns = len(line.split(separator))
@@ -45,10 +49,6 @@ def read_columns(path: Path, *, types: Collection[str]) -> Iterator[Sentence]:
                 f"{path}:{number}: {len(fields)} columns where the first line has {columns}",
                 "A line is a word, its columns and a tag, parted by tabs or spaces; mend that line",
             )
-        if fields[0] == DOCUMENT:
-            yield from _ended(sentence)
-            sentence = Sentence(document=sentence.document + 1)
-            continue
         sentence.words.append(fields[0])
         sentence.tags.append(_checked(fields[-1], types, where=f"{path}:{number}"))
     yield from _ended(sentence)

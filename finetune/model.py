@@ -32,6 +32,8 @@ class Backbone(nn.Module):
 
         Pooled is the pretrained pooler's output where this backbone keeps one, else the first token's vector.
         """
+        if getattr(self.config, "type_vocab_size", 0) < 2:
+            inputs = inputs | {"token_type_ids": None}  # which some tokenizers give all the same
         output = self.encoder(**{name: value for name, value in inputs.items() if value is not None})
         if not pooled:
             return output.last_hidden_state  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run beside each other
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may need the network; those of the Hub start a server of their own
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,23 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
+from tokenizers import ByteLevelBPETokenizer, Tokenizer, models, pre_tokenizers, processors, trainers
+from transformers import (
+    AlbertConfig,
+    AlbertModel,
+    BertConfig,
+    BertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    ElectraConfig,
+    ElectraModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaModel,
+    RobertaTokenizerFast,
+    XLMRobertaConfig,
+    XLMRobertaModel,
+)
 
 from finetune import cli
 
@@ -34,25 +51,47 @@ SIZES = {
 }
 
 
+def wordpiece(folder: Path, tokenizer_class: str) -> int:
+    """Writes a vocabulary of whole words and letters; its size."""
+    letters = [prefix + letter for letter in "abcdefghijklmnopqrstuvwxyz0123456789" for prefix in ("", "##")]
+    vocabulary = list(dict.fromkeys([*SPECIAL, *WORDS, *letters, ".", ",", "?", "'"]))
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    config = {"tokenizer_class": tokenizer_class, "model_max_length": 128}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return len(vocabulary)
+
+
+def sentencepiece(folder: Path, template: tuple[str, str], special: dict[str, str]) -> int:
+    """Writes a tokenizer with a unigram vocabulary and these special tokens; the vocabulary's size."""
+    trained = Tokenizer(models.Unigram())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokens = list(special.values())
+    texts = [" ".join(WORDS), "abcdefghijklmnopqrstuvwxyz 0123456789 . , ? '"] * 3
+    trained.train_from_iterator(
+        texts, trainers.UnigramTrainer(vocab_size=200, special_tokens=tokens, unk_token=special["unk_token"])
+    )
+    ids = [(token, trained.token_to_id(token)) for token in (special["cls_token"], special["sep_token"])]
+    trained.post_processor = processors.TemplateProcessing(single=template[0], pair=template[1], special_tokens=ids)
+    names = ["input_ids", "attention_mask"]
+    PreTrainedTokenizerFast(
+        tokenizer_object=trained, model_max_length=128, model_input_names=names, **special
+    ).save_pretrained(folder)
+    return len(trained.get_vocab())
+
+
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random BERT of two layers with a vocabulary of whole words and letters."""
     folder = tmp_path_factory.mktemp("tiny-bert")
-    letters = [prefix + letter for letter in "abcdefghijklmnopqrstuvwxyz0123456789" for prefix in ("", "##")]
-    vocabulary = list(dict.fromkeys([*SPECIAL, *WORDS, *letters, ".", ",", "?", "'"]))
-    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer", "model_max_length": 128}')
+    size = wordpiece(folder, "BertTokenizer")
     torch.manual_seed(0)
-    BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=128, **SIZES)).save_pretrained(folder)
+    BertModel(BertConfig(vocab_size=size, max_position_embeddings=128, **SIZES)).save_pretrained(folder)
     return folder
 
 
 @pytest.fixture(scope="session")
 def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random RoBERTa of two layers with a byte-level vocabulary."""
-    from tokenizers import ByteLevelBPETokenizer
-    from transformers import RobertaTokenizerFast
-
     folder = tmp_path_factory.mktemp("tiny-roberta")
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trained = ByteLevelBPETokenizer()
@@ -64,11 +103,69 @@ def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = RobertaConfig(
         vocab_size=len(tokenizer), max_position_embeddings=130, type_vocab_size=1, pad_token_id=1, **SIZES
     )
-    RobertaModel(config, add_pooling_layer=False).save_pretrained(folder)
+    RobertaModel(config).save_pretrained(folder)
     return folder
 
 
-@pytest.fixture(params=["bert", "roberta"])
+@pytest.fixture(scope="session")
+def tiny_albert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random ALBERT, whose two layers share their weights."""
+    folder = tmp_path_factory.mktemp("tiny-albert")
+    special = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    template = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
+    size = sentencepiece(folder, template, special | {"mask_token": "[MASK]"})
+    torch.manual_seed(0)
+    config = AlbertConfig(vocab_size=size, embedding_size=16, max_position_embeddings=128, pad_token_id=0, **SIZES)
+    AlbertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_xlm_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random XLM-R of two layers."""
+    folder = tmp_path_factory.mktemp("tiny-xlm-roberta")
+    special = {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>"}
+    size = sentencepiece(folder, ("<s> $A </s>", "<s> $A </s> </s> $B </s>"), special | {"mask_token": "<mask>"})
+    torch.manual_seed(0)
+    config = XLMRobertaConfig(vocab_size=size, max_position_embeddings=130, type_vocab_size=1, pad_token_id=1, **SIZES)
+    XLMRobertaModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_electra(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random ELECTRA of two layers, its embeddings narrower than its layers."""
+    folder = tmp_path_factory.mktemp("tiny-electra")
+    size = wordpiece(folder, "ElectraTokenizer")
+    torch.manual_seed(0)
+    config = ElectraConfig(vocab_size=size, embedding_size=16, max_position_embeddings=128, **SIZES)
+    ElectraModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_distilbert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random DistilBERT of two layers."""
+    folder = tmp_path_factory.mktemp("tiny-distilbert")
+    size = wordpiece(folder, "DistilBertTokenizer")
+    torch.manual_seed(0)
+    config = DistilBertConfig(
+        vocab_size=size,
+        max_position_embeddings=128,
+        dim=32,
+        n_layers=2,
+        n_heads=2,
+        hidden_dim=64,
+        initializer_range=0.2,
+    )
+    DistilBertModel(config).save_pretrained(folder)
+    return folder
+
+
+FAMILIES = ["bert", "roberta", "albert", "xlm_roberta", "electra", "distilbert"]
+
+
+@pytest.fixture(params=FAMILIES)
 def tiny_encoder(request: pytest.FixtureRequest) -> Path:
     """One tiny encoder of each family."""
     return request.getfixturevalue(f"tiny_{request.param}")

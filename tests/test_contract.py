@@ -5,7 +5,7 @@ tags words, and one that makes two features of a row.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,16 +14,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from toys import CPU, cat_rows, cat_task, fit, length_task, sentences
+from toys import CPU, cat_rows, cat_task, choice_task, every_shape, fit, sentences, span_task, tag_task
 from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune import baselines as methods
-from finetune.features import IGNORED, Feature
+from finetune.features import IGNORED, Feature, collate
+from finetune.heads.choice import ChoiceTask
 from finetune.heads.sentence import SentenceRow, SentenceTask
+from finetune.heads.span import SpanTask
+from finetune.heads.tagging import TaggingTask
 from finetune.model import Backbone, Head, Model, build_model, load_backbone, load_trained, save_checkpoint
 from finetune.recipe import Train
 from finetune.source import Source
-from finetune.task import Answer, Rows, Task, available
+from finetune.task import Answer, Rows, Task, available, configured, option_values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +46,7 @@ class TagHead(Head):
         super().__init__(labels)
         self.output = nn.Linear(width, len(labels))
 
-    def forward(self, hidden: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
         return self.output(hidden)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -119,13 +122,25 @@ def two_windows() -> TwoWindows:
     return TwoWindows(name="toy-windows", read=toy.read, labels=toy.labels, metrics=toy.metrics, scorers=toy.scorers)
 
 
-TOYS: list[Task] = [cat_task(), length_task(), AnimalTags(name="toy-tags"), two_windows()]
+NEW_SHAPES: list[Task] = [AnimalTags(name="toy-animals"), two_windows()]
+TOYS: list[Task] = [*every_shape(), tag_task(context="document")]
+LENGTH = 24
 
 
 def some_rows(task: Task) -> Sequence[Any]:
     """Rows of a task: a toy's own, else made up in its shape."""
     if task.name.startswith("toy"):
         return task.load(Source(), "train").rows
+    if isinstance(task, TaggingTask):
+        kinds = dict(zip(("ANIMAL", "PLACE"), task.types, strict=False))
+        return [
+            replace(row, gold=tuple(tag if tag == "O" else tag[:2] + kinds[tag[2:]] for tag in row.gold))
+            for row in tag_task().load(Source(), "train").rows
+        ]
+    if isinstance(task, SpanTask):
+        return span_task(unanswerable=task.unanswerable).load(Source(), "train").rows
+    if isinstance(task, ChoiceTask):
+        return choice_task().load(Source(), "train").rows
     assert isinstance(task, SentenceTask), f"give {task.name}'s shape rows here"
     pairs = sentences(24, seed=5)
     golds: list[Any] = list(task.labels) or [0.5 * i for i in range(6)]
@@ -137,49 +152,66 @@ def some_rows(task: Task) -> Sequence[Any]:
     ]
 
 
-ALL = [*available().values(), *TOYS]
+SHIPPED = [*available().values(), *TOYS]
 
 
 def test_the_contract_saw_every_task() -> None:
     shipped = {"cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli", "ax", "paraphrase"}
-    assert {task.name for task in ALL} == shipped | {task.name for task in TOYS}
-    assert len(ALL) == 15
+    shipped |= {"conll-2003", "wnut-17", "squad-v1", "squad-v2", "swag", "codah"}
+    assert {task.name for task in SHIPPED} == shipped | {task.name for task in TOYS}
+    assert len(SHIPPED) == 24
 
 
-@pytest.mark.parametrize("task", ALL, ids=lambda task: task.name)
+@pytest.mark.parametrize("task", SHIPPED, ids=lambda task: task.name)
 def test_contract(task: Task, tiny_encoder: Path, tmp_path: Path) -> None:
+    keep_the_contract(task, tiny_encoder, tmp_path)
+
+
+@pytest.mark.parametrize("task", NEW_SHAPES, ids=lambda task: task.name)
+def test_contract_of_new_shapes(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
+    keep_the_contract(task, tiny_bert, tmp_path)
+
+
+def keep_the_contract(task: Task, encoder: Path, folder: Path) -> None:
     rows = some_rows(task)
     words = {"add_prefix_space": True} if isinstance(task, AnimalTags) else {}
-    tokenizer = AutoTokenizer.from_pretrained(tiny_encoder, **words)
-    features = task.encode(rows, tokenizer, 16)
-    assert sorted({feature.row for feature in features}) == list(range(len(rows)))
-    assert max(map(len, features)) <= 16
+    tokenizer = AutoTokenizer.from_pretrained(encoder, **words)
+    features = task.encode(rows, tokenizer, LENGTH)
+    owners = {feature.row for feature in features}
+    assert owners == set(range(len(rows))) or (getattr(task, "context", "") == "document" and len(owners) > 20)
+    assert max(len(sequence.input_ids) for f in features for sequence in f.choices or (f,)) <= LENGTH
     assert all(feature.label is not None for feature in features)
+    assert all(task.shown_label(f, tokenizer.convert_ids_to_tokens(list(f.input_ids))) for f in features[:3])
 
     perfect = task.score(task.gold(rows), rows)
     assert set(perfect) == set(task.metrics)
-    assert all(score == pytest.approx(1.0) for score in perfect.values())
+    groups = {kind for row in rows for kind in row.gold} if isinstance(task, TaggingTask) else set()
+    there = {name: score for name, score in perfect.items() if "/" not in name or f"B-{name.split('/')[0]}" in groups}
+    assert task.metrics[0] in there
+    assert all(score == pytest.approx(1.0) for score in there.values())
 
-    model, _ = build_model(tiny_encoder, task.head, init_seed=0, device=CPU)
+    model, _ = build_model(encoder, task.head, init_seed=0, device=CPU)
     model.eval()
     with torch.no_grad():
-        logits = [
-            model(torch.tensor([f.input_ids]), torch.ones(1, len(f), dtype=torch.long))[0].numpy() for f in features
-        ]
+        logits = [model(*collate([f], pad_id=tokenizer.pad_token_id).inputs())[0].numpy() for f in features]
     answers = task.decode(logits, features, rows)
     assert len(answers) == len(rows)
     assert set(task.score(answers, rows)) == set(task.metrics)
     for given in task.baselines(rows, rows).values():
         assert set(task.score(given, rows)) == set(task.metrics)
 
-    save_checkpoint(model, tmp_path, tokenizer, task=task.name, max_length=16, precision="fp32")
-    again = load_trained(tmp_path, task.head).eval()
+    assert configured(task, option_values(task)) == task
+    chosen = configured(task, task.calibrate(answers, rows))
+    assert len(chosen.decode(logits, features, rows)) == len(rows)
+
+    save_checkpoint(model, folder, tokenizer, {"task": task.name})
+    again = load_trained(folder, task.head).eval()
     with torch.no_grad():
-        mask = torch.ones(1, len(features[0]), dtype=torch.long)
-        assert np.allclose(again(torch.tensor([features[0].input_ids]), mask)[0].numpy(), logits[0], atol=1e-5)
+        inputs = collate(features[:1], pad_id=tokenizer.pad_token_id).inputs()
+        assert np.allclose(again(*inputs)[0].numpy(), logits[0], atol=1e-5)
 
 
-@pytest.mark.parametrize("task", TOYS[2:], ids=lambda task: task.name)
+@pytest.mark.parametrize("task", NEW_SHAPES, ids=lambda task: task.name)
 def test_new_shapes_train_without_a_line_in_the_trainer(task: Task, tiny_bert: Path) -> None:
     _, _, progress = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=15, batch_size=8, dropout=0.0))
     assert progress.epochs[0]["loss"] > 2 * progress.epochs[-1]["loss"]
@@ -189,10 +221,10 @@ def test_new_shapes_train_without_a_line_in_the_trainer(task: Task, tiny_bert: P
 def test_a_sequence_head_leaves_the_pooler_out(tiny_bert: Path, tmp_path: Path) -> None:
     """Weights that no loss reaches stop training on several processes."""
     backbone, _ = load_backbone(tiny_bert)
-    model = Model(backbone, TOYS[2].head(backbone))
+    model = Model(backbone, NEW_SHAPES[0].head(backbone))
     assert not any("pooler" in name for name, _ in model.named_parameters())
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    save_checkpoint(model, tmp_path, tokenizer, task="toy-tags", max_length=16, precision="fp32")
+    save_checkpoint(model, tmp_path, tokenizer, {})
     _, info = AutoModelForTokenClassification.from_pretrained(tmp_path, output_loading_info=True)
     assert not info["missing_keys"]
     assert not info["unexpected_keys"]

@@ -46,7 +46,7 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     ours = model.Model(backbone, task.head(backbone))
     ours.head.output.weight.data.normal_(std=1.0)
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
-    model.save_checkpoint(ours, tmp_path, tokenizer, task="mrpc", max_length=128, precision="fp32")
+    model.save_checkpoint(ours, tmp_path, tokenizer, {"task": "mrpc", "max_length": 128, "precision": "fp32"})
     answers = predict(str(tmp_path), task, {"dev": rows}, watch=unwatched, device="cpu")["dev"]
 
     loaded = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)

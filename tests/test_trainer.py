@@ -10,12 +10,28 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from toys import CPU, build, cat_rows, cat_task, fit, length_task
+from toys import (
+    CPU,
+    build,
+    cat_rows,
+    cat_task,
+    choice_task,
+    every_shape,
+    fit,
+    length_task,
+    logits_of,
+    loss_of,
+    span_task,
+    tag_task,
+    toy,
+)
 
 from finetune.batching import training_batches
 from finetune.device import build_accelerator
 from finetune.errors import UserError
-from finetune.features import collate
+from finetune.families import set_dropout
+from finetune.features import Feature, collate
+from finetune.heads.span import SpanTask
 from finetune.model import Head
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.recipe import Schedule, Train
@@ -37,65 +53,86 @@ class Losses:
             self.values += facts["losses"]
 
 
-def reference(task: Task, folder: Path, settings: Train, head: Head, count: int) -> tuple[Any, list[float], list[Any]]:
+def reference(
+    features: list[Feature], folder: Path, settings: Train, head: Head, count: int
+) -> tuple[Any, list[float]]:
     """transformers' own class under a plain loop: same first weights, same batches, torch's AdamW."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     config = transformers.AutoConfig.from_pretrained(folder)
-    config.update(head.config_settings() | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0})
+    set_dropout(config, 0.0)
+    config.update(head.config_settings())
     model = getattr(transformers, head.auto_class).from_pretrained(folder, config=config, dtype=torch.float32)
     model.load_state_dict(head.to_checkpoint(), strict=False)
-    features = task.encode(task.load(Source(), "train").rows, tokenizer, 32)
-    lengths = [len(feature) for feature in features]
-    plain = [p for name, p in model.named_parameters() if name.endswith("bias") or "LayerNorm" in name]
+    norms = {id(p) for m in model.modules() if isinstance(m, torch.nn.LayerNorm) for p in m.parameters()}
+    plain = [p for name, p in model.named_parameters() if name.endswith("bias") or id(p) in norms]
     decayed = [p for p in model.parameters() if not any(p is other for other in plain)]
     groups = [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=3e-3, betas=(0.9, 0.999), eps=1e-6)
+    optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, betas=(0.9, 0.999), eps=1e-6)
     per_epoch = -(-len(features) // settings.batch_size)
     updates = per_epoch * settings.epochs
     schedule = transformers.get_linear_schedule_with_warmup(optimizer, math.ceil(0.1 * updates), updates)
     losses: list[float] = []
     model.train()
+    lengths = [len(feature) for feature in features]
     for update in range(count):
         epoch, place = divmod(update, per_epoch)
         batches = training_batches(lengths, batch_size=settings.batch_size, data_seed=0, epoch=epoch + 1)
-        batch = collate([features[i] for i in batches[place]], pad_id=tokenizer.pad_token_id)
-        loss = model(**inputs_of(batch), labels=batch.labels).loss
+        loss = loss_of(model, collate([features[i] for i in batches[place]], pad_id=config.pad_token_id or 0))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
         optimizer.step()
         optimizer.zero_grad()
         schedule.step()
         losses.append(float(loss.detach()))
-    return model.eval(), losses, features
+    return model.eval(), losses
 
 
-def inputs_of(batch: Any) -> dict[str, torch.Tensor]:
-    named = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
-    return named if batch.token_type_ids is None else named | {"token_type_ids": batch.token_type_ids}
+def of_one_length(task: SpanTask, folder: Path) -> SpanTask:
+    """Spans without padding, which transformers' own loss counts among the possible places, and ours does not."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    rows = list(task.load(Source(), "train").rows)
+    longest = max(map(len, task.encode(rows, tokenizer, 128)))
+    for index, row in enumerate(rows):
+        while len(task.encode([row], tokenizer, 128)[0]) < longest:
+            row = replace(row, context=f"{row.context} a")
+        rows[index] = row
+    return toy(SpanTask, rows, name=task.name)
 
 
-@pytest.mark.parametrize("task", [cat_task(), length_task()], ids=lambda task: task.name)
+PARITY = [cat_task(), length_task(), tag_task(), span_task(), choice_task(ragged=False)]
+
+
+@pytest.mark.parametrize("task", PARITY, ids=lambda task: task.name)
 def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encoder: Path) -> None:
     losses = Losses()
-    trainer, features = build(task, tiny_encoder, PLAIN, watch=losses)
-    theirs, expected, _ = reference(task, tiny_encoder, PLAIN, trainer.model.head, count=52)
+    if isinstance(task, SpanTask):
+        task = of_one_length(task, tiny_encoder)
+    trainer, features = build(task, tiny_encoder, PLAIN, watch=losses, max_length=128)
+    assert not isinstance(task, SpanTask) or len({len(feature) for feature in features}) == 1
+    theirs, expected = reference(features, tiny_encoder, PLAIN, trainer.model.head, count=52)
     rows = task.load(Source(), "dev").rows
     trainer.fit(features, Evaluation(task=task, rows={"dev": rows}, features={"dev": features}))
     assert len(losses.values) == 52
     assert losses.values[:50] == pytest.approx(expected[:50], abs=1e-4)
-    assert expected[0] - expected[-1] > 0.1  # it trained, so the comparison means something
-    ours = np.stack(trainer.predict(features))
+    assert expected[0] - expected[-1] > 0.05  # it trained, so the comparison means something
     with torch.no_grad():
-        logits = theirs(**inputs_of(collate(features, pad_id=trainer.pad_id))).logits.numpy()
-    assert ours == pytest.approx(logits, abs=1e-3)
+        logits = logits_of(theirs, collate(features, pad_id=trainer.pad_id)).numpy()
+    for ours, other in zip(trainer.predict(features), logits, strict=True):
+        assert ours == pytest.approx(other[: len(ours)], abs=1e-3)
 
 
-@pytest.mark.parametrize("task", [cat_task(), length_task()], ids=lambda task: task.name)
-def test_overfits_64_rows(task: Task, tiny_encoder: Path) -> None:
-    _, evaluation, progress = fit(task, tiny_encoder, Train(learning_rate=2e-3, epochs=30, batch_size=8, dropout=0.0))
+@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
+def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
+    settings = Train(learning_rate=2e-3, epochs=40, batch_size=8, dropout=0.0)
+    _, evaluation, progress = fit(task, tiny_bert, settings)
     score = progress.epochs[-1]["headline"]
-    assert score == 1.0 if task.labels else score > 0.98
+    assert score > 0.98 if task.name == "toy-reds" else score == 1.0
     assert len(evaluation.answers["dev"]) == 64
+
+
+@pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
+def test_every_head_learns_with_every_family(task: Task, tiny_encoder: Path) -> None:
+    _, _, progress = fit(task, tiny_encoder, Train(learning_rate=2e-3, epochs=12, batch_size=8, dropout=0.0))
+    assert progress.epochs[-1]["loss"] < 0.5 * progress.epochs[0]["loss"]
 
 
 def test_shuffled_labels_end_at_the_majority_class(tiny_bert: Path) -> None:

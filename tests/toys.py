@@ -2,15 +2,21 @@
 
 import random
 from collections.abc import Sequence
+from inspect import signature
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import torch
 from conftest import WORDS
 
 from finetune.device import build_accelerator
 from finetune.events import Watcher, unwatched
-from finetune.features import Feature
+from finetune.features import Batch, Feature
+from finetune.heads.choice import ChoiceRow, ChoiceTask
 from finetune.heads.sentence import SentenceRow, SentenceTask
+from finetune.heads.span import SpanRow, SpanTask
+from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics import accuracy, pearson
 from finetune.model import build_model
 from finetune.prepare import load_tokenizer
@@ -89,6 +95,85 @@ def length_task() -> SentenceTask:
     )
 
 
+def toy(kind: type[Task], rows: Sequence[Any], **fields: Any) -> Any:
+    """A task of a shape, whose rows serve as training and dev split alike."""
+    return kind(read=lambda source, split: Rows(rows=rows, origin="toy"), **fields)
+
+
+def tag_task(*, context: str = "sentence") -> TaggingTask:
+    """Entities: animals, and places with a colour before them. Two rows are a document."""
+    rows = []
+    for index, text in enumerate(sentences(64, seed=3)):
+        words = text.split()
+        tags = ["B-ANIMAL" if word in ("cat", "dog", "bird") else "O" for word in words]
+        for place, (word, after) in enumerate(pairwise(words)):
+            if word in ("red", "blue", "big", "small") and after in ("house", "tree", "river", "road", "sun", "moon"):
+                tags[place : place + 2] = ["B-PLACE", "I-PLACE"]
+        rows.append(TaggingRow(id=str(index), words=tuple(words), gold=tuple(tags), document=str(index // 2)))
+    return toy(TaggingTask, rows, name=f"toy-tags-{context}", types=("ANIMAL", "PLACE"), context=context)
+
+
+def span_task(*, unanswerable: bool = False) -> SpanTask:
+    """The answer is `moon` or `sun` with the word after it; every third question may have none."""
+    rows = []
+    for index, text in enumerate(sentences(64, seed=4)):
+        words = [word for word in text.split() if word not in ("moon", "sun")]
+        answers, start = ("",), 0
+        if unanswerable and index % 3 == 0:
+            context, answers, start = " ".join(["the", *words]), (), None
+        else:
+            place = index % (len(words) + 1)
+            words = [*words[:place], ("moon", "sun")[index % 2], "flew", *words[place:]]
+            context = " ".join(words)
+            answers = (" ".join(words[place : place + 2]),)
+            start = len(" ".join([*words[:place], ""]))
+        rows.append(SpanRow(id=f"q{index}", question="who flew ?", context=context, answers=answers, start=start))
+    return toy(SpanTask, rows, name=f"toy-spans-{'2' if unanswerable else '1'}", unanswerable=unanswerable)
+
+
+def choice_task(*, ragged: bool = True) -> ChoiceTask:
+    """The right choice says yes; rows have two to four choices, or all have three."""
+    rows = []
+    texts = iter(sentences(400, seed=5))
+    for index in range(64):
+        count = 2 + index % 3 if ragged else 3
+        gold = index % count
+        choices = tuple(f"{'yes' if i == gold else 'no'} {next(texts)}" for i in range(count))
+        rows.append(ChoiceRow(id=str(index), context=next(texts), choices=choices, gold=gold))
+    return toy(ChoiceTask, rows, name="toy-choices")
+
+
+def every_shape() -> list[Task]:
+    """A toy of each shape that the package has."""
+    return [cat_task(), length_task(), tag_task(), span_task(), span_task(unanswerable=True), choice_task()]
+
+
+def logits_of(theirs: Any, batch: Batch) -> torch.Tensor:
+    """What one of transformers' own classes makes of our batch, in the shape of our logits."""
+    output = theirs(**named_inputs(theirs, batch))
+    return torch.stack([output.start_logits, output.end_logits], -1) if "start_logits" in output else output.logits
+
+
+def loss_of(theirs: Any, batch: Batch) -> torch.Tensor:
+    """The loss of one of transformers' own classes, by its own code."""
+    assert batch.labels is not None
+    labels = {"labels": batch.labels}
+    if "start_positions" in signature(theirs.forward).parameters:
+        labels = {"start_positions": batch.labels[:, 0], "end_positions": batch.labels[:, 1]}
+    loss: torch.Tensor = theirs(**named_inputs(theirs, batch), **labels).loss
+    return loss
+
+
+def named_inputs(theirs: Any, batch: Batch) -> dict[str, torch.Tensor]:
+    """A batch as transformers' classes take it: choices in a dimension of their own, segments where there are some."""
+    inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+    if batch.token_type_ids is not None and "token_type_ids" in signature(theirs.forward).parameters:
+        inputs["token_type_ids"] = batch.token_type_ids
+    if batch.counts is None:
+        return inputs
+    return {name: tensor.unflatten(0, (len(batch.counts), -1)) for name, tensor in inputs.items()}
+
+
 def fit(
     task: Task,
     folder: Path,
@@ -114,6 +199,7 @@ def build(
     watch: Watcher = unwatched,
     checkpoint: Path | None = None,
     seeds: tuple[int, int] = (0, 0),
+    max_length: int = 32,
 ) -> tuple[Trainer, list[Feature]]:
     """A trainer with a new model, and the features of the training split."""
     model, _ = build_model(folder, task.head, init_seed=seeds[0], device=CPU, dropout=settings.dropout)
@@ -127,4 +213,4 @@ def build(
         watch=watch,
         checkpoints=None if checkpoint is None else Checkpoints(checkpoint),
     )
-    return trainer, task.encode(task.load(Source(), "train").rows, tokenizer, 32)
+    return trainer, task.encode(task.load(Source(), "train").rows, tokenizer, max_length)

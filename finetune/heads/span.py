@@ -298,12 +298,11 @@ def _candidates(row: SpanRow, spans: Spans, some: slice) -> list[dict[str, Any]]
     for (start, end), (start_logit, end_logit) in zip(
         spans.characters[some].tolist(), spans.logits[some].tolist(), strict=True
     ):
-        text = row.context[start:end]
-        if text not in found:
-            found[text] = {
-                **{"text": text, "start": start, "end": end},
-                **{"start_logit": start_logit, "end_logit": end_logit},
-            }
+        text = row.context[start:end].strip()  # some tokenizers count the space before a word as its own
+        start += row.context[start:end].find(text)
+        if text and text not in found:
+            place = {"start": start, "end": start + len(text)}
+            found[text] = {"text": text, **place, "start_logit": start_logit, "end_logit": end_logit}
     return list(found.values())
 
 

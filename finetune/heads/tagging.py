@@ -203,7 +203,7 @@ def _first_tokens(
 
     A word of which the tokenizer leaves nothing (a lone control character) becomes an unknown token.
     """
-    ends = np.cumsum(np.asarray(lengths) + 1)
+    ends = np.cumsum(np.asarray(lengths) + 1) - 1  # a token that is only the space before a word is that word's
     owner = np.searchsorted(ends, [end - 1 for _, end in offsets], side="right")
     dropped = np.setdiff1d(np.arange(len(lengths)), owner)
     place = np.searchsorted(owner, dropped)
