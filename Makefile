@@ -32,6 +32,7 @@ bench: install
 	$(BIN)/python benchmarks/against_trainer.py --only finetune trainer-grouped-bf16 --updates 3 --rounds 1 \
 		--out results/benchmarks/against_trainer_bf16.json
 	$(BIN)/python benchmarks/cpu_parts.py --out results/benchmarks/cpu_parts.json
+	$(BIN)/python benchmarks/squad_postprocessing.py --out results/benchmarks/squad_postprocessing.json
 
 clean:
 	rm -rf .venv dist build

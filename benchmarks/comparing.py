@@ -3,24 +3,20 @@
 import argparse
 import json
 import multiprocessing
-import os
-import platform
 import statistics
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import torch
+import machine
 from measuring import MAX_LENGTH, MODEL, TRAIN, WARM_UP, Job, Measurement, sample
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Column, Table
 from transformers.utils import logging
 
-from finetune import environment
 from finetune.errors import UserError
 
 Contestants = Mapping[str, Callable[[Job], Measurement]]
@@ -77,17 +73,9 @@ def _quiet() -> None:
 
 
 def _facts(updates: int, rounds: int) -> dict[str, Any]:
-    """What it was measured with and on. The load is of the minute before: above 0, something else ran."""
+    """What it was measured with and on."""
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "git_commit": environment.git_commit(),
-        "versions": environment.versions(),
-        "cpu": {
-            "name": _cpu_name(),
-            "capability": torch.backends.cpu.get_cpu_capability(),
-            "threads": torch.get_num_threads(),
-            "load_before": os.getloadavg()[0],
-        },
+        **machine.facts(),
         "settings": {
             "model": MODEL,
             "max_length": MAX_LENGTH,
@@ -141,9 +129,3 @@ def _ratio(results: Results, numerator: str, denominator: str, field: str) -> fl
 
 def _median(found: list[Measurement], field: str) -> float:
     return statistics.median(getattr(each, field) for each in found)
-
-
-def _cpu_name() -> str:
-    file = Path("/proc/cpuinfo")
-    lines = file.read_text().splitlines() if file.is_file() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())

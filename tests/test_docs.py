@@ -84,7 +84,7 @@ def test_every_command_of_the_documents_runs(
     assert run_in_process(arguments, monkeypatch) == 0
 
 
-@pytest.mark.parametrize("script", ["against_trainer.py", "cpu_parts.py"])
+@pytest.mark.parametrize("script", ["against_trainer.py", "cpu_parts.py", "squad_postprocessing.py"])
 def test_benchmarks_still_fit_the_package(script: str) -> None:
     done = subprocess.run([sys.executable, script, "--help"], cwd=ROOT / "benchmarks", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

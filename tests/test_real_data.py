@@ -12,9 +12,8 @@ from scipy.stats import binomtest
 from toys import build
 
 from finetune import model
-from finetune.evaluating import predict
-from finetune.events import unwatched
 from finetune.predictions import read_predictions
+from finetune.predictor import load
 from finetune.recipe import Train
 from finetune.source import Source, read_csv
 from finetune.task import find
@@ -47,7 +46,7 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     ours.head.output.weight.data.normal_(std=1.0)
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
     model.save_checkpoint(ours, tmp_path, tokenizer, {"task": "mrpc", "max_length": 128, "precision": "fp32"})
-    answers = predict(str(tmp_path), task, {"dev": rows}, watch=unwatched, device="cpu")["dev"]
+    answers = load(tmp_path, device="cpu").answers(rows)
 
     loaded = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)
     encoded = [tokenizer(row.text, row.pair, truncation=True, max_length=128) for row in rows]

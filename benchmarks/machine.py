@@ -1,0 +1,32 @@
+"""What a measurement was made with and on."""
+
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from finetune import environment
+
+
+def facts() -> dict[str, Any]:
+    """Time, commit, versions and CPU. The load is of the minute before: above 0, something else ran."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "git_commit": environment.git_commit(),
+        "versions": environment.versions(),
+        "cpu": {
+            "name": _cpu_name(),
+            "capability": torch.backends.cpu.get_cpu_capability(),
+            "threads": torch.get_num_threads(),
+            "load_before": os.getloadavg()[0],
+        },
+    }
+
+
+def _cpu_name() -> str:
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
