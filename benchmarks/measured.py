@@ -16,6 +16,18 @@ from finetune.record import RunRecord, all_records
 ROOT = Path(__file__).resolve().parents[1]
 GLUE = {"model": "minilm", "train": {"learning_rate": 2e-4}}
 QUICKSTART = {"model": "minilm", "max_length": 64, "train": {"batch_size": 16, "epochs": 6, "learning_rate": 1e-4}}
+CONLL = {"model": "minilm", "max_length": 512, "train": {"batch_size": 2, "learning_rate": 2e-4}}
+SQUAD = {"model": "minilm", "max_length": 384, "train": {"batch_size": 16, "epochs": 2, "learning_rate": 2e-4}}
+CODAH = {"model": "minilm", "train": {"batch_size": 16, "learning_rate": 1e-4}}
+SHAPES: list[tuple[str, str, dict[str, Any]]] = [
+    ("CoNLL-2003, single sentences", "conll-2003", GLUE | {"options": {"context": "sentence"}}),
+    ("CoNLL-2003, documents", "conll-2003", CONLL | {"options": {"context": "document"}}),
+    ("WNUT-17", "wnut-17", GLUE),
+    ("SQuAD 1.1 by article", "squad-v1", SQUAD),
+    ("SQuAD 2.0 by article", "squad-v2", SQUAD),
+    ("CODAH, five folds", "codah", CODAH),
+]
+HEADLINES = {"squad-v1": ("f1", "em"), "squad-v2": ("f1", "em")}
 NAMES = {"mrpc": "MRPC", "cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2", "wnli": "WNLI"}
 
 
@@ -39,6 +51,55 @@ def glue_table(records: list[RunRecord]) -> str:
             fine_tuned = f"{statistics.fmean(ours):.1f}{spread}"
             lines.append(f"| {name} | {metric} | {len(runs)} | {fine_tuned} | {tfidf:.1f} | {simple:.1f} |")
     return "\n".join(lines)
+
+
+def shapes_table(records: list[RunRecord], rates: dict[str, Any]) -> str:
+    """A line a setting of SHAPES: the mean of its runs on dev and test, beside the best baseline, and the rate."""
+    lines = [
+        "| what | score | runs | dev | baseline | test | baseline | rows/s in training |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, task, settings in SHAPES:
+        runs = [run for run in records if run.task == task and _without_fold(run) == settings]
+        for metric in HEADLINES.get(task, (runs[0].headline,) if runs else ()):
+            cells = [name, metric, str(len(runs))]
+            for split in ("dev", "test"):
+                ours = [100 * run.scores[split][metric] for run in runs if split in run.scores]
+                best = [100 * max(given[metric] for given in run.baselines[split].values()) for run in runs if ours]
+                spread = f" ± {statistics.stdev(ours):.1f}" if len(ours) > 1 else ""
+                cells += (
+                    [f"{statistics.fmean(ours):.1f}{spread}", f"{statistics.fmean(best):.1f}"] if ours else ["", ""]
+                )
+            rate = rates.get(name, {}).get("rows_per_second")
+            lines.append(f"| {' | '.join([*cells, '' if rate is None else f'{rate:.0f}'])} |")
+    return "\n".join(lines)
+
+
+def spans_table(measured: dict[str, Any]) -> str:
+    """Seconds of each way of post-processing."""
+    lines = ["| post-processing | seconds (median) | lowest to highest |", "|---|---|---|"]
+    for name, seconds in measured["seconds"].items():
+        spread = f"{min(seconds):.1f} to {max(seconds):.1f}"
+        lines.append(f"| {name} | {statistics.median(seconds):.1f} | {spread} |")
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{measured['questions']:,} questions in {measured['windows']:,} windows: ours is "
+            f"{measured['times as fast']:.1f} times as fast, {100 * measured['equal answers']:.2f} % of the answers "
+            "are equal (ours heeds in which window a token has most context), and featurising took "
+            f"{measured['featurising seconds']:.1f} s.",
+        ]
+    )
+
+
+def _without_fold(record: RunRecord) -> dict[str, Any]:
+    """A run's settings; the folds of a set are averaged like seeds."""
+    settings = settings_of(record)
+    options = {name: value for name, value in settings.get("options", {}).items() if name != "fold"}
+    return {key: value for key, value in settings.items() if key != "options"} | (
+        {"options": options} if options else {}
+    )
 
 
 def demo_table(records: list[RunRecord]) -> str:
@@ -68,10 +129,20 @@ def speed_table(*runs: dict[str, Any]) -> str:
 
 def blocks() -> dict[str, str]:
     """Every generated block by its marker in README.md."""
-    records = [record for record in all_records(ROOT / "results")[0] if settings_of(record) in (GLUE, QUICKSTART)]
-    folder = ROOT / "results" / "benchmarks"
-    speed = [json.loads((folder / name).read_text()) for name in ("against_trainer.json", "against_trainer_bf16.json")]
-    return {"demo": demo_table(records), "measured": glue_table(records), "speed": speed_table(*speed)}
+    every = all_records(ROOT / "results")[0]
+    records = [record for record in every if settings_of(record) in (GLUE, QUICKSTART)]
+    speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
+    return {
+        "demo": demo_table(records),
+        "measured": glue_table(records),
+        "shapes": shapes_table(every, _benchmark("rates.json")["rates"]),
+        "spans": spans_table(_benchmark("squad_postprocessing.json")),
+        "speed": speed_table(*speed),
+    }
+
+
+def _benchmark(name: str) -> dict[str, Any]:
+    return json.loads((ROOT / "results" / "benchmarks" / name).read_text())  # type: ignore[no-any-return]
 
 
 def filled(text: str) -> str:

@@ -139,7 +139,7 @@ def list_all(out: Out = RESULTS) -> None:
     from rich.console import Console
 
     from finetune import recipe
-    from finetune.display import facts_table, runs_table
+    from finetune.display import facts_table, plain_metrics, runs_table
     from finetune.record import all_records
     from finetune.targets import recipe_files
     from finetune.task import available
@@ -147,7 +147,8 @@ def list_all(out: Out = RESULTS) -> None:
     console = Console()
     recipes = {name: f"{(r := recipe.load(file)).task} with {r.model}" for name, file in recipe_files().items()}
     console.print(facts_table("recipes", recipes))
-    console.print(facts_table("tasks", {name: ", ".join(task.metrics) for name, task in sorted(available().items())}))
+    metrics = {name: ", ".join(plain_metrics(task.metrics)) for name, task in sorted(available().items())}
+    console.print(facts_table("tasks", metrics))
     records, damaged = all_records(out)
     if records:
         console.print(runs_table(records))
@@ -167,7 +168,8 @@ def show(
     from finetune.targets import find_run, latest_run, recipe_files
 
     found = find_run(target, out)
-    if found is None and target not in recipe_files() and not Path(target).is_file():
+    is_recipe = target in recipe_files() or Path(target).is_file()
+    if found is None and (predictions or not is_recipe):
         found = latest_run(target, out)
     if found is None:
         _show_recipe(target, settings or [], as_json=as_json)

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -118,30 +118,33 @@ def parse(table: dict[str, Any], *, origin: str) -> Recipe:
     """
     if isinstance(table.get("grid"), dict):
         table = table | {"grid": _flat(table["grid"])}
-    table = _with_options(table)
+    options = _known_options(table)
+    moved = {key: table[key] for key in table if key in options}
+    if moved:
+        rest = {key: value for key, value in table.items() if key not in moved}
+        table = rest | {"options": rest.get("options", {}) | moved}
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
-        faults = [explain(fault) for fault in error.errors(include_url=False)]
+        faults = [explain(fault, options) for fault in error.errors(include_url=False)]
         raise UserError(
             f"{origin}: " + ("; ".join(faults) if len(faults) < 2 else "\n  - ".join(["", *faults]))
         ) from None
 
 
-def _with_options(table: dict[str, Any]) -> dict[str, Any]:
-    """The table with the task's options moved to where they belong. The task is only looked at if it has to be."""
-    unknown = [key for key in table if key not in Recipe.model_fields]
-    if not unknown or not isinstance(table.get("task"), str) or not isinstance(table.get("options", {}), dict):
-        return table
+def _known_options(table: dict[str, Any]) -> tuple[str, ...]:
+    """The options of the task, which is looked at only where a key is not one of the recipe's own."""
+    task = table.get("task")
+    if set(table) <= set(Recipe.model_fields) or not isinstance(task, str):
+        return ()
+    if not isinstance(table.get("options", {}), dict):
+        return ()
     from finetune import task as tasks
 
     try:
-        known = tasks.find(table["task"]).options
+        return tasks.find(task).options
     except UserError:  # which the run will say
-        return table
-    moved = {key: table[key] for key in unknown if key in known}
-    rest = {key: value for key, value in table.items() if key not in moved}
-    return rest | {"options": rest.get("options", {}) | moved} if moved else table
+        return ()
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -195,12 +198,12 @@ def _option(schema: dict[str, Any]) -> str:
     return f"{noun} {' and '.join(bounds)}".strip()
 
 
-def explain(fault: ErrorDetails) -> str:
-    """One fault that pydantic found, as: the key, what was given, what is allowed."""
+def explain(fault: ErrorDetails, options: Sequence[str] = ()) -> str:
+    """One fault that pydantic found, as: the key, what was given, what is allowed. `options` are the task's."""
     names = setting_names()
     key = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
-        ours = list(names)
+        ours = [*names, *options]
         short = {name.rsplit(".", 1)[-1]: name for name in ours}
         hint = f"Did you mean '{short[key]}'? " if key in short else nearest(key, ours) or nearest(key, list(short))
         return f"unknown key '{key}'. {hint}".strip() + ("" if hint else f" The keys are {', '.join(ours)}")

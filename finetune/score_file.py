@@ -52,6 +52,6 @@ def _answers(file: Path, rows: Sequence[Any], *, kind: type) -> list[Any]:
             "Answer each row (an empty text says that there is no answer), or choose the right --data and --split",
         )
     for row in rows:
-        if type(found[row.id]) is not kind:
+        if not isinstance(found[row.id], (int, float) if kind is float else kind):
             raise UserError(f"{file}: the answer for {row.id} is {found[row.id]!r}", f"It must be a {kind.__name__}")
     return [found[row.id] for row in rows]

@@ -50,7 +50,16 @@ def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1
             raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
         with_settings = loaded.with_settings(settings, origin="command line")
         expanded += [(file.stem, single) for single in expand(with_settings, seeds=seeds, origin=str(file))]
+    for _, single in expanded:
+        if single.options:
+            _check_options(single)
     return expanded
+
+
+def _check_options(single: Recipe) -> None:
+    from finetune import task as tasks  # which takes seconds to import
+
+    tasks.configured(tasks.find(single.task), single.options)
 
 
 def load_recipe(target: str, settings: dict[str, Any]) -> Recipe:

@@ -24,7 +24,6 @@ class Columns:
     splits: Mapping[str, tuple[str, str]]
     types: tuple[str, ...]
     repository: str
-    config: str | None = None
     revision: str | None = None
 
     def __call__(self, source: Source, split: str) -> Rows:
@@ -49,7 +48,7 @@ class Columns:
         return Rows(rows=rows, origin=str(folder / file), notes=notes)
 
     def _from_hub(self, split: str, hub_split: str, *, looked_for: str) -> Rows:
-        found = hub_rows(self.repository, self.config, hub_split, looked_for=looked_for, revision=self.revision)
+        found = hub_rows(self.repository, None, hub_split, looked_for=looked_for, revision=self.revision)
         names = found.features["ner_tags"].feature.names
         rows = [
             TaggingRow(
@@ -98,7 +97,6 @@ TASKS = [
             },
             types=WNUT_TYPES,
             repository="leondz/wnut_17",
-            config="wnut_17",
             revision="refs/convert/parquet",
         ),
     ),

@@ -98,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
         repository = asked and self.hub.repositories.get((asked["kind"] or "model", asked["name"]))
         if not asked or not repository:
             self._refuse("RepoNotFound", "Repository not found")
-        elif unquote(asked["revision"] or "main") not in ("main", repository.commit):
+        elif unquote(asked["revision"] or "main") not in ("main", "refs/convert/parquet", repository.commit):
             self._refuse("RevisionNotFound", "Invalid rev id")
         elif asked.re is RESOLVE:
             self._send_file(repository, unquote(asked["path"]))

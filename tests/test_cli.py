@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toys import OWN_TASK, only_run
+from toys import OWN_TASK, only_run, write_columns
 
 from finetune.predictions import read_predictions
 
@@ -143,7 +143,7 @@ def test_check_shows_what_a_run_would_use(in_process: InProcess, rte: Path, tiny
     assert found["facts"]["train"]["rows"] == 64
     assert found["facts"]["training"]["updates"] == 6
     assert found["facts"]["model"]["layers"] == 2
-    assert found["examples"][0]["tokens"][:4] == ["[CLS]", "the", "dog", "sat"]
+    assert found["examples"][0]["tokens"][0][:4] == ["[CLS]", "the", "dog", "sat"]
     assert "[CLS] the dog sat" in in_process("check", "glue-rte", f"model={tiny_bert}", data=rte)[1]
 
 
@@ -230,3 +230,31 @@ def test_published_scores_stand_beside_the_same_model_alone() -> None:
     assert {anchor.score for anchor in ours} == {0.867, 0.8456, 0.8199}
     assert anchors(task="mrpc", model="minilm", split="dev", rows=408) == []
     assert anchors(task="mrpc", model="google-bert/bert-base-uncased", split="test", rows=408) == []
+
+
+def test_options_of_a_task_are_settings(in_process: InProcess, tiny_bert: Path, tmp_path: Path) -> None:
+    """Beside the recipe's own keys, in [options], and in [grid]; at their defaults they do not change a run's id."""
+    data = tmp_path / "data"
+    data.mkdir()
+    write_columns(data, ("eng.train", "eng.testa", "eng.testb"), types=("PER", "LOC"))
+    settings = ["conll-2003", f"model={tiny_bert}", "max_length=64", "train.epochs=1"]
+    code, _, err = in_process("run", *settings, data=data)
+    assert code == 0, err
+    code, _, err = in_process("run", *settings, "context=document", data=data)
+    assert "already done" in err
+    code, _, err = in_process("run", *settings, "options.context=sentence", data=data)
+    assert "already done" not in err
+    code, _, err = in_process("run", *settings, "context=sentence", data=data)
+    assert "already done" in err
+    records = [json.loads(file.read_text()) for file in tmp_path.glob("results/conll-2003/*/record.json")]
+    assert {record["options"]["context"] for record in records} == {"document", "sentence"}
+    assert len({record["features"]["train"] for record in records}) == 2
+    code, out, _ = in_process("show", "codah", "fold=2", data=data)
+    assert "fold = 2" in out
+    (tmp_path / "folds.toml").write_text('task = "codah"\n[grid]\nfold = [0, 9]\n')
+    code, _, err = in_process("run", "folds.toml", data=data)
+    assert (code, "'fold' is 9: input should be 0, 1, 2, 3 or 4" in err) == (2, True)
+    code, _, err = in_process("run", "codah", "folds=1", data=data)
+    assert (code, "unknown key 'folds'. Did you mean 'fold'" in err) == (2, True)
+    code, _, err = in_process("run", "codah", "options.folds=1", data=data)
+    assert (code, "the task codah has no option 'folds'. Did you mean 'fold'?" in err) == (2, True)

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toys import choice_task, span_task, tag_task
+from toys import write_columns, write_squad, write_swag
 
 from finetune.predictions import read_predictions
-from finetune.source import Source
 
 SHAPES = {
     "pooled": ("quickstart", "train.batch_size=7", "train.accumulation=2", "limit=100"),  # 2 rows for 4 parts at last
@@ -27,33 +26,9 @@ def toy_files(tmp_path: Path) -> Path:
     """The toys of three shapes in the official formats."""
     folder = tmp_path / "data"
     folder.mkdir()
-    tagged = ["-DOCSTART- O"]
-    for row in tag_task().load(Source(), "train").rows:
-        tags = (tag.replace("ANIMAL", "PER").replace("PLACE", "LOC") for tag in row.gold)
-        tagged += ["", *(f"{word} {tag}" for word, tag in zip(row.words, tags, strict=True))]
-    for name in ("eng.train", "eng.testa", "eng.testb"):
-        (folder / name).write_text("\n".join(tagged) + "\n")
-    paragraphs = [
-        {
-            "context": row.context,
-            "qas": [
-                {
-                    "id": row.id,
-                    "question": row.question,
-                    "answers": [{"text": text, "answer_start": row.start} for text in row.answers],
-                }
-            ],
-        }
-        for row in span_task(unanswerable=True).load(Source(), "train").rows
-    ]
-    for name in ("train-v2.0.json", "dev-v2.0.json"):
-        (folder / name).write_text(json.dumps({"data": [{"title": "", "paragraphs": paragraphs}]}))
-    lines = [
-        ",".join((row.context, "", *row.choices, row.choices[0])[:6]) + f",{row.gold}"
-        for row in choice_task(ragged=False).load(Source(), "train").rows
-    ]
-    for name in ("train.csv", "val.csv"):
-        (folder / name).write_text("\n".join(["sent1,sent2,ending0,ending1,ending2,ending3,label", *lines]) + "\n")
+    write_columns(folder, ("eng.train", "eng.testa", "eng.testb"), types=("PER", "LOC"))
+    write_squad(folder, "v2.0")
+    write_swag(folder)
     return folder
 
 

@@ -1,5 +1,6 @@
 """The documents are true: their commands run, their figures are the records', their tree is the tree."""
 
+import json
 import re
 import subprocess
 import sys
@@ -8,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toys import span_task, write_columns, write_squad, write_swag
 
 from finetune import cli
 from finetune.grid import expand
 from finetune.recipe import parse
+from finetune.source import Source
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -58,7 +61,24 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines = [header] * bool(header) + [line.format(labels[i % len(labels)], i) for i in range(20)]
         for file in ("train", "dev", "dev_matched", "dev_mismatched"):
             (folder / name / f"{file}.tsv").write_text("\n".join(lines) + "\n")
+    write_other_shapes(folder.parent)
     return folder
+
+
+def write_other_shapes(folder: Path) -> None:
+    """The toys of the other shapes, in the official files of every task."""
+    (folder / "conll2003").mkdir()
+    write_columns(folder / "conll2003", ("eng.train", "eng.testa", "eng.testb"), types=("PER", "LOC"))
+    write_columns(
+        folder, ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"), types=("person", "group")
+    )
+    for version in ("v1.1", "v2.0"):
+        write_squad(folder, version)
+    write_swag(folder)
+    (folder / "codah/cv_split/fold_1").mkdir(parents=True)
+    for split in ("train", "dev", "test"):
+        lines = [f"n\tThe cat {i}\tsat.\tran.\tflew.\tsang.\t{i % 4}" for i in range(20)]
+        (folder / f"codah/cv_split/fold_1/{split}.tsv").write_text("\n".join(lines) + "\n")
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +94,11 @@ def test_every_command_of_the_documents_runs(
     """With a tiny encoder and made-up data in the place of real ones, and few rows; in the order of the documents."""
     monkeypatch.chdir(place)
     monkeypatch.setenv("FINETUNE_DATA", str(data.parent))
-    arguments = command.replace("path/to/glue", str(data)).replace("'", "").split()[1:]
+    command = command.replace("path/to/glue", str(data)).replace("path/to/conll2003", str(data.parent / "conll2003"))
+    arguments = command.replace("'", "").split()[1:]
+    (place / "predictions.json").write_text(
+        json.dumps({row.id: "moon" for row in span_task().load(Source(), "dev").rows})
+    )
     arguments = [f"model={tiny_bert}" if argument.startswith("model=") else argument for argument in arguments]
     if arguments[0] in ("run", "check"):
         arguments += [f"model={tiny_bert}", *SMALL]
@@ -84,7 +108,7 @@ def test_every_command_of_the_documents_runs(
     assert run_in_process(arguments, monkeypatch) == 0
 
 
-@pytest.mark.parametrize("script", ["against_trainer.py", "cpu_parts.py", "squad_postprocessing.py"])
+@pytest.mark.parametrize("script", ["against_trainer.py", "cpu_parts.py", "squad_postprocessing.py", "rates.py"])
 def test_benchmarks_still_fit_the_package(script: str) -> None:
     done = subprocess.run([sys.executable, script, "--help"], cwd=ROOT / "benchmarks", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -120,6 +144,21 @@ def test_python_of_the_readme_loads_what_a_run_saves(
     found: dict[str, Any] = {}
     exec(block.replace("RUN", record.parent.name).replace("classify(", "answer = classify("), found)
     assert found["answer"]["label"] in ("equivalent", "not_equivalent")
+
+
+def test_python_of_the_readme_asks_and_tags(
+    place: Path, data: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (block,) = (block for block in blocks("python") if "finetune.load" in block)
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("FINETUNE_DATA", str(data.parent))
+    for recipe in ("squad-v2", "conll-2003"):
+        assert run_in_process(["run", recipe, f"model={tiny_bert}", *SMALL], monkeypatch) == 0
+    capsys.readouterr()
+    exec(block, {})
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 2
+    assert len(eval(said[1])) == 5
 
 
 def test_the_task_of_contributing_is_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_bert: Path) -> None:

@@ -6,17 +6,18 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from datasets import ClassLabel, Dataset, Features, Value
-from hub_server import HubServer
+from datasets import ClassLabel, Dataset, Features, List, Value
+from hub_server import HubServer, Kind
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForPreTraining, BertTokenizerFast
 
-MODEL = "google-bert/bert-base-uncased"
+MODEL, CASED = "google-bert/bert-base-uncased", "google-bert/bert-base-cased"
 DATA = "nyu-mll/glue"
 KEPT_MODEL = "models--google-bert--bert-base-uncased"  # its folder in the cache
 ROWS = {"train": 64, "validation": 32, "test": 16}
@@ -147,6 +148,66 @@ def test_without_hub_and_cache_data_is_one_line(visit: Visit, tmp_path: Path) ->
     assert DATA in error
     assert "--data" in error
     assert not newcomer.results.exists()
+
+
+@pytest.fixture(scope="module")
+def other_shapes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
+    """Someone for whom the Hub has the sets of the other shapes, as Parquet and in the real ones' columns."""
+    served = tmp_path_factory.mktemp("served-shapes")
+    _write_model(served / "model")
+    bio = [f"{prefix}-{kind}" for kind in ("PER", "ORG", "LOC", "MISC") for prefix in "BI"]
+    wnut = [f"{prefix}-{kind}" for kind in ("corporation", "person") for prefix in "BI"]
+    spans = {"text": ["cat", "cat"], "answer_start": [4, 4]}
+    question = {"id": "q0", "title": "T", "context": "the cat sees the dog", "question": "who ?"}
+    swag = {"sent1": "the cat sees", "sent2": "it", **{f"ending{i}": noun for i, noun in enumerate(NOUNS[:4])}}
+    tags = Features(tokens=List(Value("string")), ner_tags=List(ClassLabel(names=["O", *bio])))
+    tags_17 = Features(tokens=List(Value("string")), ner_tags=List(ClassLabel(names=["O", *wnut])))
+    tables: dict[str, tuple[Dataset, str]] = {
+        "lhoestq/conll2003": (
+            Dataset.from_list([{"tokens": ["the", "cat", "judge"], "ner_tags": [0, 1, 2]}] * 4, features=tags),
+            "data/{}-00000-of-00001.parquet",
+        ),
+        "leondz/wnut_17": (
+            Dataset.from_list([{"tokens": ["the", "cat"], "ner_tags": [0, 3]}] * 4, features=tags_17),
+            "wnut_17/{}/0000.parquet",
+        ),
+        "rajpurkar/squad": (
+            Dataset.from_list([question | {"id": f"q{i}", "answers": spans} for i in range(4)]),
+            "plain_text/{}-00000-of-00001.parquet",
+        ),
+        "allenai/swag": (Dataset.from_list([swag | {"label": i} for i in range(4)]), "regular/{}-00000-of-1.parquet"),
+    }
+    folders: dict[tuple[Kind, str], Path] = {("model", name): served / "model" for name in (MODEL, CASED)}
+    for name, (table, path) in tables.items():
+        folders["dataset", name] = served / name
+        for split in ROWS:
+            (served / name / path.format(split)).parent.mkdir(parents=True, exist_ok=True)
+            table.to_parquet(served / name / path.format(split))
+        config = path.split("/")[0]
+        if config in ("plain_text", "regular"):
+            patterns = [{"split": split, "path": f"{config}/{split}-*"} for split in ROWS]
+            card = json.dumps({"configs": [{"config_name": config, "data_files": patterns}]})
+            (served / name / "README.md").write_text(f"---\n{card}\n---\n")
+    with HubServer(folders) as hub:
+        yield User(tmp_path_factory.mktemp("user-shapes"), hub.url)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "origin", "label"),
+    [
+        ("conll-2003", "lhoestq/conll2003 (train)", "the/O cat/B-PER judge/I-PER"),
+        ("wnut-17", "leondz/wnut_17 (train)", "the/O cat/B-person"),
+        ("squad-v1", "rajpurkar/squad (train)", "cat"),
+        ("swag", "allenai/swag (regular, train)", "0"),
+    ],
+)
+def test_the_other_shapes_are_read_from_the_hub(other_shapes: User, recipe: str, origin: str, label: str) -> None:
+    found = other_shapes.finetune("check", recipe, "--json", "max_length=64")
+    assert found.returncode == 0, found.stderr
+    facts = json.loads(found.stdout)
+    assert facts["facts"]["train"]["from"] == origin
+    assert facts["facts"]["train"]["rows"] == 4
+    assert facts["examples"][0]["label"].startswith(label)
 
 
 def _fetched(visit: Visit, repository: str) -> set[str]:

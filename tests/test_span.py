@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import span_task, toy
+from toys import span_task, toy, write_squad
 from transformers import AutoTokenizer
 
 import finetune as package
@@ -296,25 +296,9 @@ def test_a_trained_model_answers_with_its_threshold(
 ) -> None:
     """`finetune run squad-v2`, its files, the threshold in its config, and `finetune.load(...)(question, context)`."""
     rows = span_task(unanswerable=True).load(Source(), "train").rows
-    questions = [
-        {
-            "id": row.id,
-            "question": row.question,
-            "answers": [{"text": t, "answer_start": row.start} for t in row.answers],
-        }
-        for row in rows
-    ]
-    paragraphs = [{"context": row.context, "qas": [q]} for row, q in zip(rows, questions, strict=True)]
-    content = json.dumps({"version": "2.0", "data": [{"title": "toy", "paragraphs": paragraphs}]})
-    for split in ("train", "dev"):
-        (tmp_path / f"{split}-v2.0.json").write_text(content)
-    settings = [
-        "train.epochs=25",
-        "train.learning_rate=2e-3",
-        "train.batch_size=8",
-        "max_length=64",
-        "train.dropout=0.0",
-    ]
+    write_squad(tmp_path, "v2.0")
+    settings = ["max_length=64", "train.epochs=25", "train.batch_size=8", "train.dropout=0.0"]
+    settings.append("train.learning_rate=2e-3")
     code, out, err = in_process("run", "squad-v2", f"model={tiny_bert}", *settings, data=tmp_path)
     assert code == 0, err
     assert "no-answer" in out

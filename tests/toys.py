@@ -1,5 +1,6 @@
 """Toy data that a tiny encoder learns in seconds, and the pieces of a run without its folder."""
 
+import json
 import random
 from collections.abc import Sequence
 from inspect import signature
@@ -141,6 +142,39 @@ def choice_task(*, ragged: bool = True) -> ChoiceTask:
         choices = tuple(f"{'yes' if i == gold else 'no'} {next(texts)}" for i in range(count))
         rows.append(ChoiceRow(id=str(index), context=next(texts), choices=choices, gold=gold))
     return toy(ChoiceTask, rows, name="toy-choices")
+
+
+def write_columns(folder: Path, names: Sequence[str], *, types: tuple[str, str]) -> None:
+    """The tagging toy as column files, its two types under other names."""
+    lines = ["-DOCSTART- O"]
+    for row in tag_task().load(Source(), "train").rows:
+        tags = (tag.replace("ANIMAL", types[0]).replace("PLACE", types[1]) for tag in row.gold)
+        lines += ["", *(f"{word} {tag}" for word, tag in zip(row.words, tags, strict=True))]
+    for name in names:
+        (folder / name).write_text("\n".join(lines) + "\n")
+
+
+def write_squad(folder: Path, version: str) -> None:
+    """The span toy as the official JSON files of a version."""
+    paragraphs = []
+    for row in span_task(unanswerable=version == "v2.0").load(Source(), "train").rows:
+        answers = [{"text": text, "answer_start": row.start} for text in row.answers or ()]
+        questions = [{"id": row.id, "question": row.question, "answers": answers}]
+        paragraphs.append({"context": row.context, "qas": questions})
+    for split in ("train", "dev"):
+        content = {"version": version, "data": [{"title": "toy", "paragraphs": paragraphs}]}
+        (folder / f"{split}-{version}.json").write_text(json.dumps(content))
+
+
+def write_swag(folder: Path) -> None:
+    """The choice toy as SWAG's csv files; the fourth choice is the first once more."""
+    lines = [
+        ",".join((row.context, "", *row.choices, row.choices[0], str(row.gold)))
+        for row in choice_task(ragged=False).load(Source(), "train").rows
+    ]
+    header = "sent1,sent2,ending0,ending1,ending2,ending3,label"
+    for name in ("train.csv", "val.csv"):
+        (folder / name).write_text("\n".join([header, *lines]) + "\n")
 
 
 def every_shape() -> list[Task]:

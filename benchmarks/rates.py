@@ -1,0 +1,91 @@
+"""Training rates of the settings in README's table of shapes: some updates of each, one after the other.
+
+python benchmarks/rates.py --data DIR --by-article DIR --out results/benchmarks/rates.json
+"""
+
+import argparse
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import machine
+from measured import SHAPES
+
+from finetune import task as tasks
+from finetune import weights
+from finetune.device import build_accelerator, resolve_device, resolve_precision
+from finetune.model import build_model
+from finetune.prepare import encode, load_splits, load_tokenizer
+from finetune.recipe import parse
+from finetune.source import source_of
+from finetune.trainer import Trainer
+
+
+@dataclass
+class Stopwatch:
+    """A watcher that keeps the time of each group of updates but the first, and ends training after some."""
+
+    groups: int
+    times: list[tuple[int, float]] = field(default_factory=list)
+
+    def __call__(self, event: str, **facts: Any) -> None:
+        """Raises StopIteration when enough was seen."""
+        if event == "updates":
+            self.times.append((len(facts["losses"]), facts["seconds"]))
+            if len(self.times) > self.groups:
+                raise StopIteration
+
+
+def rate(task_name: str, settings: dict[str, Any], *, data: Path, groups: int) -> dict[str, float]:
+    """Rows and tokens a second, over `groups` times ten updates."""
+    recipe = parse({"task": task_name, **settings}, origin=task_name)
+    task = tasks.configured(tasks.find(task_name), recipe.options)
+    folder = weights.resolve(recipe.model).folder
+    device = resolve_device("cpu")
+    model, _ = build_model(folder, task.head, init_seed=0, device=device)
+    tokenizer = load_tokenizer(folder)
+    rows = load_splits(task, source_of(data), names=[task.train_split])[task.train_split].rows
+    features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)
+    watch = Stopwatch(groups)
+    trainer = Trainer(
+        model=model,
+        settings=recipe.train,
+        accelerator=build_accelerator(device, resolve_precision("auto", device)),
+        pad_id=tokenizer.pad_token_id,
+        data_seed=0,
+        watch=watch,
+    )
+    with suppress(StopIteration):
+        trainer.fit(features, lambda _: (0.0, {}))
+    updates, seconds = (sum(column) for column in zip(*watch.times[1:], strict=True))
+    features_per_second = updates * recipe.train.batch_size / seconds
+    return {
+        "updates": updates,
+        "seconds": seconds,
+        "rows_per_second": features_per_second * len(rows) / len(features),
+        "tokens_per_second": features_per_second * sum(map(len, features)) / len(features),
+    }
+
+
+def main() -> None:
+    """Measures, prints and writes."""
+    parser = argparse.ArgumentParser(description="Training rates of every shape")
+    parser.add_argument("--data", type=Path, required=True, help="folder with conll2003, wnut17 and codah")
+    parser.add_argument("--by-article", type=Path, required=True, help="folder with SQuAD's files by article")
+    parser.add_argument("--rounds", type=int, default=3, help="times ten updates that are timed")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    options = parser.parse_args()
+    facts, rates = machine.facts(), {}
+    for name, task, settings in SHAPES:
+        data = options.by_article if task.startswith("squad") else options.data
+        rates[name] = rate(task, settings, data=data, groups=options.rounds)
+        print(name, json.dumps(rates[name]), flush=True)
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps({"about": "Training rates", **facts, "rates": rates}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
