@@ -9,12 +9,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-def load(model: str | Path, *, out: Path = Path("results"), device: str | None = None) -> "Predictor":
+def load(
+    model: str | Path, *, task: str | None = None, out: Path = Path("results"), device: str | None = None
+) -> "Predictor":
     """A trained model that answers, see `finetune.predictor.load`: `finetune.load("squad-v1")(question, context)`.
 
-    `model` is a run's folder, the beginning of its id, a task (for its latest run), or a fine-tuned checkpoint's
-    folder. Raises UserError where there is none.
+    `model` is a run's folder, the beginning of its id, or a task, for its latest run; or any fine-tuned checkpoint
+    (folder or Hub name), whose `task` has to be named. Raises UserError where there is none.
     """
     from finetune import predictor  # which takes seconds to import
+    from finetune import task as tasks
 
-    return predictor.load(model, out=out, device=device)
+    return predictor.load(model, task=None if task is None else tasks.find(task), out=out, device=device)

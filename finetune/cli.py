@@ -116,6 +116,7 @@ def evaluate(
 def score(
     task: Annotated[str, typer.Argument(help="The task, such as squad-v1.")],
     answers: Annotated[Path, typer.Argument(help="JSON: each row's id and its answer.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="The task's options as key=value.")] = None,
     null_odds: Annotated[Path | None, typer.Option(help="JSON: each id and the odds of no answer (SQuAD 2.0).")] = None,
     split: Annotated[str, typer.Option(help="The split that the answers are for.")] = "dev",
     data: Data = None,
@@ -124,13 +125,17 @@ def score(
     """Score a file of answers, without a model: `finetune score squad-v1 predictions.json`."""
     import json
 
-    from finetune.display import in_words
     from finetune.score_file import score_file
     from finetune.source import source_of
+    from finetune.targets import split_arguments
+    from finetune.task import configured, find
 
-    scores, thresholds = score_file(task, answers, source=source_of(data), split=split, null_odds=null_odds)
-    words = [in_words({split: scores}, digits=3), *(f"{name} {value:.6g}" for name, value in thresholds.items())]
-    typer.echo(json.dumps(scores | thresholds) if as_json else ", ".join(words))
+    _, options = split_arguments(settings or [])
+    found = configured(find(task), options)
+    scores, thresholds = score_file(found, answers, source=source_of(data), split=split, null_odds=null_odds)
+    words = [f"{name} {100 * score:.3f}" for name, score in scores.items()]
+    words += [f"{name} {value:.6g}" for name, value in thresholds.items()]
+    typer.echo(json.dumps(scores | thresholds) if as_json else f"{split} {', '.join(words)}")
 
 
 @app.command(name="ls")
@@ -286,7 +291,8 @@ def _show_recipe(target: str, settings: list[str], *, as_json: bool) -> None:
     pairs = [text.partition("=") for text in settings]
     recipe = load_recipe(target, {key: override_value(value) for key, _, value in pairs})
     init_seed, data_seed = recipe.seeds
-    options = option_values(configured(find(recipe.task), recipe.options))
+    every = option_values(configured(find(recipe.task), recipe.options))
+    options = {name: value for name, value in every.items() if value is not None}
     resolved = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
     typer.echo(resolved.model_dump_json() if as_json else to_toml(resolved.model_dump(exclude_none=True)).rstrip())
 

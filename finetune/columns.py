@@ -10,6 +10,7 @@ from finetune.errors import UserError
 from finetune.source import numbered_lines
 
 DOCUMENT = "-DOCSTART-"
+TABS, SPACES = re.compile("\t"), re.compile(" +")
 TAG = re.compile(r"O|[BIESLU]-.+")
 
 
@@ -30,7 +31,7 @@ def read_columns(path: Path, *, types: Collection[str]) -> Iterator[Sentence]:
     schemes' or of another type than `types`.
     """
     sentence = Sentence(document=0)
-    columns, separator = 0, None
+    columns, separator = 0, SPACES
     for number, line in numbered_lines(path):
         if not line.strip():
             yield from _ended(sentence)
@@ -41,9 +42,11 @@ def read_columns(path: Path, *, types: Collection[str]) -> Iterator[Sentence]:
             sentence = Sentence(document=sentence.document + 1)
             continue
         if not columns:
-            separator = "\t" if "\t" in line else None
-            columns = len(line.split(separator))
-        fields = line.split(separator)
+            separator = TABS if "\t" in line else SPACES
+            columns = len(separator.split(line.rstrip(" ")))
+        fields = separator.split(line.rstrip(" "))
+        if not fields[0]:
+            raise UserError(f"{path}:{number}: the word is missing", "Mend or remove that line")
         if len(fields) != columns or columns < 2:
             raise UserError(
                 f"{path}:{number}: {len(fields)} columns where the first line has {columns}",

@@ -13,6 +13,7 @@ from rich.table import Table
 from finetune.metrics import Scores
 from finetune.published import anchors
 from finetune.record import RunRecord
+from finetune.squad_metrics import normalised
 
 LINE_EVERY = 20.0  # seconds between lines of progress where standard error is no terminal
 
@@ -95,10 +96,10 @@ class ProgressDisplay:
             self.bar = None
 
 
-def in_words(scores: Scores, *, digits: int = 1) -> str:
+def in_words(scores: Scores) -> str:
     """`dev f1 84.3, accuracy 77.0`; without the scores of groups."""
     return "  ".join(
-        f"{split} " + ", ".join(f"{metric} {100 * metrics[metric]:.{digits}f}" for metric in plain_metrics(metrics))
+        f"{split} " + ", ".join(f"{metric} {100 * metrics[metric]:.1f}" for metric in plain_metrics(metrics))
         for split, metrics in scores.items()
     )
 
@@ -195,14 +196,23 @@ def facts_table(title: str, facts: dict[str, Any]) -> Table:
 def predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
     """Predictions, the wrong ones marked."""
     table = Table(show_lines=True)
-    columns = [name for name in lines[0] if not name.startswith("baseline:") and lines[0][name] is not None]
+    columns = [
+        name for name in lines[0] if not name.startswith("baseline:") and any(line[name] is not None for line in lines)
+    ]
     for column in ("", *columns):
         table.add_column(column, overflow="fold")
     for line in lines:
-        golds = line.get("answers") or [line["gold"]]
-        wrong = line["gold"] is not None and line["answer"] not in golds and not isinstance(line["gold"], float)
-        table.add_row("[red]x[/red]" if wrong else "", *(_plain(line[column]) for column in columns))
+        table.add_row("[red]x[/red]" if _wrong(line) else "", *(_plain(line[column]) for column in columns))
     return table
+
+
+def _wrong(line: dict[str, Any]) -> bool:
+    """Whether an answer is none of the golds; texts may differ as SQuAD's exact match lets them."""
+    if line["gold"] is None or isinstance(line["gold"], float):
+        return False
+    if "answers" not in line:
+        return bool(line["gold"] != line["answer"])
+    return normalised(line["answer"]) not in [normalised(gold) for gold in line["answers"] or [""]]
 
 
 def _plain(value: Any) -> str:

@@ -40,5 +40,9 @@ def evaluate(
     answers = {name: predictor.answers(given) for name, given in rows.items()}
     if predictions is not None:
         every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
-        write_predictions(predictions, task, [row for row, _ in every], [answer for _, answer in every])
+        given = [row for row, _ in every], [answer for _, answer in every]
+        write_predictions(predictions, task, *given, prefix=f"{predictions.stem}-")
+    for name in labelled:
+        for remark in task.remarks(answers[name], rows[name]):
+            watch("note", text=f"{name}: {remark}")
     return {name: task.score(answers[name], rows[name]) for name in labelled}

@@ -4,6 +4,7 @@ BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 20
 a new one there, under names of their own, which a saved checkpoint must use. A family is a row in each table.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -57,6 +58,11 @@ def most_tokens(config: PretrainedConfig) -> int:
     return int(config.max_position_embeddings) - taken
 
 
+def takes_segments(config: PretrainedConfig) -> bool:
+    """Whether an encoder has segment ids for the two texts of a pair; some tokenizers give them all the same."""
+    return getattr(config, "type_vocab_size", 0) > 1
+
+
 def pooling(table: dict[str, Pooling], config: PretrainedConfig) -> Pooling:
     """The row of a model's family. Raises UserError for a family that the table lacks."""
     if config.model_type not in table:
@@ -64,9 +70,12 @@ def pooling(table: dict[str, Pooling], config: PretrainedConfig) -> Pooling:
     return table[config.model_type]
 
 
-def head_dropout(config: PretrainedConfig) -> float:
-    """Probability of dropout before a head's output layer; families name it differently."""
-    names = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
+POOLED_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
+TOKEN_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout")
+
+
+def head_dropout(config: PretrainedConfig, names: Sequence[str]) -> float:
+    """Probability of dropout before a head's output layer, by the first of these names that a family has."""
     return float(next(p for p in (getattr(config, name, None) for name in names) if p is not None))
 
 

@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 
 from finetune import cpu
 from finetune.errors import UserError, first_line
-from finetune.families import set_dropout
+from finetune.families import set_dropout, takes_segments
 from finetune.first_token import last_layer_for_first_token
 
 
@@ -32,8 +32,8 @@ class Backbone(nn.Module):
 
         Pooled is the pretrained pooler's output where this backbone keeps one, else the first token's vector.
         """
-        if getattr(self.config, "type_vocab_size", 0) < 2:
-            inputs = inputs | {"token_type_ids": None}  # which some tokenizers give all the same
+        if not takes_segments(self.config):
+            inputs = inputs | {"token_type_ids": None}
         output = self.encoder(**{name: value for name, value in inputs.items() if value is not None})
         if not pooled:
             return output.last_hidden_state  # type: ignore[no-any-return]
@@ -185,6 +185,12 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
         raise UserError(
             f"{folder}: holds no fully trained model ({', '.join(missing)} missing)",
             "Train one with `finetune run`, or name a fine-tuned checkpoint",
+        )
+    kind = probe.auto_class.removeprefix("AutoModel")
+    if not any(name.endswith(kind) for name in config.architectures or [kind]):
+        raise UserError(
+            f"{folder}: is a model of the kind {', '.join(config.architectures)}, and the task needs one {kind}",
+            "Evaluate it on the task that it was trained for",
         )
     head.from_checkpoint(_in_order(shell.state_dict(), head, config, folder))
     return Model(backbone, head)

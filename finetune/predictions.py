@@ -18,10 +18,12 @@ def write_predictions(
     rows: Sequence[Row],
     answers: Sequence[Answer],
     baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
+    *,
+    prefix: str = "",
 ) -> None:
     """A line a row: its own fields, `answer`, `probabilities`, what else an answer has, each baseline's answer.
 
-    Beside it are written the files that are official in the task's field.
+    Beside it are written the files that are official in the task's field, `prefix` before their names.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -37,7 +39,7 @@ def write_predictions(
         pq.write_table(pa.Table.from_pylist(lines), scratch)
         scratch.replace(file)
         for name, content in task.official_files(answers, rows).items():
-            write_atomically(file.with_name(name), json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+            write_atomically(file.with_name(prefix + name), json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     except OSError as error:
         raise UserError(f"{file}: cannot be written ({error.strerror})", "Choose another file") from error
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,16 @@ class Predictor:
     max_length: int
 
     def __call__(self, *inputs: Any) -> Answer:
-        """The answer to one row. Its `value` is in the task's own terms."""
-        return self.answers([self.task.row(*inputs)])[0]
+        """The answer to one row, its `value` in the task's own terms. Raises UserError for inputs that make no row."""
+        try:
+            signature(self.task.row).bind(*inputs)
+        except TypeError as error:
+            wanted = ", ".join(signature(self.task.row).parameters)
+            raise UserError(f"{self.task.name} cannot answer {len(inputs)} inputs", f"Give it {wanted}") from error
+        row = self.task.row(*inputs)
+        if fault := self.task.fault(row):
+            raise UserError(f"the row {fault}", "Give it what is missing")
+        return self.answers([row])[0]
 
     def answers(self, rows: Sequence[Row]) -> list[Answer]:
         """One answer a row. Raises UserError for rows that cannot be encoded."""
@@ -68,6 +77,8 @@ def load(
     """
     name = str(model)
     found = find_run(name, out) or latest_run(name, out)
+    if found is None and not Path(name).exists() and name in tasks.available():
+        raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
         raise UserError(f"{found.path}: its model is not here", "Weights are not kept in git: run it with --force")
     files = weights.resolve(str(found.model) if found else name)

@@ -38,11 +38,9 @@ def run(
     splits = load_splits(task, source, limit=recipe.limit)
     rows = {split: loaded.rows for split, loaded in splits.items()}
     data = data_fingerprint(rows)
-    task_file = tasks.file_hash(recipe.task)
-    changed = tasks.changed_options(default, task)
     name = run_id(
         recipe, task=task, data=data, weights=files.fingerprint, precision=precision,
-        options=changed, task_file=task_file,
+        options=tasks.changed_options(default, task), task_file=tasks.file_hash(recipe.task),
     )  # fmt: skip
     folder = RunFolder.of(out, task.name, name)
     if not force and (done := folder.record()) is not None:
@@ -59,14 +57,9 @@ def run(
         watch = EventLog(folder.events, then=watch) if main else watch
         watch("start", folder=str(folder.path), recipe=recipe.model_dump(exclude_defaults=True), device=str(place))
         trainer = Trainer(
-            model=model,
-            settings=recipe.train,
-            accelerator=accelerator,
-            pad_id=tokenizer.pad_token_id,
-            data_seed=data_seed,
-            watch=watch,
-            checkpoints=Checkpoints(folder.checkpoint, writes=main),
-        )
+            model=model, settings=recipe.train, accelerator=accelerator, pad_id=tokenizer.pad_token_id,
+            data_seed=data_seed, watch=watch, checkpoints=Checkpoints(folder.checkpoint, writes=main),
+        )  # fmt: skip
         dev = Evaluation(task=task, rows=rows, features={split: features[split] for split in task.dev_splits})
         progress = trainer.fit(features[task.train_split], dev)
         answers = dev.final_answers(trainer, progress)

@@ -5,38 +5,61 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune import task as tasks
 from finetune.errors import UserError
-from finetune.heads.span import SpanAnswer, SpanTask
+from finetune.heads.span import SpanTask
 from finetune.prepare import load_splits
 from finetune.source import Source
-from finetune.task import Answer
+from finetune.span_answers import SpanAnswer
+from finetune.task import Answer, Task
 
 
 def score_file(
-    task_name: str, file: Path, *, source: Source, split: str = "dev", null_odds: Path | None = None
+    task: Task, file: Path, *, source: Source, split: str = "dev", null_odds: Path | None = None
 ) -> tuple[dict[str, float], dict[str, float]]:
     """(scores, thresholds) of a file's answers to the rows of a split.
 
-    Only with `null_odds` (SQuAD 2.0) there are thresholds, and the one that is best for F1 decides whether there is
-    an answer. Raises UserError for a file that does not answer every row.
+    Only with `null_odds` (SQuAD 2.0) there are thresholds: the one that is best for F1 decides whether there is an
+    answer, and `best em` is the exact match by the one that is best for that. Raises UserError for a file that does
+    not answer every row in the task's own terms, and for rows without gold.
     """
-    task = tasks.find(task_name)
-    rows = load_splits(task, source, names=[split])[split].rows
-    given = _answers(file, rows, kind=type(task.gold(rows[:1])[0].value))
+    loaded = load_splits(task, source, names=[split])[split]
+    rows = loaded.rows
+    if any(gold.value is None for gold in task.gold(rows)):
+        raise UserError(f"{loaded.origin}: rows of the split '{split}' have no gold", "Choose another --split")
+    given = _read(file, rows)
+    for row, value in zip(rows, given, strict=True):
+        if not task.fits(value, row):
+            raise UserError(
+                f"{file}: the answer for {row.id} is {value!r}", f"A right one would be {_gold(task, row)!r}"
+            )
     if null_odds is None:
         return task.score([Answer(value=value) for value in given], rows), {}
     if not isinstance(task, SpanTask) or not task.unanswerable:
         raise UserError(f"the rows of {task.name} all have answers", "Leave --null-odds out")
-    odds = _answers(null_odds, rows, kind=float)
+    return _with_thresholds(task, given, _read(null_odds, rows), rows, where=null_odds)
+
+
+def _with_thresholds(
+    task: SpanTask, given: Sequence[str], odds: Sequence[Any], rows: Sequence[Any], *, where: Path
+) -> tuple[dict[str, float], dict[str, float]]:
+    for row, number in zip(rows, odds, strict=True):
+        if type(number) not in (int, float) or number != number:
+            raise UserError(f"{where}: the odds for {row.id} are {number!r}", "They must be a number")
     pairs = list(zip(given, odds, strict=True))
-    thresholds = task.calibrate([SpanAnswer(value=value, null_odds=number) for value, number in pairs], rows)
-    kept = [Answer(value="" if number > thresholds["threshold"] else value) for value, number in pairs]
-    return task.score(kept, rows), thresholds
+    found = task.calibrate([SpanAnswer(value=value, null_odds=number) for value, number in pairs], rows)
+
+    def at(threshold: float) -> dict[str, float]:
+        return task.score([Answer(value="" if number > threshold else value) for value, number in pairs], rows)
+
+    return at(found["threshold"]) | {"best em": at(found["threshold_em"])["em"]}, found
 
 
-def _answers(file: Path, rows: Sequence[Any], *, kind: type) -> list[Any]:
-    """The file's values, of one kind, in the order of the rows."""
+def _gold(task: Task, row: Any) -> Any:
+    return task.gold([row])[0].value
+
+
+def _read(file: Path, rows: Sequence[Any]) -> list[Any]:
+    """The file's values in the order of the rows."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -51,7 +74,4 @@ def _answers(file: Path, rows: Sequence[Any], *, kind: type) -> list[Any]:
             f"{file}: has no answer for {len(missing)} of {len(rows)} rows, first {missing[0]}",
             "Answer each row (an empty text says that there is no answer), or choose the right --data and --split",
         )
-    for row in rows:
-        if not isinstance(found[row.id], (int, float) if kind is float else kind):
-            raise UserError(f"{file}: the answer for {row.id} is {found[row.id]!r}", f"It must be a {kind.__name__}")
     return [found[row.id] for row in rows]

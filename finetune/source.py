@@ -28,7 +28,10 @@ class Source:
         if not self.folder.is_dir():
             raise UserError(f"{self.folder}: no such folder", "Give --data or $FINETUNE_DATA a folder that exists")
         looked = [*(self.folder / name for name in names), self.folder]
-        found = [folder for folder in looked if (folder / holds).is_file()]
+        found: list[Path] = []
+        for folder in looked:  # some disks take SQuAD for squad
+            if (folder / holds).is_file() and not any(folder.samefile(other) for other in found):
+                found.append(folder)
         if len(found) > 1:
             raise UserError(
                 f"{self.folder}: {' and '.join(str(folder / holds) for folder in found)} both match",
@@ -151,7 +154,11 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises UserError with file and line for other bytes.
     """
     empty: list[int] = []
-    with path.open("rb") as file:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its permissions") from error
+    with file:
         for number, raw in enumerate(file, start=1):
             if not raw.strip(b"\r\n"):
                 empty.append(number)

@@ -31,23 +31,28 @@ class Spans:
 
 
 def best_spans(
-    logits: Sequence[np.ndarray], windows: Sequence[Window], rows: np.ndarray, *, n_best: int, longest: int
+    logits: Sequence[np.ndarray],
+    windows: Sequence[Window],
+    rows: np.ndarray,
+    *,
+    likeliest: int,
+    kept: int,
+    longest: int,
 ) -> Spans:
-    """The `n_best` spans of each row, of at most `longest` tokens, from the `n_best` likeliest starts and ends.
+    """The `kept` best spans of each row, of at most `longest` tokens, from the `likeliest` starts and ends.
 
     `logits` are `(length, 2)` for each window, `rows` the number of each window's row.
     """
     parts = [
-        _best_of_windows(logits[i : i + WINDOWS_AT_ONCE], windows[i : i + WINDOWS_AT_ONCE], n_best, longest)
+        _best_of_windows(logits[i : i + WINDOWS_AT_ONCE], windows[i : i + WINDOWS_AT_ONCE], likeliest, kept, longest)
         for i in range(0, len(windows), WINDOWS_AT_ONCE)
     ]
     row = np.concatenate([rows[window + i * WINDOWS_AT_ONCE] for i, (window, _, _) in enumerate(parts)])
     characters, scores = (np.concatenate(column) for column in list(zip(*parts, strict=True))[1:])
     order = np.lexsort((characters[:, 0], -scores.sum(1), row))
     row = row[order]
-    best = np.arange(len(row)) - np.searchsorted(row, row) < n_best
-    kept = order[best]
-    return Spans(row=row[best], characters=characters[kept], logits=scores[kept])
+    best = np.arange(len(row)) - np.searchsorted(row, row) < kept
+    return Spans(row=row[best], characters=characters[order[best]], logits=scores[order[best]])
 
 
 def null_logits(logits: Sequence[np.ndarray], rows: np.ndarray, *, count: int) -> np.ndarray:
@@ -58,9 +63,9 @@ def null_logits(logits: Sequence[np.ndarray], rows: np.ndarray, *, count: int) -
 
 
 def _best_of_windows(
-    logits: Sequence[np.ndarray], windows: Sequence[Window], n_best: int, longest: int
+    logits: Sequence[np.ndarray], windows: Sequence[Window], likeliest: int, kept: int, longest: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(window, characters `(spans, 2)`, logits `(spans, 2)`) of up to `n_best` spans of each window."""
+    """(window, characters `(spans, 2)`, logits `(spans, 2)`) of up to `kept` spans of each window."""
     length = max(len(window.starts) for window in windows)
     start = np.full((len(windows), length), -np.inf, dtype=np.float32)
     end = start.copy()
@@ -71,12 +76,12 @@ def _best_of_windows(
         start[i, :size] = np.where(window.owned, part[:, 0], -np.inf)
         end[i, :size] = part[:, 1]
         characters[:, i, :size] = window.starts, window.ends
-    starts, ends = _top(start, n_best), _top(end, n_best)
+    starts, ends = _top(start, likeliest), _top(end, likeliest)
     sums = np.take_along_axis(start, starts, 1)[:, :, None] + np.take_along_axis(end, ends, 1)[:, None, :]
     tokens = ends[:, None, :] - starts[:, :, None]
     sums[(tokens < 0) | (tokens >= longest)] = -np.inf
     flat = sums.reshape(len(windows), -1)
-    best = _top(flat, n_best)
+    best = _top(flat, kept)
     which, rank = np.nonzero(np.isfinite(np.take_along_axis(flat, best, 1)))
     pair = best[which, rank]
     first = starts[which, pair // ends.shape[1]]

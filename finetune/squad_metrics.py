@@ -41,15 +41,15 @@ def score_v2(golds: Sequence[str], answer: str) -> tuple[float, float]:
 
 def best_threshold(
     scores: Sequence[float], odds: Sequence[float], answerable: Sequence[bool], answered: Sequence[bool]
-) -> tuple[float, float]:
+) -> tuple[float, float | None]:
     """(best mean score, the threshold that gives it), by evaluate-v2.0's exact search.
 
     `scores` are those of the answers as given, `odds` how much speaks for no answer, `answered` where an answer is
-    not empty. With a threshold, questions whose odds are over it count as not answered. The threshold is 0 where
-    answering nothing is best.
+    not empty. With a threshold, questions whose odds are over it count as not answered. The threshold is None where
+    answering nothing is best, for which the official script says 0.
     """
     current = best = float(len(answerable) - sum(answerable))
-    threshold = 0.0
+    threshold = None
     for index in sorted(range(len(odds)), key=lambda index: odds[index]):
         if answerable[index]:
             current += scores[index]

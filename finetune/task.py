@@ -37,7 +37,10 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a model says of one row: the value in the gold's own terms, and how probable each choice is."""
+    """What a model says of one row: the value in the gold's own terms, and how probable each choice is.
+
+    Where the value is a list, such as tags, there is one probability for each of its items.
+    """
 
     value: Any
     probabilities: Sequence[float] | None = None
@@ -88,6 +91,21 @@ class Task(ABC):
         """Every metric by its name."""
 
     # What follows, a shape may leave as it is.
+
+    def fault(self, row: Row) -> str:
+        """What is wrong with a row, in words, as `has no words`; empty where nothing is."""
+        return ""
+
+    def checked(self, loaded: Rows) -> Rows:
+        """The same rows. Raises UserError that names the first one with a fault."""
+        for row in loaded.rows:
+            if fault := self.fault(row):
+                raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Mend that row")
+        return loaded
+
+    def fits(self, value: Any, row: Row) -> bool:
+        """Whether a value could be the answer to a row."""
+        return True
 
     def baselines(self, train: Sequence[Row], rows: Sequence[Row]) -> dict[str, list[Answer]]:
         """Answers of cheap methods, by the method's name."""
@@ -159,7 +177,7 @@ def _checked(owner: Any, name: str, value: Any) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        return TypeAdapter(get_type_hints(type(owner))[name]).validate_python(value, strict=True)
+        return TypeAdapter(get_type_hints(type(owner), include_extras=True)[name]).validate_python(value, strict=True)
     except ValidationError as error:
         reasons = "; ".join(fault["msg"].lower() for fault in error.errors(include_url=False))
         raise UserError(f"'{name}' is {value!r}: {reasons}", "Give another value") from None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from finetune.chunks import to_iob2
-from finetune.columns import read_columns
+from finetune.columns import DOCUMENT, read_columns
 from finetune.errors import UserError
 from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.source import Source, hub_rows
@@ -34,34 +34,28 @@ class Columns:
         folder = source.find(self.folders, holds=file)
         if folder is None:
             return self._from_hub(split, hub_split, looked_for=file)
-        rows = [
-            TaggingRow(
-                id=f"{split}-{index}",
-                words=tuple(sentence.words),
-                gold=tuple(sentence.tags),
-                document=str(sentence.document),
-            )
-            for index, sentence in enumerate(read_columns(folder / file, types=self.types))
-        ]
-        marked = any(row.document != "0" for row in rows)
-        notes = () if marked else (f"{folder / file}: {NO_DOCUMENTS}",)
-        return Rows(rows=rows, origin=str(folder / file), notes=notes)
+        found = [(s.document, s.words, s.tags) for s in read_columns(folder / file, types=self.types)]
+        return _rows(found, split, origin=str(folder / file))
 
     def _from_hub(self, split: str, hub_split: str, *, looked_for: str) -> Rows:
         found = hub_rows(self.repository, None, hub_split, looked_for=looked_for, revision=self.revision)
         names = found.features["ner_tags"].feature.names
-        rows = [
-            TaggingRow(
-                id=f"{split}-{index}",
-                words=tuple(fields["tokens"]),
-                gold=tuple(to_iob2([names[tag] for tag in fields["ner_tags"]])),
-                document="0",
-            )
-            for index, fields in enumerate(found)
-            if fields["tokens"] and fields["tokens"] != ["-DOCSTART-"]
-        ]
-        origin = f"{self.repository} ({hub_split})"
-        return Rows(rows=rows, origin=origin, notes=(f"{origin}: {NO_DOCUMENTS}",))
+        rows, document = [], 0
+        for fields in found:
+            document += fields["tokens"] == [DOCUMENT]
+            if fields["tokens"] and fields["tokens"] != [DOCUMENT]:
+                rows.append((document, fields["tokens"], to_iob2([names[tag] for tag in fields["ner_tags"]])))
+        return _rows(rows, split, origin=f"{self.repository} ({hub_split})")
+
+
+def _rows(found: list[tuple[int, list[str], list[str]]], split: str, *, origin: str) -> Rows:
+    """Rows of (number of the document, words, tags), with a note where no documents were marked."""
+    rows = [
+        TaggingRow(id=f"{split}-{index}", words=tuple(words), gold=tuple(tags), document=str(document))
+        for index, (document, words, tags) in enumerate(found)
+    ]
+    marked = any(document for document, _, _ in found)
+    return Rows(rows=rows, origin=origin, notes=() if marked else (f"{origin}: {NO_DOCUMENTS}",))
 
 
 CONLL_TYPES = ("PER", "ORG", "LOC", "MISC")

@@ -1,6 +1,7 @@
 """SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016, 2018), from the official JSON, any JSON of its layout, or the Hub."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from finetune.heads.span import SpanRow, SpanTask
 from finetune.source import Source, hub_rows
 from finetune.task import Rows
 
+SURROGATE = re.compile("[\ud800-\udfff]")
 NEAR = 40  # characters by which an answer_start may be off and still be mended
 
 
@@ -71,6 +73,8 @@ def read_squad(path: Path) -> Rows:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its permissions") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: byte {error.start} is not UTF-8", "Save the file as UTF-8") from error
     except json.JSONDecodeError as error:
@@ -86,6 +90,9 @@ def read_squad(path: Path) -> Rows:
         found = [
             (_get(answer, "text", str, where), _get(answer, "answer_start", int, where)) for answer in answers or []
         ]
+        if answers is not None and bool(answers) == question.get("is_impossible", not answers):
+            given = f"{len(answers)} answers and is_impossible {json.dumps(question['is_impossible'])}"
+            raise UserError(f"{where}: question '{name}' has {given}", "Mend one of the two")
         text = _get(question, "question", str, where)
         rows.append(_row(name, title, context, text, None if answers is None else found, mends))
     return Rows(rows=rows, origin=str(path), notes=mends.notes(str(path)))
@@ -107,6 +114,8 @@ def _questions(content: Any, path: Path) -> Iterator[tuple[str, str, str, Any]]:
 def _get(table: Any, key: str, kind: type, where: str) -> Any:
     if not isinstance(table, dict) or not isinstance(table.get(key), kind):
         raise UserError(f"{where}: has no {key} that is a {kind.__name__}", "Compare with the official SQuAD files")
+    if kind is str and not table[key].isprintable() and SURROGATE.search(table[key]):
+        raise UserError(f"{where}: {key} has half a character (a lone surrogate)", "Mend that text")
     return table[key]
 
 
@@ -127,7 +136,7 @@ def _start(name: str, context: str, text: str, start: int, mends: Mends) -> int 
     if text and context[max(0, start) :].startswith(text) and start >= 0:
         return start
     begin = max(0, start - NEAR)
-    nearby = context[begin : max(0, start) + len(text) + NEAR]
+    nearby = context[begin : max(0, start + len(text) + NEAR)]
     if not text or nearby.count(text) != 1:
         mends.lost.append(name)
         return None

@@ -27,7 +27,9 @@ def read(source: Source, split: str) -> Rows:
 
 
 def _row(fields: dict[str, str], name: str, *, where: str) -> ChoiceRow:
-    choices = tuple(f"{fields['sent2']} {fields[ending]}".strip() for ending in ENDINGS)
+    if empty := [ending for ending in ENDINGS if not (fields[ending] or "").strip()]:
+        raise UserError(f"{where}: has no {', '.join(empty)}", "Mend that row")
+    choices = tuple(f"{fields['sent2'] or ''} {fields[ending]}".strip() for ending in ENDINGS)
     label = str(fields.get("label", -1))  # the Hub's mark for a hidden label
     if label not in ("-1", "0", "1", "2", "3"):
         raise UserError(f"{where}: the label is '{label}'", "It must be a number from 0 to 3")

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from toys import span_task, toy, write_squad
 from transformers import AutoTokenizer
 
 import finetune as package
 from finetune.errors import UserError
-from finetune.heads.span import SpanAnswer, SpanRow, SpanTask, sentences
+from finetune.features import label_count
+from finetune.heads.span import SpanHead, SpanRow, SpanTask, sentences
 from finetune.source import Source
+from finetune.span_answers import SpanAnswer
 from finetune.span_search import Window, best_spans, null_logits
 from finetune.squad_metrics import best_threshold, normalised, score_v1, score_v2
 from finetune.task import Answer, configured, find
@@ -60,6 +63,13 @@ def test_published_predictions_score_what_was_published(real_data: Path) -> None
         assert (round(100 * scores["em"], 3), round(100 * scores["f1"], 3)) == (em, f1)
 
 
+def test_the_command_scores_published_predictions(real_data: Path, in_process: Any) -> None:
+    file = real_data / "squad-predictions" / "dev-v1.1_BERT_ensemble_GoogleAI.json"
+    code, out, err = in_process("score", "squad-v1", str(file), data=real_data)
+    assert code == 0, err
+    assert out == "dev f1 92.196, em 86.206\n"
+
+
 def test_the_best_threshold_is_the_best_of_all() -> None:
     generator = random.Random(2)
     for _ in range(60):
@@ -78,8 +88,7 @@ def test_the_best_threshold_is_the_best_of_all() -> None:
             return sum(kept) / len(kept)
 
         assert best == pytest.approx(max(mean_at(at) for at in [*odds, -9.0]))
-        if threshold in odds:
-            assert mean_at(threshold) == pytest.approx(best)
+        assert mean_at(-9.0 if threshold is None else threshold) == pytest.approx(best)
 
 
 def windows_of(generator: np.random.Generator, count: int) -> tuple[list[np.ndarray], list[Window], np.ndarray]:
@@ -95,7 +104,7 @@ def windows_of(generator: np.random.Generator, count: int) -> tuple[list[np.ndar
 def test_the_search_equals_a_search_by_hand() -> None:
     """All pairs of the likeliest starts and ends, window by window and pair by pair."""
     logits, windows, rows = windows_of(np.random.default_rng(0), 30)
-    spans = best_spans(logits, windows, rows, n_best=5, longest=4)
+    spans = best_spans(logits, windows, rows, likeliest=5, kept=5, longest=4)
     for row in set(rows.tolist()):
         found = []
         for given, window, owner in zip(logits, windows, rows, strict=True):
@@ -193,8 +202,9 @@ def test_thresholds_are_chosen_for_f1_and_for_exact_match() -> None:
     assert task.calibrate(given, rows) == {"threshold": -1.0, "threshold_em": -5.0}
     assert configured(task, {"threshold": 2.0}).calibrate(given, rows) == {}  # it was given
     assert span_task().calibrate(given, rows) == {}  # every question has an answer
-    nothing = task.calibrate([answer("cat", 1.0)] * 4, rows[2:] * 2)
-    assert nothing["threshold"] < 1.0  # so that all four are answered with nothing
+    for wrong in (rows[2:], [rows[0], rows[2], rows[3]]):  # answered with nothing at all, as is best
+        nothing = task.calibrate([answer("moon", 1.0)] * len(wrong), wrong)
+        assert nothing["threshold"] < 1.0
 
 
 def test_the_threshold_decides_and_is_used(tiny_bert: Path) -> None:
@@ -208,7 +218,9 @@ def test_the_threshold_decides_and_is_used(tiny_bert: Path) -> None:
     (kept,) = configured(task, {"threshold": 2.5}).decode(logits, features, rows)
     assert kept.value != ""
     assert kept.no_answer == plain.no_answer == plain.score
-    assert kept.no_answer == pytest.approx(np.exp(2) / (np.exp(2) + len(kept.n_best)))
+    assert kept.no_answer == pytest.approx(np.exp(2) / (np.exp(2) + len(kept.n_best) - 1))
+    assert [entry["text"] for entry in kept.n_best].count("") == 1  # as in the official file
+    assert sum(entry["probability"] for entry in kept.n_best) == pytest.approx(1)
 
 
 def test_files_are_in_the_official_forms() -> None:
@@ -221,7 +233,8 @@ def test_files_are_in_the_official_forms() -> None:
         "nbest_predictions.json": {"q1": [{"text": "cat", "probability": 0.75, "start_logit": 1.5, "end_logit": 2.0}]},
         "null_odds.json": {"q1": -3.5},
     }
-    assert set(span_task().official_files([given], [row])) == {"predictions.json", "nbest_predictions.json"}
+    plain = span_task().official_files([replace(given, null_odds=None)], [row])
+    assert set(plain) == {"predictions.json", "nbest_predictions.json"}
 
 
 def test_the_baselines_answer_a_sentence_and_nothing() -> None:
@@ -265,11 +278,18 @@ def test_a_wrong_answer_start_is_mended_only_where_that_is_sure(tmp_path: Path) 
     assert mended.rows[0].start == 8
     assert "1 questions whose answer_start was wrong, and was mended" in mended.notes[0]
     assert mended.notes[0].endswith("first q1")
-    for lost in (place("red", 2), place("dog", 4), place("cat", 400), place("", 0)):
-        assert lost.rows == []
-        assert "left out 1 questions whose answer is not in the context, first q1" in lost.notes[1]
-    dev = load(tmp_path, squad(GOOD | {"answers": [{"text": "dog", "answer_start": 4}]}), split="dev")
-    assert dev.rows[0].answers == ("dog",)  # scored all the same
+    for lost in (place("red", 2), place("dog", 4), place("cat", 400), place("cat", -90), place("", 0)):
+        assert lost.rows[0].start is None
+        assert "1 questions cannot be trained on, since their answer is not in the context, first q1" in lost.notes[1]
+
+
+def test_answers_that_are_not_in_the_context_are_scored_but_not_trained_on(tiny_bert: Path) -> None:
+    row = SpanRow(id="q", question="who ?", context="the cat sat", answers=("dog",))
+    (feature,) = span_task().encode([row], AutoTokenizer.from_pretrained(tiny_bert), 32)
+    assert label_count([feature]) == 0
+    assert span_task().score([Answer(value="cat")], [row]) == {"f1": 0.0, "em": 0.0}
+    logits = torch.zeros(1, len(feature), 2)
+    assert float(SpanHead.loss(None, logits, torch.tensor([feature.label]))) == 0.0  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -281,8 +301,10 @@ def test_a_wrong_answer_start_is_mended_only_where_that_is_sure(tmp_path: Path) 
         (squad(GOOD | {"question": 3}), r"qas\[0\]: has no question that is a str"),
         (squad(GOOD | {"answers": [{"text": "cat"}]}), r"qas\[0\]: has no answer_start that is a int"),
         (squad(GOOD, context="  "), r"data\[0\]\.paragraphs\[0\]: the context is empty"),
-        (squad(GOOD | {"question": " "}), r"question 'q1' has an empty question or context"),
-        (squad(GOOD | {"answers": []}), r"question 'q1' has no answer.*squad-v2"),
+        (squad(GOOD | {"question": " "}), r"row 'q1' has an empty question or context"),
+        (squad(GOOD | {"answers": []}), r"row 'q1' has no answer, which only a task like squad-v2 allows"),
+        (squad(GOOD | {"is_impossible": True}), r"qas\[0\]: question 'q1' has 1 answers and is_impossible true"),
+        (squad(GOOD | {"question": "a\ud800"}), r"question has half a character"),
         ({"data": squad(GOOD)["data"] * 2}, r"data\[1\].*: the id 'q1' is also that of .*data\[0\]"),
     ],
 )
@@ -326,9 +348,8 @@ def test_a_trained_model_answers_with_its_threshold(
     assert json.loads(out)["dev"] == pytest.approx(record["scores"]["dev"])
     code, out, _ = in_process("score", "squad-v2", str(folder / "predictions.json"), "--json", data=tmp_path)
     assert json.loads(out) == pytest.approx(record["scores"]["dev"])
-    best = {
-        row.id: next(iter(json.loads((folder / "nbest_predictions.json").read_text())[row.id]))["text"] for row in rows
-    }
+    n_best = json.loads((folder / "nbest_predictions.json").read_text())
+    best = {name: next(entry["text"] for entry in entries if entry["text"]) for name, entries in n_best.items()}
     (tmp_path / "best.json").write_text(json.dumps(best))
     arguments = ("score", "squad-v2", "best.json", "--null-odds", str(folder / "null_odds.json"), "--json")
     code, out, _ = in_process(*arguments, data=tmp_path)
@@ -342,7 +363,7 @@ def test_a_trained_model_answers_with_its_threshold(
         ("{", "is not JSON"),
         ("[]", "is no JSON object"),
         ("{}", "has no answer for 1 of 1 rows, first q1"),
-        ('{"q1": 3}', "the answer for q1 is 3. It must be a str"),
+        ('{"q1": 3}', "the answer for q1 is 3. A right one would be 'red cat'"),
     ],
 )
 def test_faults_of_answer_files_are_named(text: str, expected: str, tmp_path: Path, in_process: Any) -> None:

@@ -190,6 +190,7 @@ def test_column_files_of_four_and_two_columns(tmp_path: Path) -> None:
     [
         ("EU NN I-ORG\nsaid O\n", r"file:2: 2 columns where the first line has 3"),
         ("EU\n", r"file:1: 1 columns"),
+        ("EU\tI-ORG\n\tO\n", r"file:2: the word is missing"),
         ("EU I-ORG\n\nsaid X-ORG\n", r"file:3: 'X-ORG' is no tag"),
         ("EU I-ORG\nsaid ORG\n", r"file:2: 'ORG' is no tag"),
         ("EU I-ORG\nsaid B-PER\n", r"file:2: 'B-PER' has a type that is none of ORG"),

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from torch import Tensor
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
@@ -12,7 +15,7 @@ from finetune import baselines
 from finetune.errors import UserError
 from finetune.families import CHOICE
 from finetune.features import Feature
-from finetune.heads.pooled import PooledHead, softmax
+from finetune.heads.pooled import PooledHead, encode_texts
 from finetune.metrics import accuracy
 from finetune.model import Backbone
 from finetune.source import Source
@@ -55,40 +58,41 @@ class ChoiceTask(Task):
 
     def load(self, source: Source, split: str) -> Rows:
         """As `read` gives them. Raises UserError that names the row for choices that are missing."""
-        loaded = self.read(source, split)
-        for row in loaded.rows:
-            where = f"{loaded.origin}: row '{row.id}'"
-            if len(row.choices) < 2 or not all(choice.strip() for choice in row.choices):
-                raise UserError(f"{where} has fewer than two choices, or an empty one", "Mend that row")
-            if not row.context.strip():
-                raise UserError(f"{where} has an empty context", "Mend that row")
-            if row.gold is not None and not 0 <= row.gold < len(row.choices):
-                raise UserError(
-                    f"{where} has the gold {row.gold}, but {len(row.choices)} choices", "They are counted from 0"
-                )
-        return loaded
+        return self.checked(self.read(source, split))
+
+    def fault(self, row: ChoiceRow) -> str:
+        """As Task has it."""
+        if len(row.choices) < 2 or not all(choice.strip() for choice in row.choices):
+            return "has fewer than two choices, or an empty one"
+        if not row.context.strip():
+            return "has an empty context"
+        if row.gold is not None and not self.fits(row.gold, row):
+            return f"has the gold {row.gold}, but {len(row.choices)} choices, which are counted from 0"
+        return ""
+
+    def fits(self, value: Any, row: ChoiceRow) -> bool:
+        """The number of a choice."""
+        return type(value) is int and 0 <= value < len(row.choices)
 
     def row(self, context: str, choices: Sequence[str]) -> ChoiceRow:
         """A context and its choices."""
+        if isinstance(choices, str):
+            raise UserError(f"the choices are one text, {choices!r}", "Give a list of texts")
         return ChoiceRow(id="", context=context, choices=tuple(choices))
 
     def encode(self, rows: Sequence[ChoiceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
         """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two cut first."""
         pairs = [(row.context, choice) for row in rows for choice in row.choices]
-        encoded = tokenizer([a for a, _ in pairs], [b for _, b in pairs], truncation=True, max_length=max_length)
-        segments = encoded.get("token_type_ids", [None] * len(pairs))
-        features, begin = [], 0
+        encoded = iter(encode_texts([a for a, _ in pairs], [b for _, b in pairs], tokenizer, max_length))
+        features = []
         for index, row in enumerate(rows):
-            mine = range(begin, begin + len(row.choices))
-            begin = mine.stop
+            mine = list(islice(encoded, len(row.choices)))
             features.append(
                 Feature(
                     row=index,
-                    choices=[
-                        Feature(row=index, input_ids=encoded["input_ids"][i], token_type_ids=segments[i]) for i in mine
-                    ],
+                    choices=[Feature(row=index, input_ids=one.ids, token_type_ids=one.segments) for one in mine],
                     label=row.gold,
-                    truncated=any(encoded.encodings[i].overflowing for i in mine),
+                    truncated=any(one.truncated for one in mine),
                 )
             )
         return features

@@ -1,12 +1,13 @@
 """What all heads on the pooled output share: from the first token's vector to logits, by the table of families."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
 from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
 from transformers.activations import ACT2FN
 
-from finetune.families import Pooling, head_dropout, pooling
+from finetune.families import POOLED_DROPOUT, Pooling, head_dropout, pooling
 from finetune.model import Backbone, Head
 
 
@@ -19,7 +20,7 @@ class PooledHead(Head):
         super().__init__(labels)
         config = backbone.config
         self.pooling = pooling(table, config)
-        self.dropout = nn.Dropout(head_dropout(config))
+        self.dropout = nn.Dropout(head_dropout(config, POOLED_DROPOUT))
         if self.pooling.dense is None:
             self.uses_pooler = True
         else:
@@ -38,7 +39,24 @@ class PooledHead(Head):
         return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
 
 
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Probabilities over the last axis."""
-    exponents = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return exponents / exponents.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text or a pair as tokens."""
+
+    ids: list[int]
+    segments: list[int] | None
+    truncated: bool
+
+
+def encode_texts(
+    texts: Sequence[str], pairs: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> list[Encoded]:
+    """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first."""
+    if not texts:
+        return []
+    encoded = tokenizer(list(texts), pairs and list(pairs), truncation=True, max_length=max_length)
+    segments = encoded.get("token_type_ids", [None] * len(texts))
+    return [
+        Encoded(ids, segments[index], bool(encoded.encodings[index].overflowing))
+        for index, ids in enumerate(encoded["input_ids"])
+    ]

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from torch import Tensor
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
@@ -13,7 +15,7 @@ from finetune import baselines
 from finetune.errors import UserError
 from finetune.families import SENTENCE
 from finetune.features import Feature
-from finetune.heads.pooled import PooledHead, softmax
+from finetune.heads.pooled import PooledHead, encode_texts
 from finetune.metrics import Metric
 from finetune.model import Backbone
 from finetune.source import Source
@@ -74,15 +76,24 @@ class SentenceTask(Task):
 
     def load(self, source: Source, split: str) -> Rows:
         """As `read` gives them. Raises UserError that names the row for a wrong label and for half a pair."""
-        loaded = self.read(source, split)
+        loaded = self.checked(self.read(source, split))
         for row in loaded.rows:
-            where = f"{loaded.origin}: row '{row.id}'"
             if (row.pair is None) != (loaded.rows[0].pair is None):
-                raise UserError(f"{where} is {'no ' * (row.pair is None)}pair, unlike the first row", "Mend that row")
-            if row.gold is not None and not self._possible(row.gold):
-                allowed = ", ".join(self.labels) or "any number"
-                raise UserError(f"{where} has the gold {row.gold!r}, which is none of: {allowed}", "Mend that row")
+                fault = f"is {'no ' * (row.pair is None)}pair, unlike the first row"
+                raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Mend that row")
         return loaded
+
+    def fault(self, row: SentenceRow) -> str:
+        """As Task has it."""
+        if row.gold is None or self.fits(row.gold, row):
+            return ""
+        return f"has the gold {row.gold!r}, which is none of: {', '.join(self.labels) or 'any number'}"
+
+    def fits(self, value: Any, row: SentenceRow) -> bool:
+        """A label, or a number."""
+        if self.regression:
+            return isinstance(value, int | float) and math.isfinite(value)
+        return value in self.labels
 
     def row(self, text: str, pair: str | None = None) -> SentenceRow:
         """A sentence, or a pair."""
@@ -90,20 +101,17 @@ class SentenceTask(Task):
 
     def encode(self, rows: Sequence[SentenceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
         """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first."""
-        if not rows:
-            return []
-        pairs = None if rows[0].pair is None else [row.pair for row in rows]
-        encoded = tokenizer([row.text for row in rows], pairs, truncation=True, max_length=max_length)
-        segments = encoded.get("token_type_ids", [None] * len(rows))
+        pairs = [row.pair for row in rows if row.pair is not None]
+        encoded = encode_texts([row.text for row in rows], pairs or None, tokenizer, max_length)
         return [
             Feature(
                 row=index,
-                input_ids=ids,
-                token_type_ids=segments[index],
+                input_ids=one.ids,
+                token_type_ids=one.segments,
                 label=self._label(rows[index]),
-                truncated=bool(encoded.encodings[index].overflowing),
+                truncated=one.truncated,
             )
-            for index, ids in enumerate(encoded["input_ids"])
+            for index, one in enumerate(encoded)
         ]
 
     def head(self, backbone: Backbone) -> SentenceHead:
@@ -116,7 +124,7 @@ class SentenceTask(Task):
         """The most probable label; for regression the logit itself."""
         if self.regression:
             return [Answer(value=float(row[0])) for row in logits]
-        return [self._answer(row) for row in softmax(np.stack(logits))]
+        return [self._answer(row) for row in softmax(np.stack(logits), axis=-1)]
 
     def gold(self, rows: Sequence[SentenceRow]) -> list[Answer]:
         """The rows' own."""
@@ -143,11 +151,6 @@ class SentenceTask(Task):
             for label, row in zip(labels, probabilities, strict=True)
         ]
         return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
-
-    def _possible(self, gold: str | float) -> bool:
-        if self.regression:
-            return isinstance(gold, int | float) and math.isfinite(gold)
-        return gold in self.labels
 
     def _label(self, row: SentenceRow) -> int | float | None:
         if row.gold is None:

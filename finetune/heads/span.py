@@ -1,31 +1,31 @@
 """A span of the context that answers a question, on the sequence output (Devlin et al. 2019, Figure 4 c; 4.2, 4.3)."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
 from finetune.errors import UserError
-from finetune.features import Feature
-from finetune.heads.pooled import softmax
+from finetune.features import IGNORED, Feature
 from finetune.model import Backbone, Head
 from finetune.source import Source
-from finetune.span_search import Spans, Window, best_spans, null_logits
+from finetune.span_answers import answer, official_files
+from finetune.span_search import Window, best_spans, null_logits
 from finetune.squad_metrics import best_threshold, score_v1, score_v2
 from finetune.task import Answer, Rows, Task
 from finetune.template import pair_template
 from finetune.windows import most_context, window_starts
 
+Positive = Annotated[int, Field(ge=1)]
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
 LEAST_ROOM = 4  # tokens that a window must have for the context
-NO_CANDIDATE = 1e9  # null odds where a model gives no span at all
-OFFICIAL_KEYS = ("text", "probability", "start_logit", "end_logit")  # of nbest_predictions.json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,28 +40,6 @@ class SpanRow:
     answers: tuple[str, ...] | None = None
     start: int | None = None
     title: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SpanAnswer(Answer):
-    """`value` is the text, empty for no answer. `start` and `end` are its characters in the context, `score` is its
-    probability among the n-best.
-
-    `no_answer` is the probability of no answer, `null_odds` how much its logits are over the best span's; both are
-    None where every question has an answer. `n_best` are the candidates, the best first, with their two logits.
-    """
-
-    start: int | None = None
-    end: int | None = None
-    score: float = 0.0
-    no_answer: float | None = None
-    null_odds: float | None = None
-    n_best: Sequence[Mapping[str, Any]] = ()
-
-    @property
-    def text(self) -> str:
-        """The answer."""
-        return self.value  # type: ignore[no-any-return]
 
 
 class SpanHead(Head):
@@ -95,38 +73,42 @@ class SpanTask(Task):
 
     read: Callable[[Source, str], Rows]
     unanswerable: bool = False
-    stride: int = 128
-    max_question_tokens: int = 64
-    max_answer_tokens: int = 30
-    n_best: int = 20
+    stride: Positive = 128
+    max_question_tokens: Positive = 64
+    max_answer_tokens: Positive = 30
+    n_best: Positive = 20
     threshold: float | None = None
     threshold_em: float | None = None
     metrics: tuple[str, ...] = ("f1", "em")
-    options: tuple[str, ...] = (
-        *("stride", "max_question_tokens", "max_answer_tokens", "n_best", "threshold", "threshold_em"),
-    )
+    options: tuple[str, ...] = ("stride", "max_question_tokens", "max_answer_tokens", "n_best")
 
     def __post_init__(self) -> None:
-        """Where questions may have no answer, there are scores for either kind."""
+        """Where questions may have no answer, there are thresholds, and scores for either kind."""
         if self.unanswerable:
+            object.__setattr__(self, "options", (*SpanTask.options, "threshold", "threshold_em"))
             kinds = [f"{kind}/{metric}" for kind in ("answerable", "unanswerable") for metric in ("f1", "em")]
             object.__setattr__(self, "metrics", ("f1", "em", *kinds))
 
     def load(self, source: Source, split: str) -> Rows:
-        """As `read` gives them, without questions for training whose answer is not in the context."""
-        loaded = self.read(source, split)
-        for row in loaded.rows:
-            where = f"{loaded.origin}: question '{row.id}'"
-            if not row.context.strip() or not row.question.strip():
-                raise UserError(f"{where} has an empty question or context", "Fill it in, or remove the question")
-            if row.answers == () and not self.unanswerable:
-                raise UserError(f"{where} has no answer", "Give it one, or use a task like squad-v2, which allows that")
+        """As `read` gives them. Raises UserError that names the question for what is empty or must not be."""
+        loaded = self.checked(self.read(source, split))
         lost = [row.id for row in loaded.rows if row.answers and row.start is None]
-        if split != self.train_split or not lost:
+        if not lost:
             return loaded
-        note = f"{loaded.origin}: left out {len(lost)} questions whose answer is not in the context, first {lost[0]}"
-        rows = [row for row in loaded.rows if not row.answers or row.start is not None]
-        return replace(loaded, rows=rows, notes=(*loaded.notes, note))
+        note = f"{loaded.origin}: {len(lost)} questions cannot be trained on, since their answer is not in the context"
+        return replace(loaded, notes=(*loaded.notes, f"{note}, first {lost[0]}"))
+
+    def fault(self, row: SpanRow) -> str:
+        """As Task has it."""
+        if not row.context.strip() or not row.question.strip():
+            return "has an empty question or context"
+        if row.answers == () and not self.unanswerable:
+            return "has no answer, which only a task like squad-v2 allows"
+        return ""
+
+    def fits(self, value: Any, row: SpanRow) -> bool:
+        """Any text."""
+        return isinstance(value, str)
 
     def row(self, question: str, context: str) -> SpanRow:
         """A question about a context."""
@@ -187,13 +169,22 @@ class SpanTask(Task):
         """The best span of each row, or no answer where that is likelier by the threshold (0 until one is chosen)."""
         owners = np.array([feature.row for feature in features])
         windows = [feature.note for feature in features]
-        spans = best_spans(logits, windows, owners, n_best=self.n_best, longest=self.max_answer_tokens)
+        spans = best_spans(
+            logits, windows, owners, likeliest=self.n_best, kept=2 * self.n_best, longest=self.max_answer_tokens
+        )  # twice as many as are wanted, since some have the same text
         begins = np.searchsorted(spans.row, np.arange(len(rows) + 1))
-        found = [_candidates(row, spans, slice(begins[i], begins[i + 1])) for i, row in enumerate(rows)]
-        if not self.unanswerable:
-            return [_answer(candidates) for candidates in found]
-        null = null_logits(logits, owners, count=len(rows)).tolist()
-        return [self._answer_or_none(*pair) for pair in zip(found, null, strict=True)]
+        null = null_logits(logits, owners, count=len(rows)).tolist() if self.unanswerable else [None] * len(rows)
+        return [
+            answer(
+                row.context,
+                spans,
+                slice(begins[i], begins[i + 1]),
+                n_best=self.n_best,
+                null=null[i],
+                threshold=self.threshold or 0.0,
+            )
+            for i, row in enumerate(rows)
+        ]
 
     def gold(self, rows: Sequence[SpanRow]) -> list[Answer]:
         """The first of a row's gold texts, empty where there is no answer."""
@@ -212,15 +203,14 @@ class SpanTask(Task):
         """The thresholds of SQuAD 2.0 that are best on these rows, for F1 and for exact match (section 4.3)."""
         if not self.unanswerable or self.threshold is not None:
             return {}
-        odds = [float(answer.null_odds) for answer in answers]  # type: ignore[attr-defined]
-        texts = [_best_text(answer) for answer in answers]
+        odds = [float(given.null_odds) for given in answers]  # type: ignore[attr-defined]
+        texts = [given.best_text for given in answers]  # type: ignore[attr-defined]
         pairs = self._scores(texts, rows)
         answerable, answered = [bool(row.answers) for row in rows], [bool(text) for text in texts]
         found = {}
         for name, scores in (("threshold_em", [em for em, _ in pairs]), ("threshold", [f1 for _, f1 in pairs])):
-            best, threshold = best_threshold(scores, odds, answerable, answered)
-            nothing = best == 1 - sum(answerable) / len(rows)
-            found[name] = min(odds) - 1 if nothing else threshold  # which answers nothing at all
+            _, threshold = best_threshold(scores, odds, answerable, answered)
+            found[name] = min(odds) - 1 if threshold is None else threshold  # which answers nothing at all
         return found
 
     def baselines(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
@@ -232,18 +222,11 @@ class SpanTask(Task):
 
     def official_files(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
         """predictions.json, nbest_predictions.json and, where questions may have no answer, null_odds.json."""
-        named = [(row.id, answer) for row, answer in zip(rows, answers, strict=True)]
-        files: dict[str, Any] = {
-            "predictions.json": {name: answer.value for name, answer in named},
-            "nbest_predictions.json": {name: _official(answer) for name, answer in named},
-        }
-        if self.unanswerable:
-            files["null_odds.json"] = {name: answer.null_odds for name, answer in named}  # type: ignore[attr-defined]
-        return files
+        return official_files({row.id: given for row, given in zip(rows, answers, strict=True)})  # type: ignore[misc]
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         """The answer's tokens."""
-        if feature.label is None:
+        if feature.label is None or IGNORED in feature.label:  # type: ignore[operator]
             return "none"
         start, end = feature.label  # type: ignore[misc]
         return " ".join(tokens[start : end + 1])
@@ -252,21 +235,10 @@ class SpanTask(Task):
         score = score_v2 if self.unanswerable else score_v1
         return [score(row.answers or (), text) for row, text in zip(rows, texts, strict=True)]
 
-    def _answer_or_none(self, candidates: list[dict[str, Any]], null: list[float]) -> SpanAnswer:
-        """The best span, or none; `null` has the two logits of no answer, which is among the candidates here."""
-        none: dict[str, Any] = {"text": "", "start": None, "end": None, "start_logit": null[0], "end_logit": null[1]}
-        best = _answer([*candidates, none])
-        odds = sum(null) - _logit(candidates[0]) if candidates else NO_CANDIDATE
-        if odds <= (self.threshold or 0.0):
-            return replace(best, no_answer=none["probability"], null_odds=odds, n_best=candidates)
-        return SpanAnswer(
-            value="", score=none["probability"], no_answer=none["probability"], null_odds=odds, n_best=candidates
-        )
-
 
 def sentences(text: str) -> list[str]:
     """A text cut after full stops, exclamation and question marks."""
-    return [part for part in re.split(r"(?<=[.!?。])\s+", text.strip()) if part]
+    return [part for part in re.split(r"(?<=[.!?])\s+|(?<=。)\s*", text.strip()) if part]
 
 
 def _tokens(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -280,57 +252,18 @@ def _tokens(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[tu
 
 def _label(row: SpanRow, characters: np.ndarray, start: int, length: int, place: int) -> tuple[int, int] | None:
     """First and last token of the answer in the window of `length` context tokens from `start` on, which stand in
-    the feature from `place` on.
+    the feature from `place` on. Answers that are not in the context take no part in the loss.
     """
     if row.answers is None:
         return None
-    if row.start is None or not row.answers:
+    if not row.answers:
         return 0, 0
+    if row.start is None:
+        return IGNORED, IGNORED
     first = int(np.searchsorted(characters[:, 1], row.start, side="right"))
-    last = int(np.searchsorted(characters[:, 0], row.start + len(row.answers[0]), side="left")) - 1
+    last = int(np.searchsorted(characters[:, 0], row.start + len(row.answers[0].rstrip()), side="left")) - 1
     inside = start <= first <= last < start + length
     return (place + first - start, place + last - start) if inside else (0, 0)
-
-
-def _candidates(row: SpanRow, spans: Spans, some: slice) -> list[dict[str, Any]]:
-    """A row's candidates, each text once."""
-    found: dict[str, dict[str, Any]] = {}
-    for (start, end), (start_logit, end_logit) in zip(
-        spans.characters[some].tolist(), spans.logits[some].tolist(), strict=True
-    ):
-        text = row.context[start:end].strip()  # some tokenizers count the space before a word as its own
-        start += row.context[start:end].find(text)
-        if text and text not in found:
-            place = {"start": start, "end": start + len(text)}
-            found[text] = {"text": text, **place, "start_logit": start_logit, "end_logit": end_logit}
-    return list(found.values())
-
-
-def _answer(candidates: list[dict[str, Any]]) -> SpanAnswer:
-    """The first of the candidates, each of which is given its probability."""
-    if not candidates:
-        return SpanAnswer(value="")
-    for candidate, probability in zip(
-        candidates, softmax(np.array([_logit(c) for c in candidates])).tolist(), strict=True
-    ):
-        candidate["probability"] = probability
-    best = candidates[0]
-    return SpanAnswer(
-        value=best["text"], start=best["start"], end=best["end"], score=best["probability"], n_best=candidates
-    )
-
-
-def _logit(candidate: Mapping[str, Any]) -> float:
-    return candidate["start_logit"] + candidate["end_logit"]  # type: ignore[no-any-return]
-
-
-def _official(answer: Any) -> list[dict[str, Any]]:
-    return [{key: entry[key] for key in OFFICIAL_KEYS} for entry in answer.n_best]
-
-
-def _best_text(answer: Any) -> str:
-    """The best span's, whether or not no answer is likelier; of an answer from a file its own."""
-    return answer.n_best[0]["text"] if answer.n_best else answer.value  # type: ignore[no-any-return]
 
 
 def _means(prefix: str, pairs: np.ndarray) -> dict[str, float]:

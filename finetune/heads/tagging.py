@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor, nn
@@ -12,8 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
 from finetune.chunks import chunks, entity_scores, illegal_transitions, strict_chunks
-from finetune.errors import UserError
-from finetune.families import head_dropout
+from finetune.families import TOKEN_DROPOUT, head_dropout
 from finetune.features import IGNORED, Feature
 from finetune.model import Backbone, Head
 from finetune.source import Source
@@ -39,7 +38,7 @@ class TaggingHead(Head):
 
     def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
         super().__init__(labels)
-        self.dropout = nn.Dropout(head_dropout(backbone.config))
+        self.dropout = nn.Dropout(head_dropout(backbone.config, TOKEN_DROPOUT))
         self.output = nn.Linear(backbone.config.hidden_size, len(labels))
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
@@ -76,14 +75,19 @@ class TaggingTask(Task):
 
     def load(self, source: Source, split: str) -> Rows:
         """As `read` gives them. Raises UserError that names the row for a missing word or a wrong tag."""
-        loaded = self.read(source, split)
-        for row in loaded.rows:
-            where = f"{loaded.origin}: row '{row.id}'"
-            if not row.words or (row.gold is not None and len(row.gold) != len(row.words)):
-                raise UserError(f"{where} has {len(row.words)} words and {len(row.gold or ())} tags", "Mend that row")
-            if wrong := sorted(set(row.gold or ()) - set(self.labels)):
-                raise UserError(f"{where} has the tag {wrong[0]!r}, none of: {', '.join(self.labels)}", "Mend that row")
-        return loaded
+        return self.checked(self.read(source, split))
+
+    def fault(self, row: TaggingRow) -> str:
+        """As Task has it."""
+        if not row.words:
+            return "has no words"
+        if row.gold is not None and not self.fits(list(row.gold), row):
+            return f"needs {len(row.words)} tags, of {', '.join(self.labels)}; it has {', '.join(row.gold)}"
+        return ""
+
+    def fits(self, value: Any, row: TaggingRow) -> bool:
+        """A list with a tag for each word."""
+        return isinstance(value, list) and len(value) == len(row.words) and set(value) <= set(self.labels)
 
     def row(self, words: Sequence[str] | str) -> TaggingRow:
         """A row of words, or of a text whose words stand between spaces."""
@@ -168,11 +172,13 @@ class TaggingTask(Task):
 
     def _units(self, rows: Sequence[TaggingRow]) -> Iterator[list[int]]:
         """Numbers of the rows that share windows."""
-        if self.context == "sentence":
-            yield from ([index] for index in range(len(rows)))
-        else:
-            for _, group in groupby(range(len(rows)), key=lambda index: rows[index].document):
-                yield list(group)
+        alone = self.context == "sentence"
+
+        def unit(index: int) -> int | str:
+            return index if alone or not rows[index].document else rows[index].document
+
+        for _, group in groupby(range(len(rows)), key=unit):
+            yield list(group)
 
     def _label(self, note: np.ndarray, rows: Sequence[TaggingRow], length: int) -> list[int] | None:
         label, labels = [IGNORED] * length, self.labels
