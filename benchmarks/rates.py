@@ -17,6 +17,7 @@ from finetune import task as tasks
 from finetune import weights
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.model import build_model
+from finetune.options import configured
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.recipe import parse
 from finetune.source import source_of
@@ -41,7 +42,7 @@ class Stopwatch:
 def rate(task_name: str, settings: dict[str, Any], *, data: Path, groups: int) -> dict[str, float]:
     """Rows and tokens a second, over `groups` times ten updates."""
     recipe = parse({"task": task_name, **settings}, origin=task_name)
-    task = tasks.configured(tasks.find(task_name), recipe.options)
+    task = configured(tasks.find(task_name), recipe.options)
     folder = weights.resolve(recipe.model).folder
     device = resolve_device("cpu")
     model, _ = build_model(folder, task.head, init_seed=0, device=device)

@@ -10,6 +10,7 @@ from finetune import task as tasks
 from finetune import weights
 from finetune.device import resolve_device, resolve_precision
 from finetune.model import empty_model, load_config
+from finetune.options import configured, option_values
 from finetune.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
 from finetune.recipe import Recipe
 from finetune.source import Source
@@ -27,7 +28,7 @@ def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: i
     """Finds task, data and model, and encodes all rows. Raises UserError where a run would stop."""
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
-    task = tasks.configured(tasks.find(recipe.task), recipe.options)
+    task = configured(tasks.find(recipe.task), recipe.options)
     splits = load_splits(task, source, limit=recipe.limit)
     files = weights.resolve(recipe.model)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
@@ -37,7 +38,7 @@ def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: i
             "name": task.name,
             "version": task.version,
             "metrics": ", ".join(task.metrics),
-            **tasks.option_values(task),
+            **option_values(task),
         },
         "model": {
             "name": files.name,

@@ -125,10 +125,11 @@ def score(
     """Score a file of answers, without a model: `finetune score squad-v1 predictions.json`."""
     import json
 
+    from finetune.options import configured
     from finetune.score_file import score_file
     from finetune.source import source_of
     from finetune.targets import split_arguments
-    from finetune.task import configured, find
+    from finetune.task import find
 
     _, options = split_arguments(settings or [])
     found = configured(find(task), options)
@@ -284,9 +285,10 @@ def _print_record(console: Any, record: "RunRecord") -> None:
 
 
 def _show_recipe(target: str, settings: list[str], *, as_json: bool) -> None:
+    from finetune.options import configured, option_values
     from finetune.recipe import override_value, to_toml
     from finetune.targets import load_recipe
-    from finetune.task import configured, find, option_values
+    from finetune.task import find
 
     pairs = [text.partition("=") for text in settings]
     recipe = load_recipe(target, {key: override_value(value) for key, _, value in pairs})

@@ -12,6 +12,7 @@ from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
 from finetune.events import Watcher, unwatched
 from finetune.model import load_config, load_trained
+from finetune.options import configured, option_values
 from finetune.prepare import encode, load_tokenizer
 from finetune.recipe import Recipe, Train
 from finetune.targets import find_run, latest_run
@@ -27,7 +28,7 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
         "task": recipe.task,
         "max_length": recipe.max_length,
         "precision": precision,
-        "options": {name: value for name, value in tasks.option_values(task).items() if value is not None},
+        "options": {name: value for name, value in option_values(task).items() if value is not None},
     }
 
 
@@ -89,7 +90,7 @@ def load(
             raise UserError(f"{name}: does not say what its task is", "Name the task")
         task = tasks.find(settings["task"])
     known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}
-    task = tasks.configured(task, known)
+    task = configured(task, known)
     place = resolve_device(device)
     loaded = load_trained(files.folder, task.head)
     if len(loaded.head.labels) > 1 and str(config.id2label[0]).lower() == "label_0":

@@ -124,8 +124,8 @@ def build_record(
 ) -> RunRecord:
     """The record of a run that has just ended."""
     from finetune.device import describe_device, peak_memory
+    from finetune.options import option_values
     from finetune.prepare import truncated_share
-    from finetune.task import option_values
 
     trained = len(splits[task.train_split].rows) * len(progress.epochs)
     return RunRecord(

@@ -11,6 +11,7 @@ from finetune.environment import versions
 from finetune.events import EventLog, Watcher
 from finetune.folder import RunFolder
 from finetune.model import build_model, save_checkpoint
+from finetune.options import changed_options, configured
 from finetune.predictions import write_predictions
 from finetune.predictor import settings_for_use
 from finetune.prepare import encode, load_splits, load_tokenizer
@@ -33,14 +34,14 @@ def run(
     started = time.perf_counter()
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
-    task = tasks.configured(default := tasks.find(recipe.task), recipe.options)
+    task = configured(default := tasks.find(recipe.task), recipe.options)
     files = weights.resolve(recipe.model)
     splits = load_splits(task, source, limit=recipe.limit)
     rows = {split: loaded.rows for split, loaded in splits.items()}
     data = data_fingerprint(rows)
     name = run_id(
         recipe, task=task, data=data, weights=files.fingerprint, precision=precision,
-        options=tasks.changed_options(default, task), task_file=tasks.file_hash(recipe.task),
+        options=changed_options(default, task), task_file=tasks.file_hash(recipe.task),
     )  # fmt: skip
     folder = RunFolder.of(out, task.name, name)
     if not force and (done := folder.record()) is not None:

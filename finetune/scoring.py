@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from finetune.features import Feature
 from finetune.metrics import Scores
-from finetune.task import Answer, Row, Task, configured
+from finetune.options import configured
+from finetune.task import Answer, Row, Task
 from finetune.trainer import Progress, Trainer
 
 Answers = dict[str, list[Answer]]  # split (or method) -> an answer a row

@@ -58,8 +58,9 @@ def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1
 
 def _check_options(single: Recipe) -> None:
     from finetune import task as tasks  # which takes seconds to import
+    from finetune.options import configured
 
-    tasks.configured(tasks.find(single.task), single.options)
+    configured(tasks.find(single.task), single.options)
 
 
 def load_recipe(target: str, settings: dict[str, Any]) -> Recipe:

@@ -12,9 +12,10 @@ from finetune import baselines
 from finetune.errors import UserError
 from finetune.features import collate
 from finetune.heads.choice import ChoiceRow, ChoiceTask
+from finetune.options import configured
 from finetune.recipe import Train
 from finetune.source import Source
-from finetune.task import configured, find
+from finetune.task import find
 
 
 def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:

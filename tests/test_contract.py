@@ -24,9 +24,10 @@ from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.heads.span import SpanTask
 from finetune.heads.tagging import TaggingTask
 from finetune.model import Backbone, Head, Model, build_model, load_backbone, load_trained, save_checkpoint
+from finetune.options import configured, option_values
 from finetune.recipe import Train
 from finetune.source import Source
-from finetune.task import Answer, Rows, Task, available, configured, option_values
+from finetune.task import Answer, Rows, Task, available
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toys import OWN_TASK, only_run
+from toys import CPU, OWN_TASK, only_run
+
+from finetune.model import build_model, save_checkpoint
+from finetune.prepare import load_tokenizer
+from finetune.task import find
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="session")
+def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with a head for RTE."""
+    folder = tmp_path_factory.mktemp("trained")
+    model, _ = build_model(tiny_bert, find("rte").head, init_seed=0, device=CPU)
+    save_checkpoint(model, folder, load_tokenizer(tiny_bert), {"task": "rte"})
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -33,7 +46,7 @@ InProcess = Callable[..., tuple[int, str, str]]
         (["run", "glue-mrpc", "model=TINY"], "no data: looked for MRPC/train.tsv"),
         (["check", "glue-rte", "model=EMPTY"], "lacks config.json"),
         (["evaluate", "TINY", "rte"], "holds no fully trained model"),
-        (["evaluate", "TINY", "rte", "--split", "exam"], "rte has no split 'exam'. It has train, dev, test"),
+        (["evaluate", "TRAINED", "rte", "--split", "exam"], "rte has no split 'exam'. It has train, dev, test"),
         (["show", "glue-mrcp"], "no recipe or file is called 'glue-mrcp'"),
         (["cp", "glue-mrpc", "FILE"], "is already there"),
         (["run", "my_task.py:mine", "task=1"], "no recipe or file is called"),
@@ -41,11 +54,22 @@ InProcess = Callable[..., tuple[int, str, str]]
     ],
 )
 def test_mistakes(
-    in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path, arguments: list[str], expected: str
+    in_process: InProcess,
+    rte: Path,
+    tiny_bert: Path,
+    trained: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    expected: str,
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
-    names = {"TINY": str(tiny_bert), "EMPTY": str(tmp_path / "empty"), "FILE": str(tmp_path / "file")}
+    names = {
+        "TINY": str(tiny_bert),
+        "TRAINED": str(trained),
+        "EMPTY": str(tmp_path / "empty"),
+        "FILE": str(tmp_path / "file"),
+    }
     for name, path in names.items():
         arguments = [argument.replace(name, path) for argument in arguments]
     if arguments[0] == "run" and not any(argument.startswith("model=") for argument in arguments):
@@ -73,9 +97,9 @@ def test_an_empty_split_is_refused(in_process: InProcess, rte: Path, tiny_bert: 
     assert "the split 'dev' of rte has no rows" in err
 
 
-def test_unlabelled_rows_cannot_be_scored(in_process: InProcess, rte: Path, tiny_bert: Path) -> None:
+def test_unlabelled_rows_cannot_be_scored(in_process: InProcess, rte: Path, trained: Path) -> None:
     (rte / "RTE" / "test.tsv").write_text("index\tsentence1\tsentence2\n0\ta\tb\n")
-    code, _, err = in_process("evaluate", str(tiny_bert), "rte", "--split", "test", data=rte)
+    code, _, err = in_process("evaluate", str(trained), "rte", "--split", "test", data=rte)
     assert code == 2
     assert "the rows of test of rte have no gold labels" in err
 

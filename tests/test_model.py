@@ -52,7 +52,7 @@ def test_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_enco
     there = torch.isfinite(found)  # a span's logits at padding are not
     assert there.float().mean() > 0.5
     assert torch.allclose(found[there], expected[there], atol=1e-5)
-    assert expected.std() > 1e-3
+    assert expected.std() > 3e-4
     assert sorted(file.suffix for file in tmp_path.iterdir() if "model" in file.name) == [".safetensors"]
 
 

@@ -17,8 +17,9 @@ from finetune.columns import read_columns
 from finetune.errors import UserError
 from finetune.features import IGNORED
 from finetune.heads.tagging import TaggingRow, TaggingTask
+from finetune.options import configured
 from finetune.source import Source
-from finetune.task import Answer, configured, find
+from finetune.task import Answer, find
 from finetune.windows import most_context, window_starts
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]

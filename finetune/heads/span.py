@@ -1,7 +1,7 @@
 """A span of the context that answers a question, on the sequence output (Devlin et al. 2019, Figure 4 c; 4.2, 4.3)."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ from finetune.span_answers import answer, official_files
 from finetune.span_search import Window, best_spans, null_logits
 from finetune.squad_metrics import best_threshold, score_v1, score_v2
 from finetune.task import Answer, Rows, Task
-from finetune.template import pair_template
+from finetune.template import Template, pair_template
 from finetune.windows import most_context, window_starts
 
 Positive = Annotated[int, Field(ge=1)]
@@ -124,39 +124,11 @@ class SpanTask(Task):
         features: list[Feature] = []
         for begin in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[begin : begin + ROWS_AT_ONCE]
-            contexts = list(dict.fromkeys(row.context for row in some))
-            read = dict(zip(contexts, _tokens(contexts, tokenizer), strict=True))
-            questions = [ids for ids, _ in _tokens([row.question.lstrip() for row in some], tokenizer)]
-            for index, (row, question) in enumerate(zip(some, questions, strict=True), start=begin):
-                asked = question[: self.max_question_tokens]
-                room = max_length - template.special_tokens - len(asked)
-                if room < LEAST_ROOM:
-                    raise UserError(
-                        f"max_length {max_length} leaves {room} tokens for the context beside question '{row.id}'",
-                        "Raise max_length, or lower options.max_question_tokens",
-                    )
-                ids, characters = read[row.context]
-                starts = window_starts(len(ids), size=room, step=min(self.stride, room))
-                owner = most_context(np.arange(len(ids)), starts, tokens=len(ids), size=room)
-                place = len(template.before) + len(asked) + len(template.between)
-                for number, start in enumerate(starts):
-                    part = slice(start, start + room)
-                    input_ids, segments = template.fill(asked, ids[part])
-                    features.append(
-                        Feature(
-                            row=index,
-                            input_ids=input_ids,  # type: ignore[arg-type]
-                            token_type_ids=segments,  # type: ignore[arg-type]
-                            label=_label(row, characters, start, len(ids[part]), place),
-                            truncated=len(asked) < len(question),
-                            note=Window(
-                                place=place,
-                                starts=characters[part, 0],
-                                ends=characters[part, 1],
-                                owned=owner[part] == number,
-                            ),
-                        )
-                    )
+            texts = list(dict.fromkeys(row.context for row in some))
+            contexts = dict(zip(texts, _tokens(texts, tokenizer), strict=True))
+            questions = _tokens([row.question.lstrip() for row in some], tokenizer)
+            for index, (row, (question, _)) in enumerate(zip(some, questions, strict=True), start=begin):
+                features += self._windows(index, row, question, *contexts[row.context], template, max_length)
         return features
 
     def head(self, backbone: Backbone) -> SpanHead:
@@ -230,6 +202,44 @@ class SpanTask(Task):
             return "none"
         start, end = feature.label  # type: ignore[misc]
         return " ".join(tokens[start : end + 1])
+
+    def _windows(
+        self,
+        index: int,
+        row: SpanRow,
+        question: np.ndarray,
+        context: np.ndarray,
+        characters: np.ndarray,
+        template: Template,
+        max_length: int,
+    ) -> Iterator[Feature]:
+        """The features of row number `index`, from the tokens of its question and of its context."""
+        asked = question[: self.max_question_tokens]
+        room = max_length - template.special_tokens - len(asked)
+        if room < LEAST_ROOM:
+            raise UserError(
+                f"max_length {max_length} leaves {room} tokens for the context beside question '{row.id}'",
+                "Raise max_length, or lower options.max_question_tokens",
+            )
+        starts = window_starts(len(context), size=room, step=min(self.stride, room))
+        owner = most_context(np.arange(len(context)), starts, tokens=len(context), size=room)
+        place = len(template.before) + len(asked) + len(template.between)
+        for number, start in enumerate(starts):
+            part = slice(start, start + room)
+            input_ids, segments = template.fill(asked, context[part])
+            yield Feature(
+                row=index,
+                input_ids=input_ids,  # type: ignore[arg-type]
+                token_type_ids=segments,  # type: ignore[arg-type]
+                label=_label(row, characters, start, len(context[part]), place),
+                truncated=len(asked) < len(question),
+                note=Window(
+                    place=place,
+                    starts=characters[part, 0],
+                    ends=characters[part, 1],
+                    owned=owner[part] == number,
+                ),
+            )
 
     def _scores(self, texts: Sequence[str], rows: Sequence[SpanRow]) -> list[tuple[float, float]]:
         score = score_v2 if self.unanswerable else score_v1

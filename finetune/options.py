@@ -1,0 +1,46 @@
+"""A task's options: fields of the task, or of its reader, that it names and that a recipe may set (`fold = 1`)."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from finetune.errors import UserError, nearest
+from finetune.task import Task
+
+
+def configured(task: Task, options: Mapping[str, Any]) -> Task:
+    """The task with options set. Raises UserError for one that it does not have, and for a wrong value."""
+    for name, value in options.items():
+        if name not in task.options:
+            known = f"It has {', '.join(task.options)}" if task.options else "It has none"
+            raise UserError(f"the task {task.name} has no option '{name}'", nearest(name, list(task.options)) + known)
+        owner = _owner(task, name)
+        changed = replace(owner, **{name: _checked(owner, name, value)})
+        task = changed if owner is task else replace(task, read=changed)  # type: ignore[call-arg]
+    return task
+
+
+def option_values(task: Task) -> dict[str, Any]:
+    """The task's options as they are set."""
+    return {name: getattr(_owner(task, name), name) for name in task.options}
+
+
+def changed_options(default: Task, task: Task) -> dict[str, Any]:
+    """Those of a task's options that are not as they are by default."""
+    before = option_values(default)
+    return {name: value for name, value in option_values(task).items() if value != before[name]}
+
+
+def _owner(task: Task, name: str) -> Any:
+    """What has the field of that name: the task, or the reader that it names."""
+    return task if name in {field.name for field in fields(task)} else task.read  # type: ignore[attr-defined]
+
+
+def _checked(owner: Any, name: str, value: Any) -> Any:
+    try:
+        return TypeAdapter(get_type_hints(type(owner), include_extras=True)[name]).validate_python(value, strict=True)
+    except ValidationError as error:
+        reasons = "; ".join(fault["msg"].lower() for fault in error.errors(include_url=False))
+        raise UserError(f"'{name}' is {value!r}: {reasons}", "Give another value") from None
