@@ -1,7 +1,7 @@
 """From the spans that were found to answers: texts, probabilities, no answer, and the official files of SQuAD."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from finetune.span_search import Spans
 from finetune.task import Answer
 
 NO_CANDIDATE = 1e9  # null odds where a model gives no span at all
-OFFICIAL_KEYS = ("text", "probability", "start_logit", "end_logit")  # of nbest_predictions.json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,73 +41,90 @@ class SpanAnswer(Answer):
         return next((entry["text"] for entry in self.n_best if entry["text"]), self.text)
 
 
-def answer(
-    context: str, spans: Spans, some: slice, *, n_best: int, null: Sequence[float] | None, threshold: float
-) -> SpanAnswer:
-    """The answer of one row, whose candidates are `some` of the spans.
+def answers(
+    contexts: Sequence[str],
+    spans: Spans,
+    *,
+    n_best: int,
+    null: Sequence[Sequence[float]] | None,
+    threshold: float,
+) -> list[SpanAnswer]:
+    """The answer of each row, from the spans that were found in its context.
 
-    `null` has the two logits of no answer, which wins where its odds are over the threshold; None where every
+    `null` has each row's two logits of no answer, which wins where its odds are over the threshold; None where every
     question has an answer.
     """
-    found = _candidates(context, spans, some)[:n_best]
+    begins = np.searchsorted(spans.row, np.arange(len(contexts) + 1)).tolist()
+    columns = [column.tolist() for column in (*spans.characters.T, *spans.logits.T)]  # flat lists cost least
+    found = [
+        _candidates(context, zip(*(column[i:j] for column in columns), strict=True), n_best)
+        for context, i, j in zip(contexts, begins, begins[1:], strict=False)
+    ]
     if null is None:
-        return _chosen(found[0], _with_probabilities(found)) if found else SpanAnswer(value="")
-    none = {"text": "", "start": None, "end": None, "start_logit": null[0], "end_logit": null[1]}
-    odds = _logit(none) - _logit(found[0]) if found else NO_CANDIDATE
-    every = _with_probabilities(sorted([*found, none], key=_logit, reverse=True))
-    return _chosen(none if odds > threshold else found[0], every, no_answer=none, odds=odds)
+        _add_probabilities([entries for entries, _ in found])
+        return [_chosen(entries, *place) if entries else SpanAnswer(value="") for entries, place in found]
+    none = [{"text": "", "probability": 0.0, "start_logit": start, "end_logit": end} for start, end in null]
+    odds = [
+        _logit(empty) - _logit(entries[0]) if entries else NO_CANDIDATE
+        for empty, (entries, _) in zip(none, found, strict=True)
+    ]
+    every = [
+        sorted([*entries, empty], key=_logit, reverse=True) for empty, (entries, _) in zip(none, found, strict=True)
+    ]
+    _add_probabilities(every)
+    return [
+        replace(
+            SpanAnswer(value="", score=empty["probability"]) if odd > threshold else _chosen(entries, *place),
+            no_answer=empty["probability"],
+            null_odds=odd,
+            n_best=candidates,
+        )
+        for empty, (entries, place), odd, candidates in zip(none, found, odds, every, strict=True)
+    ]
 
 
 def official_files(answers: Mapping[str, SpanAnswer]) -> dict[str, Any]:
     """predictions.json and nbest_predictions.json, and null_odds.json where questions may have no answer."""
     files: dict[str, Any] = {
         "predictions.json": {name: given.text for name, given in answers.items()},
-        "nbest_predictions.json": {
-            name: [{key: entry[key] for key in OFFICIAL_KEYS} for entry in given.n_best]
-            for name, given in answers.items()
-        },
+        "nbest_predictions.json": {name: given.n_best for name, given in answers.items()},
     }
     odds = {name: given.null_odds for name, given in answers.items()}
     return files if None in odds.values() else files | {"null_odds.json": odds}
 
 
-def _candidates(context: str, spans: Spans, some: slice) -> list[dict[str, Any]]:
-    """The spans' texts and logits, each text once."""
-    found: dict[str, dict[str, Any]] = {}
-    for (start, end), (start_logit, end_logit) in zip(
-        spans.characters[some].tolist(), spans.logits[some].tolist(), strict=True
-    ):
+def _candidates(
+    context: str, spans: Iterable[tuple[int, int, float, float]], most: int
+) -> tuple[list[dict[str, Any]], tuple[int, int]]:
+    """The first spans as entries of the n-best list, each text once, and the place of the best in the context."""
+    entries: dict[str, dict[str, Any]] = {}
+    place = (0, 0)
+    for start, end, start_logit, end_logit in spans:
         text = context[start:end].strip()  # some tokenizers count the space before a word as its own
-        start += context[start:end].find(text)
-        if text and text not in found:
-            place = {"start": start, "end": start + len(text)}
-            found[text] = {"text": text, **place, "start_logit": start_logit, "end_logit": end_logit}
-    return list(found.values())
+        if text and text not in entries:
+            if not entries:
+                start = context.index(text, start)
+                place = (start, start + len(text))
+            # in the order of the official file
+            entries[text] = {"text": text, "probability": 0.0, "start_logit": start_logit, "end_logit": end_logit}
+            if len(entries) == most:
+                break
+    return list(entries.values()), place
 
 
-def _with_probabilities(candidates: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    probabilities = softmax(np.array([_logit(candidate) for candidate in candidates])).tolist()
-    for candidate, probability in zip(candidates, probabilities, strict=True):
-        candidate["probability"] = probability
-    return candidates
+def _add_probabilities(lists: Sequence[list[dict[str, Any]]]) -> None:
+    """The softmax over each list's logits, for all lists at once."""
+    scores = np.full((len(lists), max(map(len, lists), default=0) or 1), -np.inf)
+    there = np.arange(scores.shape[1]) < np.array([len(entries) for entries in lists])[:, None]
+    scores[there] = [entry["start_logit"] + entry["end_logit"] for entries in lists for entry in entries]
+    for entries, probabilities in zip(lists, softmax(scores, axis=1).tolist(), strict=True):
+        for entry, probability in zip(entries, probabilities, strict=False):
+            entry["probability"] = probability
 
 
-def _chosen(
-    chosen: Mapping[str, Any],
-    n_best: list[dict[str, Any]],
-    *,
-    no_answer: Mapping[str, Any] | None = None,
-    odds: float | None = None,
-) -> SpanAnswer:
-    return SpanAnswer(
-        value=chosen["text"],
-        start=chosen["start"],
-        end=chosen["end"],
-        score=chosen["probability"],
-        no_answer=None if no_answer is None else no_answer["probability"],
-        null_odds=odds,
-        n_best=n_best,
-    )
+def _chosen(entries: list[dict[str, Any]], start: int, end: int) -> SpanAnswer:
+    best = entries[0]
+    return SpanAnswer(value=best["text"], start=start, end=end, score=best["probability"], n_best=entries)
 
 
 def _logit(candidate: Mapping[str, Any]) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-WINDOWS_AT_ONCE = 512  # so that memory stays flat
+WINDOWS_AT_ONCE = 512  # of like length, so that memory stays flat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +43,13 @@ def best_spans(
 
     `logits` are `(length, 2)` for each window, `rows` the number of each window's row.
     """
+    by_length = np.argsort([len(window.starts) for window in windows])
+    blocks = [by_length[i : i + WINDOWS_AT_ONCE] for i in range(0, len(windows), WINDOWS_AT_ONCE)]
     parts = [
-        _best_of_windows(logits[i : i + WINDOWS_AT_ONCE], windows[i : i + WINDOWS_AT_ONCE], likeliest, kept, longest)
-        for i in range(0, len(windows), WINDOWS_AT_ONCE)
+        _best_of_windows([logits[i] for i in block], [windows[i] for i in block], likeliest, kept, longest)
+        for block in blocks
     ]
-    row = np.concatenate([rows[window + i * WINDOWS_AT_ONCE] for i, (window, _, _) in enumerate(parts)])
+    row = np.concatenate([rows[block[window]] for block, (window, _, _) in zip(blocks, parts, strict=True)])
     characters, scores = (np.concatenate(column) for column in list(zip(*parts, strict=True))[1:])
     order = np.lexsort((characters[:, 0], -scores.sum(1), row))
     row = row[order]

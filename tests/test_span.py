@@ -226,12 +226,12 @@ def test_the_threshold_decides_and_is_used(tiny_bert: Path) -> None:
 
 def test_files_are_in_the_official_forms() -> None:
     row = SpanRow(id="q1", question="q", context="red cat", answers=("cat",), start=4)
-    entry = {"text": "cat", "start": 4, "end": 7, "probability": 0.75, "start_logit": 1.5, "end_logit": 2.0}
+    entry = {"text": "cat", "probability": 0.75, "start_logit": 1.5, "end_logit": 2.0}
     given = SpanAnswer(value="cat", start=4, end=7, null_odds=-3.5, n_best=[entry])
     files = span_task(unanswerable=True).official_files([given], [row])
     assert files == {
         "predictions.json": {"q1": "cat"},
-        "nbest_predictions.json": {"q1": [{"text": "cat", "probability": 0.75, "start_logit": 1.5, "end_logit": 2.0}]},
+        "nbest_predictions.json": {"q1": [entry]},
         "null_odds.json": {"q1": -3.5},
     }
     plain = span_task().official_files([replace(given, null_odds=None)], [row])

@@ -16,7 +16,7 @@ from finetune.errors import UserError
 from finetune.features import IGNORED, Feature
 from finetune.model import Backbone, Head
 from finetune.source import Source
-from finetune.span_answers import answer, official_files
+from finetune.span_answers import answers, official_files
 from finetune.span_search import Window, best_spans, null_logits
 from finetune.squad_metrics import best_threshold, score_v1, score_v2
 from finetune.task import Answer, Rows, Task
@@ -26,6 +26,7 @@ from finetune.windows import most_context, window_starts
 Positive = Annotated[int, Field(ge=1)]
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
 LEAST_ROOM = 4  # tokens that a window must have for the context
+SPARE = 10  # spans that are kept beside the n best, since some have the same text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,21 +143,17 @@ class SpanTask(Task):
         owners = np.array([feature.row for feature in features])
         windows = [feature.note for feature in features]
         spans = best_spans(
-            logits, windows, owners, likeliest=self.n_best, kept=2 * self.n_best, longest=self.max_answer_tokens
-        )  # twice as many as are wanted, since some have the same text
-        begins = np.searchsorted(spans.row, np.arange(len(rows) + 1))
-        null = null_logits(logits, owners, count=len(rows)).tolist() if self.unanswerable else [None] * len(rows)
-        return [
-            answer(
-                row.context,
+            logits, windows, owners, likeliest=self.n_best, kept=self.n_best + SPARE, longest=self.max_answer_tokens
+        )
+        return list(
+            answers(
+                [row.context for row in rows],
                 spans,
-                slice(begins[i], begins[i + 1]),
                 n_best=self.n_best,
-                null=null[i],
+                null=null_logits(logits, owners, count=len(rows)).tolist() if self.unanswerable else None,
                 threshold=self.threshold or 0.0,
             )
-            for i, row in enumerate(rows)
-        ]
+        )
 
     def gold(self, rows: Sequence[SpanRow]) -> list[Answer]:
         """The first of a row's gold texts, empty where there is no answer."""
