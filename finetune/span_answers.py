@@ -63,7 +63,9 @@ def answers(
     if null is None:
         _add_probabilities([entries for entries, _ in found])
         return [_chosen(entries, *place) if entries else SpanAnswer(value="") for entries, place in found]
-    none = [{"text": "", "probability": 0.0, "start_logit": start, "end_logit": end} for start, end in null]
+    none: list[dict[str, Any]] = [
+        {"text": "", "probability": 0.0, "start_logit": start, "end_logit": end} for start, end in null
+    ]
     odds = [
         _logit(empty) - _logit(entries[0]) if entries else NO_CANDIDATE
         for empty, (entries, _) in zip(none, found, strict=True)
