@@ -3,18 +3,19 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+Label = TypeVar("Label", str, tuple[str, ...])
 MOST_ROWS = 20_000  # more add seconds to minutes and little to the score; a random subset is drawn above
 
 
-def majority(labels: Sequence[str], count: int) -> list[str]:
-    """The most frequent label (the first in the alphabet of several), `count` times."""
+def majority(labels: Sequence[Label], count: int) -> list[Label]:
+    """The most frequent label, or tuple of labels (the first in the alphabet of several), `count` times."""
     counts = Counter(labels)
     return [min(counts, key=lambda label: (-counts[label], label))] * count
 
@@ -38,6 +39,28 @@ def tfidf_classify(
     model = LogisticRegression(max_iter=300).fit(train, labels)
     probabilities = model.predict_proba(new)
     return [str(model.classes_[i]) for i in probabilities.argmax(1)], probabilities, [str(c) for c in model.classes_]
+
+
+def tfidf_multilabel(
+    texts: Sequence[tuple[str, ...]], gold: np.ndarray, unseen: Sequence[tuple[str, ...]]
+) -> np.ndarray:
+    """Probabilities `(rows, labels)` for `unseen`: a logistic regression on TF-IDF for each label against the rest.
+
+    `gold` `(texts, labels)` is true where a text has a label. One that all or none have is as probable as that.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    texts, chosen = _subset(texts, gold)  # type: ignore[arg-type]
+    seen = np.stack(chosen)
+    share = seen.mean(0)
+    probabilities = np.tile(share, (len(unseen), 1))
+    if not _has_words(texts):
+        return probabilities
+    train, new = _vectors(texts, unseen)
+    for label in np.flatnonzero((share > 0) & (share < 1)):
+        model = LogisticRegression(max_iter=300).fit(train, seen[:, label])
+        probabilities[:, label] = model.predict_proba(new)[:, 1]
+    return probabilities
 
 
 def tfidf_regress(

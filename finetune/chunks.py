@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from finetune.metrics import precision_recall_f1
+
 Chunk = tuple[str, int, int]  # type, first word, word after the last
 PREFIXES = {"L": "E", "U": "S"}  # BILOU's names for what IOBES calls E and S
 
@@ -71,9 +73,4 @@ def entity_scores(
         for counter, some in ((right, set(expected) & set(answered)), (there, expected), (given, answered)):
             counter.update(kind for kind, _, _ in some)
             counter[""] += len(some)
-    return {kind: _scores(right[kind], given[kind], there[kind]) for kind in sorted({"", *there, *given})}
-
-
-def _scores(right: int, given: int, there: int) -> tuple[float, float, float]:
-    precision, recall = right / given if given else 0.0, right / there if there else 0.0
-    return precision, recall, 2 * right / (given + there) if given + there else 0.0
+    return {kind: precision_recall_f1(right[kind], given[kind], there[kind]) for kind in sorted({"", *there, *given})}

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -82,6 +82,12 @@ class ProgressDisplay:
         if self.bar is not None and self.shown is not None:
             self.bar.update(self.shown, facts=f"predicting {done}/{total}{self.best}")
 
+    def _on_answered(self, *, done: int, total: int, rate: float) -> None:
+        if time.monotonic() - self.line_at > LINE_EVERY / 10 or done == total:
+            self.line_at = time.monotonic()
+            left = f", {(total - done) / rate:.0f} s left" if total > done else ""
+            self.console.print(f"{done:,} rows, {rate:.0f} rows/s{left}", highlight=False)
+
     def _on_epoch(self, *, epoch: int, loss: float, scores: Scores, best: float, **_: Any) -> None:
         self.best = f"  best {100 * best:.1f}"
         console = self.bar.console if self.bar is not None else self.console
@@ -102,6 +108,26 @@ def in_words(scores: Scores) -> str:
         f"{split} " + ", ".join(f"{metric} {100 * metrics[metric]:.1f}" for metric in plain_metrics(metrics))
         for split, metrics in scores.items()
     )
+
+
+def prediction_words(facts: Mapping[str, Any]) -> str:
+    """What `finetune predict` did, in a few lines."""
+    lines = [f"{facts['rows']:,} rows in {facts['seconds']:.1f} s -> {facts['output']}"]
+    if facts["errors"]:
+        lines.append(f"{facts['errors']:,} rows could not be answered: the column `error` says why")
+    lines += [f"note: {note}" for note in facts["notes"]]
+    scores: dict[str, float] = facts["scores"]
+    if scores:
+        lines.append(", ".join(f"{name} {100 * scores[name]:.1f}" for name in plain_metrics(scores)))
+        groups = dict.fromkeys(name.rpartition("/")[0] for name in scores if "/" in name)
+        lines += [
+            f"  {group}: "
+            + ", ".join(
+                f"{n.rpartition('/')[2]} {100 * v:.1f}" for n, v in scores.items() if n.rpartition("/")[0] == group
+            )
+            for group in groups
+        ]
+    return "\n".join(lines)
 
 
 def plain_metrics(names: Iterable[str]) -> list[str]:
@@ -131,13 +157,13 @@ def record_table(record: RunRecord) -> Table:
 def groups_table(record: RunRecord) -> Table | None:
     """A run's scores by group, such as types of entities; None where its task has no groups."""
     table = Table(title="by group", title_justify="left")
-    named = [name.split("/") for name in next(iter(record.scores.values())) if "/" in name]
+    named = [name.rsplit("/", 1) for name in next(iter(record.scores.values())) if "/" in name]
     groups, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
     for column in ("split", "group", *metrics):
         table.add_column(column, justify="left" if column in ("split", "group") else "right")
     for split, scores in record.scores.items():
         for group in groups:
-            table.add_row(split, group, *(f"{100 * scores[f'{group}/{metric}']:.1f}" for metric in metrics))
+            table.add_row(split, escape(group), *(f"{100 * scores[f'{group}/{metric}']:.1f}" for metric in metrics))
     return table if groups else None
 
 

@@ -1,11 +1,14 @@
 """Scores as pure functions of gold and answers, with a perfect score at 1; GLUE's are those of Wang et al. 2018."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 Scores = dict[str, dict[str, float]]  # split (or method) -> metric -> score
 Metric = Callable[[Sequence[Any], Sequence[Any]], float]
+LabelScores = dict[str, tuple[float, float, float]]  # label -> its scores in the order of PARTS
+PARTS = ("precision", "recall", "f1")
 
 
 def accuracy(gold: Sequence[Any], answers: Sequence[Any]) -> float:
@@ -24,6 +27,59 @@ def f1_of(positive: str) -> Metric:
         return float(f1_score([g == positive for g in gold], [a == positive for a in answers], zero_division=0))
 
     return f1
+
+
+def macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> float:
+    """Mean F1 of the labels that occur in gold or answers, each counting alike."""
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(gold, answers, average="macro", zero_division=0))
+
+
+def label_scores(gold: Sequence[str], answers: Sequence[str], labels: Sequence[str]) -> LabelScores:
+    """(precision, recall, F1) of each label, where a row has one; 0 where there is nothing to divide by."""
+    right = Counter(label for label, given in zip(gold, answers, strict=True) if label == given)
+    return _by_label(labels, right, Counter(answers), Counter(gold))
+
+
+def class_score(label: str, part: str) -> Metric:
+    """One label's precision, recall or f1, whichever `part` names."""
+
+    def score(gold: Sequence[Any], answers: Sequence[Any]) -> float:
+        return label_scores(gold, answers, [label])[label][PARTS.index(part)]
+
+    return score
+
+
+def label_set_scores(
+    gold: Sequence[Collection[str]], answers: Sequence[Collection[str]], labels: Sequence[str]
+) -> LabelScores:
+    """(precision, recall, F1) of each label, where a row has any number; 0 where there is nothing to divide by."""
+    return _by_label(labels, *_counts(gold, answers))
+
+
+def micro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
+    """F1 over all labels of all rows together; 1 where neither side has any."""
+    right, given, there = (counts.total() for counts in _counts(gold, answers))
+    return precision_recall_f1(right, given, there)[2] if given or there else 1.0
+
+
+def macro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
+    """Mean F1 of the labels that occur in gold or answers; 1 where none does."""
+    _, given, there = _counts(gold, answers)
+    scores = label_set_scores(gold, answers, sorted({*given, *there})).values()
+    return sum(f1 for _, _, f1 in scores) / len(scores) if scores else 1.0
+
+
+def exact_match_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
+    """Share of rows whose labels are all right, and none is missing."""
+    return sum(set(a) == set(b) for a, b in zip(gold, answers, strict=True)) / len(gold)
+
+
+def precision_recall_f1(right: int, given: int, there: int) -> tuple[float, float, float]:
+    """From how many are right, how many were given, and how many are there; 0 where there is nothing to divide by."""
+    precision, recall = right / given if given else 0.0, right / there if there else 0.0
+    return precision, recall, 2 * right / (given + there) if given + there else 0.0
 
 
 def matthews(gold: Sequence[Any], answers: Sequence[Any]) -> float:
@@ -53,3 +109,21 @@ def _correlation(function: Callable[..., Any], gold: Sequence[float], answers: S
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scipy warns of near-constant input, which training can pass through
         return float(function(gold, answers).statistic)
+
+
+def _by_label(labels: Sequence[str], right: Counter[str], given: Counter[str], there: Counter[str]) -> LabelScores:
+    return {label: precision_recall_f1(right[label], given[label], there[label]) for label in labels}
+
+
+def _counts(
+    gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """How often each label is right, how often it was given, and how often it is there."""
+    right: Counter[str] = Counter()
+    given: Counter[str] = Counter()
+    there: Counter[str] = Counter()
+    for expected, answered in zip(gold, answers, strict=True):
+        right.update(set(expected) & set(answered))
+        given.update(set(answered))
+        there.update(set(expected))
+    return right, given, there

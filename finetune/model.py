@@ -256,8 +256,10 @@ def _in_order(state: dict[str, Tensor], head: Head, config: PretrainedConfig, fo
     """The state with the output layer's rows in the order of the head's labels; checkpoints order them variously."""
     if not head.labels:
         return state
-    theirs = [str(config.id2label[index]).lower() for index in range(len(config.id2label))]
-    ours = [label.lower() for label in head.labels]
+    theirs = [str(config.id2label[index]) for index in range(len(config.id2label))]
+    ours = list(head.labels)
+    if set(theirs) != set(ours):
+        theirs, ours = [label.lower() for label in theirs], [label.lower() for label in ours]
     if len(theirs) != len(ours) or (set(theirs) != set(ours) and not theirs[0].startswith("label_")):
         raise UserError(
             f"{folder}: the model's labels are {', '.join(theirs)}, the task's {', '.join(ours)}",

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from finetune.errors import UserError, nearest
+from finetune.errors import UserError, first_line, nearest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,18 +28,22 @@ Row = Any  # a frozen dataclass with an `id`; its fields become columns of the p
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """The rows of one split, where they came from, and what a user should know of the reading."""
+    """The rows of one split, where they came from, and what a user should know of the reading.
+
+    `drawn`: which rows are in it was decided here, so a run keeps their ids.
+    """
 
     rows: Sequence[Row]
     origin: str
     notes: tuple[str, ...] = ()
+    drawn: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What a model says of one row: the value in the gold's own terms, and how probable each choice is.
 
-    Where the value is a list, such as tags, there is one probability for each of its items.
+    Where the value is a list of tags, there is one probability for each of its items.
     """
 
     value: Any
@@ -92,6 +96,10 @@ class Task(ABC):
 
     # What follows, a shape may leave as it is.
 
+    def seen(self, train: Sequence[Row]) -> "Task":
+        """The task as its training rows make it, for what a head must know of them."""
+        return self
+
     def fault(self, row: Row) -> str:
         """What is wrong with a row, in words, as `has no words`; empty where nothing is."""
         return ""
@@ -122,6 +130,10 @@ class Task(ABC):
     def official_files(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Further files in which a field keeps such answers: JSON values by the file's name."""
         return {}
+
+    def cells(self, answer: Answer, row: Row) -> dict[str, Any]:
+        """An answer as the cells that `finetune predict` adds to a row, by the column's name: the value alone."""
+        return {"answer": answer.value}
 
     def row(self, *inputs: Any) -> Row:
         """A row without gold, made of what a user gives `finetune.load(RUN)(...)`."""
@@ -185,9 +197,7 @@ def _imported(module: str, *, where: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except Exception as error:  # whatever a task's author wrote may fail in any way
-        raise UserError(
-            f"{where}: cannot be imported ({type(error).__name__}: {error})", "Mend or remove it"
-        ) from error
+        raise UserError(f"{where}: cannot be imported ({first_line(error)})", "Mend or remove it") from error
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -201,7 +211,7 @@ def _load_file(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise UserError(f"{path}: cannot be imported ({type(error).__name__}: {error})", "Mend the file") from error
+        raise UserError(f"{path}: cannot be imported ({first_line(error)})", "Mend the file") from error
     return module
 
 

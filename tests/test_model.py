@@ -1,6 +1,7 @@
 """What is saved loads in transformers' own classes, with the same logits and the names of the labels."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from safetensors.torch import load_file, save_file
 from toys import (
     CPU,
     build,
+    cat_rows,
     cat_task,
     choice_task,
     every_shape,
+    labels_task,
     length_task,
     logits_of,
     sentences,
@@ -57,7 +60,8 @@ def test_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_enco
 
 
 def test_what_is_saved_says_what_kind_of_problem_it_is(tiny_bert: Path, tmp_path: Path) -> None:
-    for task, kind in ((cat_task(), "single_label_classification"), (length_task(), "regression")):
+    kinds = ("single_label_classification", "regression", "multi_label_classification")
+    for task, kind in zip((cat_task(), length_task(), labels_task()), kinds, strict=True):
         saved(task, tiny_bert, tmp_path / task.name)
         assert model.load_config(tmp_path / task.name).problem_type == kind
     saved(span_task(), tiny_bert, tmp_path / "span")
@@ -76,6 +80,21 @@ def test_saved_model_answers_in_a_pipeline_by_label_name(tiny_encoder: Path, tmp
     answers = pipeline("text-classification", model=str(tmp_path))(sentences(5), top_k=None)
     assert {answer["label"] for answer in answers[0]} == {"yes", "no"}
     assert all(sum(a["score"] for a in row) == pytest.approx(1) for row in answers)
+
+
+def test_saved_model_gives_each_of_several_labels_a_probability_in_a_pipeline(tiny_bert: Path, tmp_path: Path) -> None:
+    task = labels_task()
+    trainer, features = build(task, tiny_bert, Train())
+    saved(task, tiny_bert, tmp_path)
+    rows = task.load(Source(), "dev").rows
+    answers = task.decode(trainer.predict(features), features, rows)
+    for answer, given in zip(
+        answers,
+        pipeline("text-classification", model=str(tmp_path))([row.text for row in rows], top_k=None),
+        strict=True,
+    ):
+        probabilities = {one["label"]: one["score"] for one in given}
+        assert [probabilities[label] for label in task.labels] == pytest.approx(answer.probabilities, abs=1e-5)
 
 
 def test_loading_again_gives_the_same_model(tiny_encoder: Path, tmp_path: Path) -> None:
@@ -99,6 +118,14 @@ def test_labels_in_another_order_are_matched_by_name(tiny_bert: Path, tmp_path: 
     batch = AutoTokenizer.from_pretrained(tmp_path)(sentences(4), padding=True, return_tensors="pt")
     with torch.no_grad():
         assert torch.allclose(ours(**batch), again(**batch), atol=1e-6)
+
+
+def test_labels_that_differ_in_case_alone_are_kept_apart(tiny_bert: Path, tmp_path: Path) -> None:
+    rows = [replace(row, gold={"yes": "US", "no": "us"}[str(row.gold)]) for row in cat_rows(8)]
+    task = replace(cat_task(rows), labels=("us", "US"))
+    ours = saved(task, tiny_bert, tmp_path)
+    again = model.load_trained(tmp_path, task.head)
+    assert torch.equal(again.head.output.weight, ours.head.output.weight)
 
 
 def test_other_labels_are_refused(tiny_bert: Path, tmp_path: Path) -> None:

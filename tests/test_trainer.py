@@ -18,6 +18,7 @@ from toys import (
     choice_task,
     every_shape,
     fit,
+    labels_task,
     length_task,
     logits_of,
     loss_of,
@@ -98,7 +99,7 @@ def of_one_length(task: SpanTask, folder: Path) -> SpanTask:
     return toy(SpanTask, rows, name=task.name)
 
 
-PARITY = [cat_task(), length_task(), tag_task(), span_task(), choice_task(ragged=False)]
+PARITY = [cat_task(), length_task(), labels_task(), tag_task(), span_task(), choice_task(ragged=False)]
 
 
 @pytest.mark.parametrize("task", PARITY, ids=lambda task: task.name)
@@ -129,7 +130,10 @@ def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
     assert len(evaluation.answers["dev"]) == 64
 
 
-@pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
+LEARNERS = [cat_task(), labels_task(), tag_task(), span_task(), choice_task()]
+
+
+@pytest.mark.parametrize("task", LEARNERS, ids=lambda task: task.name)
 def test_every_head_learns_with_every_family(task: Task, tiny_encoder: Path) -> None:
     _, _, progress = fit(task, tiny_encoder, Train(learning_rate=2e-3, epochs=12, batch_size=8, dropout=0.0))
     assert progress.epochs[-1]["loss"] < 0.5 * progress.epochs[0]["loss"]

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from inspect import signature
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from finetune.device import build_accelerator
 from finetune.events import Watcher, unwatched
 from finetune.features import Batch, Feature
 from finetune.heads.choice import ChoiceRow, ChoiceTask
+from finetune.heads.multilabel import MultiLabelRow, MultiLabelTask
 from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.heads.span import SpanRow, SpanTask
 from finetune.heads.tagging import TaggingRow, TaggingTask
@@ -177,9 +179,31 @@ def write_swag(folder: Path) -> None:
         (folder / name).write_text("\n".join([header, *lines]) + "\n")
 
 
+def labels_task() -> MultiLabelTask:
+    """The first word says which of three labels a row has: none, one, two or all."""
+    labels = ("animal", "big/small", "sky")
+    sets = {"was": (), "cat": ("animal",), "moon": ("big/small", "sky"), "bird": labels}
+    firsts = list(sets.items()) * 16
+    rows = [
+        MultiLabelRow(id=str(index), text=f"{first} {text}", gold=gold)
+        for index, ((first, gold), text) in enumerate(zip(firsts, sentences(64, seed=6), strict=True))
+    ]
+    return toy(MultiLabelTask, rows, name="toy-labels", labels=labels)
+
+
+def late_task() -> SentenceTask:
+    """Yes or no by the last word, which stands behind the 24 tokens, or 32, that tests cut at."""
+    rows = [
+        SentenceRow(id=str(index), text=f"{'the ' * 40}{('dog', 'cat')[index % 2]}", gold=("no", "yes")[index % 2])
+        for index in range(64)
+    ]
+    return replace(cat_task(rows), name="toy-late", windows=True)
+
+
 def every_shape() -> list[Task]:
     """A toy of each shape that the package has."""
-    return [cat_task(), length_task(), tag_task(), span_task(), span_task(unanswerable=True), choice_task()]
+    spans = [span_task(), span_task(unanswerable=True)]
+    return [cat_task(), length_task(), labels_task(), tag_task(), *spans, choice_task()]
 
 
 def logits_of(theirs: Any, batch: Batch) -> torch.Tensor:
@@ -191,7 +215,8 @@ def logits_of(theirs: Any, batch: Batch) -> torch.Tensor:
 def loss_of(theirs: Any, batch: Batch) -> torch.Tensor:
     """The loss of one of transformers' own classes, by its own code."""
     assert batch.labels is not None
-    labels = {"labels": batch.labels}
+    several = getattr(theirs.config, "problem_type", None) == "multi_label_classification"
+    labels = {"labels": batch.labels.float() if several else batch.labels}
     if "start_positions" in signature(theirs.forward).parameters:
         labels = {"start_positions": batch.labels[:, 0], "end_positions": batch.labels[:, 1]}
     loss: torch.Tensor = theirs(**named_inputs(theirs, batch), **labels).loss
@@ -218,6 +243,7 @@ def fit(
     seeds: tuple[int, int] = (0, 0),
 ) -> tuple[Trainer, Evaluation, Progress]:
     """What `run` does between rows and record, on the CPU: (trainer, its last evaluation, progress)."""
+    task = task.seen(task.load(Source(), "train").rows)
     trainer, features = build(task, folder, settings, watch=watch, checkpoint=checkpoint, seeds=seeds)
     rows = task.load(Source(), "dev").rows
     evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": features})

@@ -107,6 +107,11 @@ class ChoiceTask(Task):
         """The most probable choice, and the probability of each."""
         return [_answer(softmax(given)) for given in logits]
 
+    def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
+        """The choice's number and text, and the probability of each."""
+        chances = {f"p(choice {number})": p for number, p in enumerate(answer.probabilities or ())}
+        return {"answer": answer.value, "answer text": row.choices[answer.value], **chances}
+
     def gold(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
         """The rows' own."""
         return [Answer(value=row.gold) for row in rows]

@@ -1,21 +1,21 @@
 """Sentences and pairs on the pooled output (Devlin et al. 2019, Figure 4 a and b): classification, regression."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import softmax
-from torch import Tensor
+from torch import Tensor, tensor
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
-from finetune.errors import UserError
 from finetune.families import SENTENCE
 from finetune.features import Feature
-from finetune.heads.pooled import PooledHead, encode_texts
+from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features
 from finetune.metrics import Metric
 from finetune.model import Backbone
 from finetune.source import Source
@@ -23,34 +23,36 @@ from finetune.task import Answer, Rows, Task
 
 
 @dataclass(frozen=True, kw_only=True)
-class SentenceRow:
+class SentenceRow(TextRow):
     """A sentence or a pair with its gold, which is a label's name, a number, or None where it is not known."""
 
-    id: str
-    text: str
-    pair: str | None = None
     gold: str | float | None = None
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """One text or two."""
-        return (self.text,) if self.pair is None else (self.text, self.pair)
 
 
 class SentenceHead(PooledHead):
-    """Dropout and one linear layer on the pooled output."""
+    """Dropout and one linear layer on the pooled output. A row's loss is weighed by the weight of its class."""
 
     auto_class = "AutoModelForSequenceClassification"
+    class_weights: Tensor | None
 
-    def __init__(self, backbone: Backbone, labels: Sequence[str], *, regression: bool = False) -> None:
+    def __init__(
+        self,
+        backbone: Backbone,
+        labels: Sequence[str],
+        *,
+        regression: bool = False,
+        class_weights: Sequence[float] = (),
+    ) -> None:
         super().__init__(backbone, labels, table=SENTENCE)
         self.regression = regression
+        weights = tensor(class_weights) if class_weights else None
+        self.register_buffer("class_weights", weights, persistent=False)  # only training needs them
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy, or squared error of the one logit; summed over the batch."""
         if self.regression:
             return functional.mse_loss(logits.squeeze(-1), labels.to(logits.dtype), reduction="sum")
-        return functional.cross_entropy(logits, labels, reduction="sum")
+        return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
 
     def config_settings(self) -> dict[str, object]:
         """Label names, and the kind of problem, which transformers' classes and pipelines go by."""
@@ -63,11 +65,24 @@ class SentenceTask(Task):
     """Classification into `labels`; without labels, regression.
 
     `read(source, split)` gives the rows; `scorers` are the metrics by name, each a function of gold and answers.
+    With `class_weight = "balanced"` all classes weigh alike in the loss, however many rows they have. With
+    `windows` a single text that is longer than `max_length` is read in windows that share a quarter, and the mean of
+    their logits counts; a pair is always cut.
     """
 
     read: Callable[[Source, str], Rows]
     labels: tuple[str, ...] = ()
     scorers: Mapping[str, Metric]
+    class_weight: Literal["none", "balanced"] = "none"
+    windows: bool = False
+    class_weights: tuple[float, ...] = ()  # one a label, once the training rows were seen
+    options: tuple[str, ...] = ("class_weight", "windows")
+
+    def __post_init__(self) -> None:
+        """The reader's options stand beside the shape's own; a number has no classes to weigh."""
+        own = ("windows",) if self.regression else SentenceTask.options
+        given = (name for name in self.options if name not in SentenceTask.options)
+        object.__setattr__(self, "options", (*own, *given))
 
     @property
     def regression(self) -> bool:
@@ -76,12 +91,15 @@ class SentenceTask(Task):
 
     def load(self, source: Source, split: str) -> Rows:
         """As `read` gives them. Raises UserError that names the row for a wrong label and for half a pair."""
-        loaded = self.checked(self.read(source, split))
-        for row in loaded.rows:
-            if (row.pair is None) != (loaded.rows[0].pair is None):
-                fault = f"is {'no ' * (row.pair is None)}pair, unlike the first row"
-                raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Mend that row")
-        return loaded
+        return pairs_or_none(self.checked(self.read(source, split)))
+
+    def seen(self, train: Sequence[SentenceRow]) -> "SentenceTask":
+        """With the weights of the classes: n / (k * n of the class), which over the rows are 1 in the mean."""
+        if self.class_weight == "none" or self.regression:
+            return self
+        counts = Counter(row.gold for row in train)
+        each = len(train) / len(counts)
+        return replace(self, class_weights=tuple(each / counts.get(label, each) for label in self.labels))
 
     def fault(self, row: SentenceRow) -> str:
         """As Task has it."""
@@ -100,31 +118,29 @@ class SentenceTask(Task):
         return SentenceRow(id="", text=text, pair=pair)
 
     def encode(self, rows: Sequence[SentenceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
-        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first."""
-        pairs = [row.pair for row in rows if row.pair is not None]
-        encoded = encode_texts([row.text for row in rows], pairs or None, tokenizer, max_length)
-        return [
-            Feature(
-                row=index,
-                input_ids=one.ids,
-                token_type_ids=one.segments,
-                label=self._label(rows[index]),
-                truncated=one.truncated,
-            )
-            for index, one in enumerate(encoded)
-        ]
+        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first; or windows."""
+        labels = [self._label(row) for row in rows]
+        return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
 
     def head(self, backbone: Backbone) -> SentenceHead:
         """Figure 4 (a) and (b)."""
-        return SentenceHead(backbone, self.labels or ("score",), regression=self.regression)
+        return SentenceHead(
+            backbone, self.labels or ("score",), regression=self.regression, class_weights=self.class_weights
+        )
 
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SentenceRow]
     ) -> list[Answer]:
-        """The most probable label; for regression the logit itself."""
+        """The most probable label; for regression the logit itself. Of several windows the mean logits count."""
+        means = logits_by_row(logits, features, len(rows))
         if self.regression:
-            return [Answer(value=float(row[0])) for row in logits]
-        return [self._answer(row) for row in softmax(np.stack(logits), axis=-1)]
+            return [Answer(value=float(row[0])) for row in means]
+        return [self._answer(row) for row in softmax(means, axis=-1)]
+
+    def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
+        """The answer, and the probability of each label."""
+        chances = zip(self.labels, answer.probabilities or (), strict=False)
+        return {"answer": answer.value, **{f"p({label})": float(p) for label, p in chances}}
 
     def gold(self, rows: Sequence[SentenceRow]) -> list[Answer]:
         """The rows' own."""
@@ -143,7 +159,7 @@ class SentenceTask(Task):
             constant = baselines.mean(gold, len(rows))  # type: ignore[arg-type]
             ridge = baselines.tfidf_regress(texts, gold, unseen)  # type: ignore[arg-type]
             return {"mean": _answers(constant), "tfidf-ridge": _answers(ridge)}
-        constant_label = baselines.majority(gold, len(rows))  # type: ignore[arg-type]
+        constant_label = baselines.majority(gold, len(rows))  # type: ignore[type-var]
         labels, probabilities, classes = baselines.tfidf_classify(texts, gold, unseen)  # type: ignore[arg-type]
         columns = [classes.index(label) if label in classes else None for label in self.labels]
         tfidf = [

@@ -16,7 +16,7 @@ from finetune.errors import UserError
 from finetune.features import IGNORED, Feature
 from finetune.model import Backbone, Head
 from finetune.source import Source
-from finetune.span_answers import answers, official_files
+from finetune.span_answers import SpanAnswer, answers, official_files
 from finetune.span_search import Window, best_spans, null_logits
 from finetune.squad_metrics import best_threshold, score_v1, score_v2
 from finetune.task import Answer, Rows, Task
@@ -154,6 +154,12 @@ class SpanTask(Task):
                 threshold=self.threshold or 0.0,
             )
         )
+
+    def cells(self, answer: Answer, row: SpanRow) -> dict[str, Any]:
+        """The text with its characters in the context, its score, and where there may be none the chance of that."""
+        assert isinstance(answer, SpanAnswer)
+        cells = {"answer": answer.text, "start": answer.start, "end": answer.end, "score": answer.score}
+        return cells | ({} if answer.no_answer is None else {"p(no answer)": answer.no_answer})
 
     def gold(self, rows: Sequence[SpanRow]) -> list[Answer]:
         """The first of a row's gold texts, empty where there is no answer."""

@@ -138,6 +138,22 @@ class TaggingTask(Task):
                 tags[row][word], sure[row][word] = self.labels[label], float(p)
         return [Answer(value=t, probabilities=p) for t, p in zip(tags, sure, strict=True)]
 
+    def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
+        """Tags, their probabilities, the entities, and each word's characters in the words joined by spaces."""
+        ends = np.cumsum([len(word) + 1 for word in row.words]) - 1
+        places = [(int(end) - len(word), int(end)) for word, end in zip(row.words, ends, strict=True)]
+        entities = [
+            {"type": kind, "text": " ".join(row.words[a:b]), "start": places[a][0], "end": places[b - 1][1]}
+            for kind, a, b in chunks(answer.value)
+        ]
+        chances = [round(p, 6) for p in answer.probabilities or ()]
+        return {
+            "answer": answer.value,
+            "probabilities": chances,
+            "entities": entities,
+            "characters": list(map(list, places)),
+        }
+
     def gold(self, rows: Sequence[TaggingRow]) -> list[Answer]:
         """The rows' own."""
         return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
