@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from finetune import task as tasks
 from finetune import weights
 from finetune.device import resolve_device, resolve_precision
 from finetune.model import empty_model, load_config
-from finetune.options import configured, option_values
+from finetune.options import option_values, resolved
 from finetune.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
 from finetune.recipe import Recipe
 from finetune.source import Source
@@ -28,7 +27,7 @@ def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: i
     """Finds task, data and model, and encodes all rows. Raises UserError where a run would stop."""
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
-    task = configured(tasks.find(recipe.task), recipe.options)
+    _, task = resolved(recipe.task, recipe.options)
     splits = load_splits(task, source, limit=recipe.limit)
     files = weights.resolve(recipe.model)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)

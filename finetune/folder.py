@@ -1,7 +1,8 @@
 """The folder that a run lives in: what is where, who may write, and when it is done."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from filelock import FileLock, Timeout
 from finetune.errors import UserError
 from finetune.recipe import Recipe
 from finetune.record import RunRecord, load_record
+from finetune.task import Rows
 
 
 class RunFolder:
@@ -59,9 +61,11 @@ class RunFolder:
         finally:
             lock.release()
 
-    def finish(self, record: RunRecord, recipe: Recipe) -> None:
-        """Writes recipe and record, the record last, and drops the checkpoint."""
+    def finish(self, record: RunRecord, recipe: Recipe, splits: Mapping[str, Rows]) -> None:
+        """Writes recipe, drawn splits and record, the record last, and drops the checkpoint."""
         write_atomically(self.path / "recipe.toml", recipe.to_toml())
+        if drawn := {name: [row.id for row in loaded.rows] for name, loaded in splits.items() if loaded.drawn}:
+            write_atomically(self.path / "split.json", json.dumps(drawn) + "\n")
         write_atomically(self.record_file, record.model_dump_json(indent=2) + "\n")
         self.checkpoint.unlink(missing_ok=True)
 

@@ -1,4 +1,7 @@
-"""A task's options: fields of the task, or of its reader, that it names and that a recipe may set (`fold = 1`)."""
+"""A task's options: fields of the task, or of its reader, that it names and that a recipe may set (`fold = 1`).
+
+A user's own data has further ones, which say what the data is: its columns and its files.
+"""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -6,8 +9,37 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from finetune import task as tasks
 from finetune.errors import UserError, nearest
+from finetune.targets import is_own_data
 from finetune.task import Task
+
+
+def resolved(name: str, options: Mapping[str, Any]) -> tuple[Task, Task]:
+    """(the task of that name or of that data as it is by default, the same with the options of a recipe).
+
+    Raises UserError as `tasks.find` and `configured` do, and for data that cannot be read.
+    """
+    if not _is_own(name):
+        task = tasks.find(name)
+        return task, configured(task, options)
+    from finetune.data import own
+
+    default = own.own_task(name, {key: value for key, value in options.items() if key in own.OPTIONS})
+    return default, configured(default, {key: value for key, value in options.items() if key not in own.OPTIONS})
+
+
+def option_names(name: str) -> tuple[str, ...]:
+    """What a recipe for this task may set; for a user's own data, whatever its shape."""
+    if not _is_own(name):
+        return tasks.find(name).options
+    from finetune.data import own
+
+    return own.every_option()
+
+
+def _is_own(name: str) -> bool:
+    return name not in tasks.available() and is_own_data(name)
 
 
 def configured(task: Task, options: Mapping[str, Any]) -> Task:

@@ -1,13 +1,17 @@
 """A trained model that answers: `finetune.load(RUN)(...)`, and what `evaluate` and other commands predict with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from transformers import PretrainedConfig
+
 from finetune import cpu, weights
 from finetune import task as tasks
+from finetune.data.layout import Layout
+from finetune.data.own import layout_from, layout_of, trained_task
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
 from finetune.events import Watcher, unwatched
@@ -18,14 +22,17 @@ from finetune.recipe import Recipe, Train
 from finetune.targets import find_run, latest_run
 from finetune.task import Answer, Row, Task
 from finetune.trainer import Trainer
+from finetune.weights import Weights
 
 DEFAULT_LENGTH = 128
 
 
 def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, Any]:
     """What a saved model must know to answer as it did in its run; they are in its config, under `finetune`."""
+    layout = layout_of(task)
     return {
-        "task": recipe.task,
+        "task": task.name if layout else recipe.task,
+        **({"layout": layout} if layout else {}),
         "max_length": recipe.max_length,
         "precision": precision,
         "options": {name: value for name, value in option_values(task).items() if value is not None},
@@ -43,6 +50,8 @@ class Predictor:
     trainer: Trainer
     tokenizer: Any
     max_length: int
+    fingerprint: str
+    layout: Layout | None = None
 
     def __call__(self, *inputs: Any) -> Answer:
         """The answer to one row, its `value` in the task's own terms. Raises UserError for inputs that make no row."""
@@ -63,6 +72,53 @@ class Predictor:
         features = encode(self.task, rows, self.tokenizer, self.max_length, self.trainer.model.backbone.config)
         return self.task.decode(self.trainer.predict(features), features, rows)
 
+    def predict(self, rows: Iterable[Any]) -> list[dict[str, Any]]:
+        """The answers to many rows, as `finetune predict` writes them; `error` says why one could not be answered.
+
+        A row is a text, a tuple of inputs, or a mapping by the names of the columns that the model was trained on.
+        """
+        from finetune.data.answering import answer_values
+
+        return answer_values(self, rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """A trained model that is not loaded yet: what was named, its files, and what a run saved of how to use it."""
+
+    name: str
+    files: Weights
+    config: PretrainedConfig
+    settings: dict[str, Any]
+
+    @property
+    def layout(self) -> Layout | None:
+        """The columns of the user's own data that it was trained on; None for any other task."""
+        return layout_from(self.settings["layout"]) if "layout" in self.settings else None
+
+    def task(self) -> Task:
+        """The task that it was trained on. Raises UserError for a checkpoint that no run saved."""
+        if "task" not in self.settings:
+            raise UserError(
+                f"{self.name}: does not say what its task is", "Name the task, or a model that a run of finetune saved"
+            )
+        if self.layout is not None:
+            return trained_task(self.layout, name=self.settings["task"])
+        return tasks.find(self.settings["task"])
+
+
+def saved(model: str | Path, *, out: Path = Path("results")) -> Saved:
+    """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError for none."""
+    name = str(model)
+    found = find_run(name, out) or latest_run(name, out)
+    if found is None and not Path(name).exists() and name in tasks.available():
+        raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
+    if found is not None and not found.model.is_dir():
+        raise UserError(f"{found.path}: its model is not here", "Weights are not kept in git: run it with --force")
+    files = weights.resolve(str(found.model) if found else name)
+    config = load_config(files.folder)
+    return Saved(name=name, files=files, config=config, settings=getattr(config, "finetune", None) or {})
+
 
 def load(
     model: str | Path,
@@ -76,30 +132,19 @@ def load(
 
     `task` is for checkpoints that no run saved. Raises UserError for one without a trained head, or without a task.
     """
-    name = str(model)
-    found = find_run(name, out) or latest_run(name, out)
-    if found is None and not Path(name).exists() and name in tasks.available():
-        raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
-    if found is not None and not found.model.is_dir():
-        raise UserError(f"{found.path}: its model is not here", "Weights are not kept in git: run it with --force")
-    files = weights.resolve(str(found.model) if found else name)
-    config = load_config(files.folder)
-    settings: dict[str, Any] = getattr(config, "finetune", None) or {}
-    if task is None:
-        if "task" not in settings:
-            raise UserError(f"{name}: does not say what its task is", "Name the task")
-        task = tasks.find(settings["task"])
+    found = saved(model, out=out)
+    settings = found.settings
+    task = found.task() if task is None else task
     known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}
     task = configured(task, known)
     place = resolve_device(device)
-    loaded = load_trained(files.folder, task.head)
-    if len(loaded.head.labels) > 1 and str(config.id2label[0]).lower() == "label_0":
-        watch(
-            "note", text=f"{name} does not name its labels: taken to be {', '.join(loaded.head.labels)}, in that order"
-        )
+    loaded = load_trained(found.files.folder, task.head)
+    if len(loaded.head.labels) > 1 and str(found.config.id2label[0]).lower() == "label_0":
+        names = ", ".join(loaded.head.labels)
+        watch("note", text=f"{found.name} does not name its labels: taken to be {names}, in that order")
     if place.type == "cpu":
         cpu.speed_up(loaded, loaded.backbone.encoder)
-    tokenizer = load_tokenizer(files.folder)
+    tokenizer = load_tokenizer(found.files.folder)
     trainer = Trainer(
         model=loaded,
         settings=Train(),
@@ -108,5 +153,11 @@ def load(
         data_seed=0,
         watch=watch,
     )
-    length = settings.get("max_length", DEFAULT_LENGTH)
-    return Predictor(task=task, trainer=trainer, tokenizer=tokenizer, max_length=length)
+    return Predictor(
+        task=task,
+        trainer=trainer,
+        tokenizer=tokenizer,
+        max_length=settings.get("max_length", DEFAULT_LENGTH),
+        fingerprint=found.files.fingerprint,
+        layout=found.layout,
+    )

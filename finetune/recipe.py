@@ -139,10 +139,10 @@ def _known_options(table: dict[str, Any]) -> tuple[str, ...]:
         return ()
     if not isinstance(table.get("options", {}), dict):
         return ()
-    from finetune import task as tasks
+    from finetune.options import option_names
 
     try:
-        return tasks.find(task).options
+        return option_names(task)
     except UserError:  # which the run will say
         return ()
 

@@ -11,7 +11,7 @@ from finetune.environment import versions
 from finetune.events import EventLog, Watcher
 from finetune.folder import RunFolder
 from finetune.model import build_model, save_checkpoint
-from finetune.options import changed_options, configured
+from finetune.options import changed_options, resolved
 from finetune.predictions import write_predictions
 from finetune.predictor import settings_for_use
 from finetune.prepare import encode, load_splits, load_tokenizer
@@ -34,10 +34,11 @@ def run(
     started = time.perf_counter()
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
-    task = configured(default := tasks.find(recipe.task), recipe.options)
+    default, task = resolved(recipe.task, recipe.options)
     files = weights.resolve(recipe.model)
     splits = load_splits(task, source, limit=recipe.limit)
     rows = {split: loaded.rows for split, loaded in splits.items()}
+    task = task.seen(rows[task.train_split])
     data = data_fingerprint(rows)
     name = run_id(
         recipe, task=task, data=data, weights=files.fingerprint, precision=precision,
@@ -75,7 +76,7 @@ def run(
                 scores=dev.official_scores(answers), baselines=dev.score_all(baselines),
                 seconds=time.perf_counter() - started,
             )  # fmt: skip
-            folder.finish(record, recipe)
+            folder.finish(record, recipe, splits)
     accelerator.wait_for_everyone()
     record = load_record(folder.record_file)
     watch("done", folder=str(folder.path), scores=record.scores, seconds=record.seconds)

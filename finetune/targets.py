@@ -1,6 +1,7 @@
-"""What a TARGET on the command line means: an existing recipe file, else a recipe's name or a pattern; or a run."""
+"""What a TARGET on the command line means: what exists is data or a recipe, else it names a recipe; and a run."""
 
 import fnmatch
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,31 +45,47 @@ def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1
     if not names:
         raise UserError("no recipe was named", "`finetune ls` lists them")
     expanded = []
-    for file in [file for name in names for file in find_recipes(name)]:
-        loaded = recipe.load(file)
-        if both := sorted(set(settings) & set(loaded.grid)):
-            raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
-        with_settings = loaded.with_settings(settings, origin="command line")
-        expanded += [(file.stem, single) for single in expand(with_settings, seeds=seeds, origin=str(file))]
+    for name in names:
+        for origin, loaded in _loaded(name, settings):
+            expanded += [(Path(origin).stem, single) for single in expand(loaded, seeds=seeds, origin=origin)]
     for _, single in expanded:
         if single.options:
             _check_options(single)
     return expanded
 
 
-def _check_options(single: Recipe) -> None:
-    from finetune import task as tasks  # which takes seconds to import
-    from finetune.options import configured
+def _loaded(target: str, settings: dict[str, Any]) -> Iterator[tuple[str, Recipe]]:
+    """(where it is from, recipe) of what a target names: data of one's own, or recipes; with settings replaced."""
+    if is_own_data(target):
+        from finetune.data.starting import starting_recipe
 
-    configured(tasks.find(single.task), single.options)
+        yield target, starting_recipe(target, settings)[0]
+        return
+    for file in find_recipes(target):
+        loaded = recipe.load(file)
+        if both := sorted(set(settings) & set(loaded.grid)):
+            raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
+        yield str(file), loaded.with_settings(settings, origin="command line")
+
+
+def is_own_data(target: str) -> bool:
+    """Whether a target is a file or folder of data: whatever exists and is no recipe."""
+    path = Path(target)
+    return path.is_dir() or (path.is_file() and path.suffix.lower() != ".toml")
+
+
+def _check_options(single: Recipe) -> None:
+    from finetune.options import resolved  # which takes seconds to import
+
+    resolved(single.task, single.options)
 
 
 def load_recipe(target: str, settings: dict[str, Any]) -> Recipe:
     """The one recipe that a target names, with settings replaced."""
-    found = find_recipes(target)
+    found = list(_loaded(target, settings))
     if len(found) > 1:
         raise UserError(f"'{target}' names {len(found)} recipes", "Name one")
-    return recipe.load(found[0]).with_settings(settings, origin="command line")
+    return found[0][1]
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
@@ -86,7 +103,8 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
 
 def latest_run(task: str, out: Path) -> RunFolder | None:
     """The run of a task that finished last; None where there is none."""
-    folders = [RunFolder(file.parent) for file in (out / task).glob("*/record.json")]
+    name = Path(task).name if is_own_data(task) else task
+    folders = [RunFolder(file.parent) for file in (out / name).glob("*/record.json")]
     return max(folders, key=lambda folder: load_record(folder.record_file).finished, default=None)
 
 

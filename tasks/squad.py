@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from finetune.answer_place import located
 from finetune.errors import UserError
 from finetune.heads.span import SpanRow, SpanTask
 from finetune.source import Source, hub_rows
 from finetune.task import Rows
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-NEAR = 40  # characters by which an answer_start may be off and still be mended
 
 
 @dataclass
@@ -132,16 +132,13 @@ def _row(
 
 
 def _start(name: str, context: str, text: str, start: int, mends: Mends) -> int | None:
-    """Where an answer begins: as the file says, or where its text stands once nearby; else None."""
-    if text and context[max(0, start) :].startswith(text) and start >= 0:
-        return start
-    begin = max(0, start - NEAR)
-    nearby = context[begin : max(0, start + len(text) + NEAR)]
-    if not text or nearby.count(text) != 1:
+    """Where an answer begins, and a note of what was wrong with it."""
+    found = located(context, text, start)
+    if found is None:
         mends.lost.append(name)
-        return None
-    mends.moved.append(name)
-    return begin + nearby.index(text)
+    elif found != start:
+        mends.moved.append(name)
+    return found
 
 
 TASKS = [

@@ -1,0 +1,12 @@
+"""Where in a context an answer stands: as the data says, or where its text is found once nearby."""
+
+NEAR = 40  # characters by which an answer_start may be off and still be mended
+
+
+def located(context: str, text: str, start: int) -> int | None:
+    """The character at which the text begins, `start` if it stands there; None where it is not found once nearby."""
+    if text and start >= 0 and context.startswith(text, start):
+        return start
+    begin = max(0, start - NEAR)
+    nearby = context[begin : max(0, start + len(text) + NEAR)]
+    return begin + nearby.index(text) if text and nearby.count(text) == 1 else None

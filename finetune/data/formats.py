@@ -1,0 +1,268 @@
+"""What a file is: format, compression, encoding, delimiter and quoting, seen from its content rather than its name."""
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal
+
+from finetune.errors import UserError
+
+Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "excel"]
+SAMPLE = 1 << 18  # characters that delimiter, quoting and header are seen from
+CHUNK = 1 << 20
+DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+HANGUL = re.compile("[\uac00-\ud7a3]")
+TAG = re.compile(r"O|[BIESLU]-\S+")
+NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
+
+csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFormat:
+    """How a file is to be read. `damaged`: some of its bytes are not of its encoding."""
+
+    kind: Kind
+    gzip: bool = False
+    encoding: str = "utf-8"
+    damaged: bool = False
+    delimiter: str = ""
+    quoted: bool = False
+    header: bool = True
+
+    def __str__(self) -> str:
+        """In words: `CSV parted by commas, in UTF-8, cells in quotes, gzip`."""
+        words = {
+            "delimited": f"text parted by {DELIMITERS.get(self.delimiter, 'nothing: one column')}",
+            "json-lines": "JSON Lines",
+            "json": "JSON",
+            "parquet": "Parquet",
+            "columns": "CoNLL columns",
+            "excel": "Excel",
+        }
+        parts = [words[self.kind]]
+        if self.kind not in ("parquet", "excel"):
+            parts.append(f"in {_spelled(self.encoding)}")
+        if self.kind == "delimited":
+            parts += ["cells may be quoted" if self.quoted else "quotes mean nothing"]
+            parts += [] if self.header else ["no header"]
+        return ", ".join([*parts, *(["gzip"] if self.gzip else [])])
+
+
+def detect(path: Path) -> FileFormat:
+    """What a file is. Raises UserError for one that is absent, empty, or of a kind that is not read."""
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder", "Name a file in it")
+    packed = False
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with open_bytes(path, packed=packed) as file:
+            start = file.read(CHUNK)
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{path}: cannot be read ({reason})", "Check its name and that it is whole") from error
+    if not start.strip(b"\0 \r\n\t\xef\xbb\xbf\xff\xfe"):
+        raise UserError(f"{path}: is empty", "Give a file with a header and rows")
+    if start[:4] == b"PAR1":
+        return FileFormat(kind="parquet", gzip=packed)
+    if start[:4] == b"PK\x03\x04" and b"xl/" in start + path.name.encode():
+        return FileFormat(kind="excel", gzip=packed)
+    for magic, name in ((b"PK\x03\x04", "a zip archive"), (b"\xd0\xcf\x11\xe0", "an old Excel file"), (b"%PDF", "PDF")):
+        if start.startswith(magic):
+            raise UserError(f"{path}: is {name}, which is not read", "Save it as CSV, or unpack it")
+    encoding, damaged = _encoding(path, start, packed=packed)
+    text = _head(path, encoding, packed=packed)
+    return _text_format(path, text, encoding=encoding, damaged=damaged, packed=packed)
+
+
+@contextmanager
+def open_bytes(path: Path, *, packed: bool) -> Iterator[IO[bytes]]:
+    """A file's bytes, unpacked where it is gzip."""
+    with gzip.open(path, "rb") if packed else path.open("rb") as file:
+        yield file  # type: ignore[misc]
+
+
+@contextmanager
+def open_text(path: Path, form: FileFormat) -> Iterator[io.TextIOWrapper]:
+    """A file's text with its line ends as they are; bytes that are not of its encoding become lone surrogates."""
+    with open_bytes(path, packed=form.gzip) as file:
+        yield io.TextIOWrapper(file, encoding=form.encoding, errors="surrogateescape", newline="")
+
+
+def _spelled(encoding: str) -> str:
+    return {"utf-8-sig": "UTF-8 with a byte-order mark", "cp949": "CP949", "latin-1": "Latin-1"}.get(
+        encoding, encoding.upper()
+    )
+
+
+def _encoding(path: Path, start: bytes, *, packed: bool) -> tuple[str, bool]:
+    """(encoding, whether some bytes are not of it)."""
+    if start[:3] == b"\xef\xbb\xbf":
+        return "utf-8-sig", not _decodes(path, "utf-8", packed=packed)
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16", not _decodes(path, "utf-16", packed=packed)
+    nul = [start[:4096:2].count(0), start[1:4096:2].count(0)]
+    if max(nul) > 0.6 * len(start[:4096]) / 2 and min(nul) < 0.1 * len(start[:4096]) / 2:
+        name = "utf-16-be" if nul[0] > nul[1] else "utf-16-le"
+        return name, not _decodes(path, name, packed=packed)
+    if _decodes(path, "utf-8", packed=packed):
+        return "utf-8", False
+    sample = start[:CHUNK] if _has_bad_bytes(start) else _around_fault(path, packed=packed)
+    text = sample.decode("utf-8", errors="surrogateescape")
+    bad = sum("\udc80" <= char <= "\udcff" for char in text)
+    good = sum(char > "\x7f" for char in text) - bad
+    if good >= bad:
+        return "utf-8", True
+    korean = sample.decode("cp949", errors="surrogateescape")
+    foreign = sum(char > "\x7f" for char in korean)
+    if len(HANGUL.findall(korean)) > 0.5 * foreign:
+        return "cp949", not _decodes(path, "cp949", packed=packed)
+    return "latin-1", False
+
+
+def _has_bad_bytes(sample: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _decodes(path: Path, encoding: str, *, packed: bool) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with open_bytes(path, packed=packed) as file:
+        try:
+            while chunk := file.read(CHUNK):
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def _around_fault(path: Path, *, packed: bool) -> bytes:
+    """The first part of the file that is not UTF-8."""
+    with open_bytes(path, packed=packed) as file:
+        while chunk := file.read(CHUNK):
+            if _has_bad_bytes(chunk.lstrip(bytes(range(0x80, 0xC0)))):
+                return chunk
+    return b""
+
+
+def _head(path: Path, encoding: str, *, packed: bool) -> str:
+    """The beginning of a text, up to the end of a line."""
+    with open_text(path, FileFormat(kind="delimited", gzip=packed, encoding=encoding)) as file:
+        text = file.read(SAMPLE)
+    if len(text) < SAMPLE or "\n" not in text:
+        return text
+    return text[: text.rindex("\n") + 1]
+
+
+def _text_format(path: Path, text: str, *, encoding: str, damaged: bool, packed: bool) -> FileFormat:
+    suffix = next((s for s in reversed(path.suffixes) if s.lower() != ".gz"), "").lower()
+    lines = [line for line in re.split(r"\r\n|\n|\r", text) if line.strip()]
+    if suffix not in (".csv", ".tsv") and lines[0].lstrip()[:1] in ("{", "["):
+        whole_lines = lines[0].lstrip().startswith("{") and _is_json(lines[0])
+        kind: Kind = "json-lines" if whole_lines and (suffix != ".json" or len(lines) > 1) else "json"
+        return FileFormat(kind=kind, gzip=packed, encoding=encoding, damaged=damaged)
+    if suffix not in (".csv", ".tsv") and _is_columns(text):
+        return FileFormat(kind="columns", gzip=packed, encoding=encoding, damaged=damaged)
+    delimiter, quoted = _delimiter(text, suffix)
+    return FileFormat(
+        kind="delimited",
+        gzip=packed,
+        encoding=encoding,
+        damaged=damaged,
+        delimiter=delimiter,
+        quoted=quoted,
+        header=_has_header(text, delimiter, quoted=quoted),
+    )
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_columns(text: str) -> bool:
+    """Whether words stand in the first column and tags in the last, with empty lines between sentences."""
+    lines = [line.split() for line in text.splitlines()[:2000]]
+    tagged = [line for line in lines if len(line) >= 2 and line[0] != "-DOCSTART-"]
+    filled = [line for line in lines if line and line[0] != "-DOCSTART-"]
+    if len(tagged) < 0.7 * len(filled) or not tagged or not any(not line for line in lines[1:-1]):
+        return False
+    right = sum(TAG.fullmatch(line[-1]) is not None for line in tagged)
+    return right >= 0.9 * len(tagged)
+
+
+def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
+    """The delimiter, and whether quotes hold cells together, that give the most rows one number of fields."""
+    preferred = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(suffix, "")
+    best, found = (0.0, False, False), ("", '"' in text and _proper_quotes(text, ","))
+    for delimiter in DELIMITERS:
+        if delimiter not in text:
+            continue
+        for quoted in (True, False) if '"' in text else (True,):
+            counts = Counter(len(fields) for fields in split_rows(text, delimiter, quoted=quoted) if fields)
+            columns, rows = max(counts.items(), key=lambda item: item[1])
+            if columns < 2:
+                continue
+            proper = not quoted or _proper_quotes(text, delimiter)
+            rank = (round(rows / counts.total(), 2) - 0.3 * (not proper), delimiter == preferred, quoted)
+            if rank > best:
+                best, found = rank, (delimiter, quoted)
+    if best[0] < 0.5 and preferred and preferred in text:
+        return preferred, found[1]
+    return found if best[0] >= 0.5 else ("", '"' in text and _proper_quotes(text, ","))
+
+
+def split_rows(text: str, delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
+    """The fields of each row of a text that is whole."""
+    lines = io.StringIO(text, newline="")
+    return csv_reader(lines, delimiter, quoted=quoted)
+
+
+def csv_reader(lines: Iterable[str], delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
+    """The fields of lines; without a delimiter each line is one field."""
+    return csv.reader(lines, delimiter=delimiter or "\x1f", quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+
+
+def _proper_quotes(text: str, delimiter: str) -> bool:
+    """Whether cells that begin with a quote also end with one, in nearly all rows."""
+    edge = re.escape(delimiter)
+    cells = re.findall(rf'(?:^|{edge})("(?:[^"]|"")*"(?=$|\r|{edge})|"[^"\n]*)', text, flags=re.MULTILINE)
+    whole = sum(len(cell) > 1 and cell.endswith('"') for cell in cells)
+    return bool(cells) and whole > 0.9 * len(cells)
+
+
+def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
+    """Whether the first row names the columns: no number where the others have them, no value that comes again."""
+    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:500]
+    first, rest = rows[0], [fields for fields in rows[1:] if len(fields) == len(rows[0])]
+    if len(first) == 1 and len(first[0].split()) > 2:
+        return False  # a text a line
+    if any(len(cell) > 100 for cell in first):
+        return not rest
+    for column, name in enumerate(first):
+        below = [fields[column].strip() for fields in rest if fields[column].strip()]
+        if not below:
+            continue
+        numeric = sum(NUMBER.fullmatch(cell) is not None for cell in below) > 0.9 * len(below)
+        if numeric and NUMBER.fullmatch(name.strip()):
+            return False
+        if len(set(below)) <= 0.2 * len(below) and name.strip() in below:
+            return False
+    return True

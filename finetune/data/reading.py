@@ -1,0 +1,317 @@
+"""Records of a file of any format, one by one or as a table; what cannot be read keeps its place, with a reason."""
+
+import io
+import json
+import re
+from array import array
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from finetune.columns import sentences
+from finetune.data.formats import FileFormat, csv_reader, detect, open_bytes, open_text
+from finetune.errors import UserError, first_line
+
+MOST_LINES = 1_000  # that one cell may span: of more, its quote was not closed
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Row number `row` of a file, counted from 1 without the header, which begins in `line`, and its cells by column.
+
+    `fault` says why it could not be read; then there are no values.
+    """
+
+    row: int
+    line: int
+    values: dict[str, Any] = field(default_factory=dict)
+    fault: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A whole file: its cells by column, the row's number and line of each, and the records that could not be read."""
+
+    path: Path
+    form: FileFormat
+    columns: dict[str, list[Any]]
+    rows: Sequence[int]
+    lines: Sequence[int]
+    faults: list[Record]
+
+    def __len__(self) -> int:
+        """How many rows could be read."""
+        return len(self.rows)
+
+    def records(self) -> Iterator[Record]:
+        """The rows that could be read."""
+        names = list(self.columns)
+        for row, line, *cells in zip(self.rows, self.lines, *self.columns.values(), strict=True):
+            yield Record(row=row, line=line, values=dict(zip(names, cells, strict=True)))
+
+
+def read_table(path: Path) -> Table:
+    """The whole file. Raises UserError where it is of no known format, or has no rows at all."""
+    form = detect(path)
+    columns: dict[str, list[Any]] = {name: [] for name in header(path, form)}
+    rows, lines, faults = array("q"), array("q"), []
+    seen: dict[str, str] = {}  # labels and other short texts come often: one object for each
+    for record in records(path, form):
+        if record.fault:
+            faults.append(record)
+            continue
+        for name, value in record.values.items():
+            if name not in columns:
+                columns[name] = [None] * len(rows)
+            if type(value) is str and len(value) < 20:
+                value = seen.setdefault(value, value) if len(seen) < 100_000 else seen.get(value, value)
+            columns[name].append(value)
+        rows.append(record.row)
+        lines.append(record.line)
+        if len(record.values) < len(columns):
+            for cells in columns.values():
+                if len(cells) < len(rows):
+                    cells.append(None)
+    if not rows and not faults:
+        raise UserError(f"{path}: has no rows below its header", "Give it at least one row")
+    return Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=faults)
+
+
+def header(path: Path, form: FileFormat) -> list[str]:
+    """The names of the columns that a file begins with; none where each row names its own."""
+    if form.kind != "delimited":
+        return []
+    first = first_cells(path, form)
+    if not form.header:
+        return [f"column {number}" for number in range(1, len(first) + 1)]
+    return column_names(first)
+
+
+def first_cells(path: Path, form: FileFormat) -> list[str]:
+    """The first row of a delimited file as it stands there; nothing of other files."""
+    if form.kind != "delimited":
+        return []
+    with open_text(path, form) as file:
+        return next((cells for cells in csv_reader(file, form.delimiter, quoted=form.quoted) if cells), [])
+
+
+def column_names(cells: Sequence[str]) -> list[str]:
+    """Names without marks and outer spaces, each once: an empty one is `column N`, a second `text` is `text 2`."""
+    names: list[str] = []
+    for number, cell in enumerate(cells, start=1):
+        name = SURROGATE.sub("?", str(cell).strip(" \t\r\n\ufeff\0")) or f"column {number}"
+        names.append(name if name not in names else f"{name} {number}")
+    return names
+
+
+def records(path: Path, form: FileFormat) -> Iterator[Record]:
+    """Every row of a file in its order, with as little of it in memory as its format allows.
+
+    Raises UserError where the file as a whole cannot be read.
+    """
+    read = {
+        "delimited": _delimited,
+        "json-lines": _json_lines,
+        "json": _json,
+        "parquet": _parquet,
+        "columns": _columns,
+        "excel": _excel,
+    }[form.kind]
+    try:
+        for record in read(path, form):
+            yield _whole(record) if form.damaged or form.kind in ("json", "json-lines") else record
+    except (OSError, EOFError) as error:
+        raise UserError(f"{path}: cannot be read ({first_line(error)})", "Check that the file is whole") from error
+
+
+def _whole(record: Record) -> Record:
+    """The record, or one with a fault where a text has half a character or bytes of another encoding."""
+    for name, value in record.values.items():
+        texts = value if isinstance(value, list) else [value]
+        for text in texts:
+            if isinstance(text, str) and not text.isascii() and SURROGATE.search(text):
+                fault = f"the cell '{name}' has bytes of another encoding, or half a character (a lone surrogate)"
+                return Record(row=record.row, line=record.line, fault=fault)
+    return record
+
+
+class _Lines:
+    """Numbered lines that can be given back, for a reader that asks for one after the other."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.coming = enumerate(lines, start=1)
+        self.returned: deque[tuple[int, str]] = deque()
+        self.taken: list[tuple[int, str]] = []
+        self.ended = False
+
+    def __iter__(self) -> Iterator[str]:
+        while len(self.taken) <= MOST_LINES:
+            following = self.returned.popleft() if self.returned else next(self.coming, None)
+            if following is None:
+                break
+            self.taken.append(following)
+            yield following[1]
+        self.ended = True
+
+    def give_back(self) -> tuple[int, str]:
+        """Returns all lines taken but the first, which it gives."""
+        self.returned.extendleft(reversed(self.taken[1:]))
+        first = self.taken[0]
+        self.taken, self.ended = [], False
+        return first
+
+
+def _delimited(path: Path, form: FileFormat) -> Iterator[Record]:
+    names = header(path, form)
+    row = 0
+    with open_text(path, form) as file:
+        for line, cells, fault in _rows(file, form, width=len(names)):
+            if row == 0 and form.header:
+                row = 1
+                continue
+            row += 1
+            number = row - 1 if form.header else row
+            if fault:
+                yield Record(row=number, line=line, fault=fault)
+            else:
+                yield Record(row=number, line=line, values=dict(zip(names, cells, strict=True)))
+
+
+def _rows(file: Iterable[str], form: FileFormat, *, width: int) -> Iterator[tuple[int, list[str], str]]:
+    """(line, cells, fault) of every row that is not empty.
+
+    A quote that is never closed would swallow what follows: its line alone is faulty, and reading goes on behind it.
+    """
+    lines = _Lines(file)
+    while True:
+        reader = csv_reader(lines, form.delimiter, quoted=form.quoted)
+        for cells in reader:
+            if lines.ended or (len(lines.taken) > 1 and len(cells) != width):
+                number, _ = lines.give_back()
+                yield number, [], "a quote opens in it and is not closed"
+                break
+            number = lines.taken[0][0]
+            lines.taken.clear()
+            if not cells or cells == [""]:
+                continue
+            fault = "" if len(cells) == width else f"{len(cells)} cells where the header has {width}"
+            yield number, cells, fault
+        else:
+            return
+
+
+def _json_lines(path: Path, form: FileFormat) -> Iterator[Record]:
+    row = 0
+    with open_text(path, form) as file:
+        for line, text in enumerate(file, start=1):
+            if not text.strip():
+                continue
+            row += 1
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                yield Record(row=row, line=line, fault=f"is not JSON ({first_line(error)})")
+                continue
+            yield _of_object(value, row=row, line=line)
+
+
+def _json(path: Path, form: FileFormat) -> Iterator[Record]:
+    with open_text(path, form) as file:
+        try:
+            content = json.load(file)
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}: is not JSON ({first_line(error)})", "Mend that place") from error
+    if isinstance(content, dict) and isinstance(content.get("data"), list):
+        content = content["data"]
+    if _holds_columns(content):
+        content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
+    if not isinstance(content, list):
+        raise UserError(f"{path}: is JSON without a list of rows", "Give a list of objects, one a row")
+    if content and all(isinstance(article, dict) and "paragraphs" in article for article in content):
+        content = list(_questions(content))
+    for row, value in enumerate(content, start=1):
+        yield _of_object(value, row=row, line=row)
+
+
+def _holds_columns(content: Any) -> bool:
+    """Whether it is an object with a list of one length for each column."""
+    if not isinstance(content, dict) or not all(isinstance(value, list) for value in content.values()):
+        return False
+    return len({len(value) for value in content.values()}) == 1
+
+
+def _questions(articles: list[Any]) -> Iterator[dict[str, Any] | None]:
+    """A row a question of SQuAD's layout; None where the layout is not kept."""
+    for article in articles:
+        for paragraph in article["paragraphs"] if isinstance(article["paragraphs"], list) else [None]:
+            if not isinstance(paragraph, dict) or not isinstance(paragraph.get("qas"), list):
+                yield None
+                continue
+            for question in paragraph["qas"]:
+                if not isinstance(question, dict):
+                    yield None
+                    continue
+                facts = {key: question.get(key) for key in ("id", "question", "answers")}
+                yield {**facts, "context": paragraph.get("context"), "title": article.get("title", "")}
+
+
+def _of_object(value: Any, *, row: int, line: int) -> Record:
+    if not isinstance(value, dict):
+        return Record(row=row, line=line, fault="is no JSON object with the columns' names")
+    names = column_names(list(value))
+    return Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True)))
+
+
+def _parquet(path: Path, form: FileFormat) -> Iterator[Record]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = 0
+    with open_bytes(path, packed=form.gzip) as file:
+        try:
+            opened = pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
+            for batch in opened.iter_batches(batch_size=10_000):
+                for values in batch.to_pylist():
+                    row += 1
+                    yield Record(row=row, line=row, values=values)
+        except (pa.ArrowException, ValueError) as error:
+            raise UserError(f"{path}: is no whole Parquet file ({first_line(error)})", "Write it again") from error
+
+
+def _columns(path: Path, form: FileFormat) -> Iterator[Record]:
+    with open_text(path, form) as file:
+        numbered = ((number, line.rstrip("\r\n")) for number, line in enumerate(file, start=1))
+        for row, sentence in enumerate(sentences(numbered), start=1):
+            if sentence.fault:
+                yield Record(row=row, line=sentence.fault_line, fault=sentence.fault)
+            else:
+                values = {"words": sentence.words, "tags": sentence.tags, "document": str(sentence.document)}
+                yield Record(row=row, line=sentence.line, values=values)
+
+
+def _excel(path: Path, form: FileFormat) -> Iterator[Record]:
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise UserError(
+            f"{path}: reading Excel needs a package that is not installed",
+            "Install it: pip install 'bert-finetune[excel]', or save the sheet as CSV",
+        ) from error
+    with open_bytes(path, packed=form.gzip) as file:
+        try:
+            sheet = openpyxl.load_workbook(io.BytesIO(file.read()), read_only=True, data_only=True).worksheets[0]
+            names: list[str] = []
+            row = 0
+            for line, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+                if all(cell is None for cell in cells):
+                    continue
+                if not names:
+                    names = column_names(["" if cell is None else str(cell) for cell in cells])
+                    continue
+                row += 1
+                yield Record(row=row, line=line, values=dict(zip(names, cells, strict=False)))
+        except (ValueError, KeyError, IndexError, openpyxl.utils.exceptions.InvalidFileException) as error:
+            raise UserError(f"{path}: is no whole Excel file ({first_line(error)})", "Save it again") from error

@@ -1,0 +1,176 @@
+"""Writes rows in any format: the file at once or not at all, and no cell that a spreadsheet would run."""
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any
+
+from finetune.data.formats import NUMBER
+from finetune.data.kinds import as_text
+from finetune.errors import UserError
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".xlsx", ".conll")
+BATCH = 10_000
+
+
+def written_format(path: Path) -> str:
+    """The suffix that says how a file is written, without `.gz`. Raises UserError for one that is not known."""
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UserError(
+            f"{path}: it cannot be told from its name how to write it", f"End it with {', '.join(SUFFIXES)}"
+        )
+    return suffix
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], *, raw: bool = False) -> None:
+    """Writes all rows, which are gone through twice, with these columns; the file is replaced when all of it is there.
+
+    Cells that a spreadsheet would run as a formula get an apostrophe in front, unless `raw`. Raises UserError where
+    the file cannot be written.
+    """
+    write = {".csv": _csv, ".tsv": _csv, ".txt": _csv, ".jsonl": _json_lines, ".json": _json}.get(written_format(path))
+    scratch = path.with_name(f".{path.name}.tmp")
+    try:
+        if write is None:
+            other = {".parquet": _parquet, ".xlsx": _excel, ".conll": _columns}[written_format(path)]
+            other(scratch, rows, names, raw, path)
+        else:
+            with _opened(scratch, packed=path.suffix == ".gz") as file:
+                write(file, rows, names, raw, path)
+        scratch.replace(path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise UserError(f"{path}: cannot be written ({error.strerror})", "Choose another file") from error
+
+
+def safe(cell: Any) -> str:
+    """A cell as text that no spreadsheet runs: an apostrophe before what begins like a formula and is no number."""
+    text = flat(cell)
+    return f"'{text}" if text.startswith(FORMULA) and not NUMBER.fullmatch(text) else text
+
+
+def flat(cell: Any) -> str:
+    """A cell as text: lists as JSON, numbers with as few digits as they need."""
+    if isinstance(cell, list | tuple | dict):
+        return json.dumps(cell, ensure_ascii=False, default=str)
+    return f"{cell:.6g}" if isinstance(cell, float) else as_text(cell)
+
+
+@contextmanager
+def _opened(path: Path, *, packed: bool) -> Iterator[IO[str]]:
+    with gzip.open(path, "wb") if packed else path.open("wb") as file:
+        # Half characters, which JSON can hold, have no bytes: they are written as \ud800.
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+        yield text
+        text.flush()
+
+
+def _csv(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str], raw: bool, path: Path) -> None:
+    writer = csv.writer(file, delimiter="," if written_format(path) == ".csv" else "\t", lineterminator="\n")
+    shown = flat if raw else safe
+    writer.writerow([shown(name) for name in names])
+    writer.writerows([shown(row.get(name)) for name in names] for row in rows)
+
+
+def _json_lines(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, __: Path) -> None:
+    for row in rows:
+        file.write(
+            json.dumps({name: row[name] for name in names if name in row}, ensure_ascii=False, default=str) + "\n"
+        )
+
+
+def _json(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, __: Path) -> None:
+    between = "[\n"
+    for row in rows:
+        content = {name: row[name] for name in names if name in row}
+        file.write(between + json.dumps(content, ensure_ascii=False, default=str))
+        between = ",\n"
+    file.write("\n]\n" if between == ",\n" else "[]\n")
+
+
+def _columns(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, path: Path) -> None:
+    """Word, the tag that was given if any, and the answer, parted by tabs."""
+    if not {"words", "answer"} <= set(names):
+        raise UserError(f"{path}: CoNLL columns hold words and tags alone", "Choose another format")
+    with _opened(scratch, packed=False) as file:
+        for row in rows:
+            lists = [row.get("words") or [], *([row["tags"]] if row.get("tags") else []), row.get("answer") or []]
+            tags = lists[-1] or ["O"] * len(lists[0])
+            file.writelines("\t".join(cells) + "\n" for cells in zip(*lists[:-1], tags, strict=True))
+            file.write("\n")
+
+
+def _parquet(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, __: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {name: pa.null() for name in names}
+    for part in _parts(rows):
+        kinds = {name: _kind(kinds[name], [row.get(name) for row in part]) for name in names}
+    schema = pa.schema([(name, pa.string() if pa.types.is_null(kind) else kind) for name, kind in kinds.items()])
+    with pq.ParquetWriter(scratch, schema) as writer:
+        for part in _parts(rows):
+            cells = [[_fitting(row.get(name), schema.field(name).type) for row in part] for name in names]
+            arrays = [pa.array(column, type=schema.field(name).type) for name, column in zip(names, cells, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _parts(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    coming = iter(rows)
+    while part := list(islice(coming, BATCH)):
+        yield part
+
+
+def _kind(before: Any, cells: list[Any]) -> Any:
+    """The type that holds these cells and those before; text where nothing else does."""
+    import pyarrow as pa
+
+    try:
+        fields = [pa.schema([("", before)]), pa.schema([("", pa.infer_type(cells))])]
+        return pa.unify_schemas(fields, promote_options="permissive").field(0).type
+    except (pa.ArrowException, TypeError, ValueError):
+        return pa.string()
+
+
+def _fitting(cell: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    return _clean(flat(cell)) if cell is not None and pa.types.is_string(kind) else cell
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _excel(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, path: Path) -> None:
+    try:
+        import openpyxl
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+    except ImportError as error:
+        raise UserError(
+            f"{path}: writing Excel needs a package that is not installed",
+            "Install it: pip install 'bert-finetune[excel]'",
+        ) from error
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("predictions")
+
+    def cell_of(value: Any) -> Any:
+        cell = WriteOnlyCell(sheet)
+        if isinstance(value, int | float):
+            cell.value = value
+            return cell
+        cell.value = ILLEGAL_CHARACTERS_RE.sub("", _clean(flat(value)))[:32_767]
+        cell.data_type = "s"  # a text, also where it begins with "="
+        return cell
+
+    for row in chain([dict(zip(names, names, strict=True))], rows):
+        sheet.append([cell_of(row.get(name)) for name in names])
+    book.save(scratch)

@@ -1,0 +1,278 @@
+"""Files of every format: what is detected, what is read, and that no file whatever ends in a traceback or hangs."""
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from finetune.data.formats import detect
+from finetune.data.guess import guess
+from finetune.data.own import usable_rows
+from finetune.data.reading import Table, read_table
+from finetune.errors import UserError
+
+ROWS = [["text", "label"], ["a fine film, really", "pos"], ['the "worst" of all', "neg"], ["two\nlines", "pos"]]
+
+
+def write(path: Path, content: str | bytes, encoding: str = "utf-8") -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
+    return path
+
+
+def as_csv(rows: list[list[str]], delimiter: str = ",") -> str:
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter).writerows(rows)
+    return file.getvalue()
+
+
+def cells(table: Table) -> list[list[Any]]:
+    return [list(row) for row in zip(*table.columns.values(), strict=True)]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
+def test_delimiters_and_encodings(tmp_path: Path, delimiter: str, encoding: str) -> None:
+    table = read_table(write(tmp_path / "rows.txt", as_csv(ROWS, delimiter), encoding))
+    assert (table.form.kind, table.form.delimiter, table.form.quoted) == ("delimited", delimiter, True)
+    assert list(table.columns) == ROWS[0]
+    assert cells(table) == ROWS[1:]
+    assert list(table.lines) == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp949", "정말 재미있는 영화였다"),
+        ("latin-1", "un très beau café à Orléans"),
+        ("utf-8", "정말 재미있는 영화였다"),
+    ],
+)
+def test_other_encodings_are_seen_and_said(tmp_path: Path, encoding: str, text: str) -> None:
+    table = read_table(write(tmp_path / "rows.csv", f"text,label\n{text},1\n{text}!,0\n", encoding))
+    assert table.form.encoding == encoding
+    assert table.columns["text"] == [text, f"{text}!"]
+    assert {"cp949": "CP949", "latin-1": "Latin-1", "utf-8": "UTF-8"}[encoding] in str(table.form)
+
+
+def test_one_bad_byte_spoils_one_row(tmp_path: Path) -> None:
+    lines = [f"좋은 영화 {i},1".encode() for i in range(50)]
+    lines[20] = b"\xff\xfe broken,1"
+    table = read_table(write(tmp_path / "rows.csv", b"text,label\n" + b"\n".join(lines)))
+    assert table.form.encoding == "utf-8"
+    assert table.form.damaged
+    assert [(fault.row, fault.line) for fault in table.faults] == [(21, 22)]
+    assert len(table) == 49
+
+
+def test_quotes_that_mean_nothing(tmp_path: Path) -> None:
+    text = 'text\tlabel\n"Hello" he said\t1\nno 5" disk\t0\n"never closed\t1\nlast\t0\n'
+    table = read_table(write(tmp_path / "rows.tsv", text))
+    assert not table.form.quoted
+    assert table.columns["text"] == ['"Hello" he said', 'no 5" disk', '"never closed', "last"]
+
+
+def test_a_quote_that_is_not_closed_spoils_its_row_alone(tmp_path: Path) -> None:
+    rows = [f'"row, {i}",{i % 2}' for i in range(3000)]
+    rows[100] = '"row 100,1'
+    table = read_table(write(tmp_path / "rows.csv", "text,label\n" + "\n".join(rows) + "\n"))
+    assert [(fault.row, fault.line) for fault in table.faults] == [(101, 102)]
+    assert len(table) == 2999
+    assert table.columns["text"][101] == "row, 102" or table.columns["text"][100] == "row, 101"
+
+
+def test_a_wrong_number_of_cells_is_a_fault_of_that_row(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "rows.csv", "text,label\na,1\nb\nc,1,2\nd,0\n"))
+    assert [(fault.row, fault.line) for fault in table.faults] == [(2, 3), (3, 4)]
+    assert "3 cells where the header has 2" in table.faults[1].fault
+    assert table.columns["text"] == ["a", "d"]
+    assert list(table.rows) == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [("text,label\ngood,1\nbad,0\n", True), ("good film,1\nbad film,0\nfine,1\n", False), ("a b c\nd e f\n", False)],
+)
+def test_a_missing_header_is_seen(tmp_path: Path, text: str, header: bool) -> None:
+    table = read_table(write(tmp_path / "rows.csv", text))
+    assert table.form.header is header
+    assert len(table) == text.count("\n") - header
+
+
+def test_names_of_columns_are_trimmed_filled_and_distinct(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "rows.csv", "\ufeff text , label,,label\na,1,x,2\n"))
+    assert list(table.columns) == ["text", "label", "column 3", "label 4"]
+
+
+def test_json_lines_with_other_keys_in_some_rows(tmp_path: Path) -> None:
+    lines = ['{"text": "a", "label": 1}', "{broken", '{"text": "b", "more": [1]}', "[1, 2]", "", '{"text": "\\ud800"}']
+    table = read_table(write(tmp_path / "rows.jsonl", "\n".join(lines)))
+    assert table.columns == {"text": ["a", "b"], "label": [1, None], "more": [None, [1]]}
+    assert [(fault.row, fault.line) for fault in table.faults] == [(2, 2), (4, 4), (5, 6)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}],
+        {"data": [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]},
+        {"text": ["a", "b"], "label": ["x", "y"]},
+    ],
+)
+def test_json_in_three_forms(tmp_path: Path, content: Any) -> None:
+    table = read_table(write(tmp_path / "rows.json", json.dumps(content, indent=1)))
+    assert table.columns == {"text": ["a", "b"], "label": ["x", "y"]}
+
+
+def test_squads_layout(tmp_path: Path) -> None:
+    answers = [{"text": "cat", "answer_start": 4}]
+    paragraph = {"context": "the cat sat", "qas": [{"id": "q1", "question": "who?", "answers": answers}, {"id": "q2"}]}
+    content = {"data": [{"title": "t", "paragraphs": [paragraph]}]}
+    table = read_table(write(tmp_path / "squad.json", json.dumps(content)))
+    assert table.columns["context"] == ["the cat sat"] * 2
+    assert table.columns["answers"] == [answers, None]
+    assert guess(table, {}).shape == "span"
+
+
+def test_parquet_excel_and_gzip(tmp_path: Path) -> None:
+    import openpyxl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"text": ["a", "b"], "label": [1, 0]}), tmp_path / "rows.parquet")
+    book = openpyxl.Workbook()
+    for row in (["text", "label"], ["a", 1], ["b", 0]):
+        book.active.append(row)
+    book.save(tmp_path / "rows.xlsx")
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"text,label\na,1\nb,0\n"))
+    assert read_table(tmp_path / "rows.parquet").columns == {"text": ["a", "b"], "label": [1, 0]}
+    assert read_table(tmp_path / "rows.xlsx").columns == {"text": ["a", "b"], "label": [1, 0]}
+    packed = read_table(tmp_path / "rows.csv.gz")
+    assert packed.columns == {"text": ["a", "b"], "label": ["1", "0"]}
+    assert "gzip" in str(packed.form)
+
+
+def test_columns_of_words_and_tags(tmp_path: Path) -> None:
+    text = "EU B-ORG\nrejects O\n\nPeter B-PER\nBlackburn\n\nBonn B-LOC\n"
+    table = read_table(write(tmp_path / "tags.txt", text))
+    assert table.form.kind == "columns"
+    assert table.columns["words"] == [["EU", "rejects"], ["Bonn"]]
+    assert [(fault.row, fault.line) for fault in table.faults] == [(2, 5)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.csv", b"", "is empty"),
+        ("blank.csv", b"\n \n\t\n", "is empty"),
+        ("header.csv", b"text,label\n", "has no rows"),
+        ("old.xls", b"\xd0\xcf\x11\xe0rest", "old Excel"),
+        ("pages.pdf", b"%PDF-1.4 rest", "PDF"),
+        ("cut.csv.gz", gzip.compress(b"text,label\n" * 1000)[:-20], "cannot be read"),
+        ("cut.parquet", b"PAR1rest", "no whole Parquet"),
+        ("cut.json", b'[{"text": "a"}', "is not JSON"),
+        ("number.json", b"[\n3\n", "is not JSON"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    with pytest.raises(UserError, match=said) as error:
+        read_table(write(tmp_path / name, content))
+    assert name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_odd_but_legal_cells(tmp_path: Path) -> None:
+    long = "word " * 2_000_000  # 10 MB
+    table = read_table(write(tmp_path / "rows.csv", f"text,label\na\0b,1\n{long},0\n=cmd|' /C calc'!A0,1\n"))
+    assert table.columns["text"] == ["a\0b", long, "=cmd|' /C calc'!A0"]
+    wide = read_table(
+        write(tmp_path / "wide.csv", ",".join(f"c{i}" for i in range(10_000)) + "\n" + ",".join("x" * 10_000))
+    )
+    assert len(wide.columns) == 10_000
+
+
+CELL = st.text(max_size=12) | st.sampled_from(
+    ["", " ", "=1+1", '"', '""', "a,b", "\0", "\u202e", "가", "é", "1", "O", "B-X"]
+)
+BYTES = st.binary(max_size=400)
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+NAME = st.sampled_from(["text", "label", "tags", "words", "question", "context", "id", "choice1", "choice2", " x "])
+NAMES = st.lists(NAME, min_size=1, max_size=5)
+
+
+@st.composite
+def files(draw: st.DrawFn) -> tuple[str, bytes]:
+    """(suffix, content) of a file that someone might have, whole or broken."""
+    kind = draw(st.sampled_from(["csv", "tsv", "txt", "jsonl", "json", "conll", "bytes"]))
+    if kind == "bytes":
+        return draw(st.sampled_from([".csv", ".txt", ".json", ".parquet", ".gz", ".xlsx"])), draw(BYTES)
+    names = draw(NAMES)
+    if kind in ("json", "jsonl"):
+        rows = draw(st.lists(st.dictionaries(st.sampled_from([*names, "x"]), VALUE, max_size=4) | VALUE, max_size=6))
+        text = json.dumps(rows) if kind == "json" else "\n".join(map(json.dumps, rows))
+        return f".{kind}", text.encode("utf-8", "surrogatepass")
+    cells = draw(st.lists(st.lists(CELL, max_size=6), max_size=8))
+    if kind == "conll":
+        return ".conll", "\n".join(" ".join(row) for row in cells).encode("utf-8", "surrogatepass")
+    quoted = draw(st.booleans())
+    body = [names, *cells]
+    between = {"csv": ",", "tsv": "\t", "txt": draw(st.sampled_from(";|,\t"))}[kind]
+    text = as_csv(body, between) if quoted else "\n".join(between.join(row) for row in body)
+    encoding = draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp949", "latin-1"]))
+    return f".{kind}", text.encode(encoding, "replace" if encoding in ("cp949", "latin-1") else "surrogatepass")
+
+
+def read_and_guess(path: Path) -> None:
+    """Everything up to rows: either a UserError in one line, or every row in its place."""
+    try:
+        table = read_table(path)
+        numbers = [*table.rows, *(fault.row for fault in table.faults)]
+        assert sorted(numbers) == list(range(1, len(numbers) + 1))  # no row is lost, none comes twice
+        assert all(len(column) == len(table) for column in table.columns.values())
+        assert str(table.form)
+        layout = guess(table, {})
+        rows, notes = usable_rows(layout, table, unlabelled=True)
+        assert len(rows) <= len(table)
+        assert bool(notes) == (len(rows) < len(numbers))
+    except UserError as error:
+        assert path.name in str(error)
+        assert "\n" not in str(error)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"))
+FUZZ: dict[str, Any] = {
+    "deadline": 5_000,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture],
+    "derandomize": True,
+}
+
+
+@settings(max_examples=200, **FUZZ)
+@given(content=files())
+def test_no_file_ends_in_a_traceback(tmp_path: Path, content: tuple[str, bytes]) -> None:
+    read_and_guess(write(tmp_path / f"fuzzed{content[0]}", content[1]))
+
+
+@pytest.mark.slow
+@settings(max_examples=2_000, **FUZZ)
+@given(content=files())
+def test_no_file_of_many_ends_in_a_traceback(tmp_path: Path, content: tuple[str, bytes]) -> None:
+    read_and_guess(write(tmp_path / f"fuzzed{content[0]}", content[1]))
+
+
+@settings(max_examples=60, **FUZZ)
+@given(rows=st.lists(st.tuples(TEXT, st.sampled_from("ab")), min_size=3, max_size=20))
+def test_what_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    written = [[f"t {text}", label] for text, label in rows]
+    path = write(tmp_path / "round.csv", as_csv([["text", "label"], *written]))
+    if detect(path).quoted:  # else no cell needed quotes
+        assert cells(read_table(path)) == written
