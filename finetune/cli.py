@@ -139,6 +139,82 @@ def score(
     typer.echo(json.dumps(scores | thresholds) if as_json else f"{split} {', '.join(words)}")
 
 
+@app.command()
+def submission(
+    runs: Annotated[list[str], typer.Argument(help="Trained runs, one for each task (folder, id, or task's name).")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The zip to write.")],
+    fill_missing: Annotated[bool, typer.Option("--fill-missing", help="Constants for tasks without a run.")] = False,
+    data: Data = None,
+    out: Out = RESULTS,
+    device: Device = None,
+) -> None:
+    """Predict GLUE's test sets and write the zip that its server takes: `finetune submission mrpc ... -o glue.zip`."""
+    _quiet_libraries()
+    from rich.console import Console
+
+    from finetune.display import ProgressDisplay, facts_table
+    from finetune.source import source_of
+    from finetune.submission import submit
+
+    watch = ProgressDisplay(Console(stderr=True))
+    predicted = submit(
+        runs, output, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing
+    )
+    facts = {name: f"predicted by {run}" if run else "a constant, for want of a run" for name, run in predicted.items()}
+    Console().print(facts_table(str(output), facts))
+
+
+@app.command()
+def predict(
+    model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
+    file: Annotated[str, typer.Argument(help="The rows, in any format; - reads lines from standard input.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, if need be.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
+    out: Out = RESULTS,
+    device: Device = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer every row of a file: `finetune predict RUN new.csv -o out.csv`."""
+    _quiet_libraries()
+    import json
+
+    from rich.console import Console
+
+    from finetune.data.answering import answer_lines
+    from finetune.data.predict import default_output, predict_file
+    from finetune.display import ProgressDisplay, prediction_words
+    from finetune.events import unwatched
+    from finetune.predictor import load
+    from finetune.targets import split_arguments
+
+    watch = unwatched if quiet else ProgressDisplay(Console(stderr=True))
+    predictor = load(model, out=out, watch=watch if file != "-" else unwatched, device=device)
+    if file == "-":
+        for answer in answer_lines(predictor, sys.stdin):
+            typer.echo(json.dumps(answer, ensure_ascii=False))
+        return
+    _, given = split_arguments(settings or [])
+    to = output or default_output(Path(file))
+    options = {name: str(value) for name, value in given.items()}
+    found = predict_file(predictor, Path(file), to, options=options, watch=watch, raw=raw)
+    typer.echo(json.dumps(found.facts(to)) if as_json else prediction_words(found.facts(to)))
+
+
+@app.command()
+def init(
+    data: Annotated[str, typer.Argument(help="A file or folder of data.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
+) -> None:
+    """Print the recipe that data of one's own starts with: `finetune init data.csv > my.toml`."""
+    from finetune.data.starting import commented, starting_recipe
+    from finetune.targets import split_arguments
+
+    _, given = split_arguments(settings or [])
+    typer.echo(commented(*starting_recipe(data, given)), nl=False)
+
+
 @app.command(name="ls")
 def list_all(out: Out = RESULTS) -> None:
     """List recipes, tasks and runs."""
@@ -205,15 +281,32 @@ def copy(
 @app.command()
 def check(
     targets: Annotated[
-        list[str], typer.Argument(help="A recipe, and settings as key=value.", autocompletion=_complete)
+        list[str],
+        typer.Argument(help="A recipe, or data of your own; and settings as key=value.", autocompletion=_complete),
     ],
     data: Data = None,
-    limit: Annotated[int | None, typer.Option(help="Use at most so many rows of each split.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Of a recipe, use at most so many rows of each split.")] = None,
     device: Device = None,
+    fix: Annotated[Path | None, typer.Option(help="Of data, write a mended copy to this file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Check what a run would use: settings, data, model, first encoded examples, lengths, updates."""
+    """Check what a run would use, or what is wrong with data: `finetune check reviews.csv --fix mended.csv`."""
     _quiet_libraries()
+    from finetune.targets import expand_targets, is_own_data, split_arguments
+
+    names, settings = split_arguments(targets)
+    settings |= {} if limit is None else {"limit": limit}
+    if any(map(is_own_data, names)):
+        if len(names) > 1:
+            raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
+        _check_data(names[0], settings, fix, as_json=as_json)
+        return
+    if fix is not None:
+        raise UserError("--fix is for data of your own", "Name a file of data that exists")
+    _check_recipes(expand_targets(names, settings), data, device, as_json=as_json)
+
+
+def _check_recipes(recipes: list[tuple[str, Any]], data: Path | None, device: str | None, *, as_json: bool) -> None:
     import json
     from dataclasses import asdict
 
@@ -222,11 +315,8 @@ def check(
     from finetune.checking import check as find
     from finetune.display import facts_table
     from finetune.source import source_of
-    from finetune.targets import expand_targets, split_arguments
 
-    names, settings = split_arguments(targets)
-    settings |= {} if limit is None else {"limit": limit}
-    for _, recipe in expand_targets(names, settings):
+    for _, recipe in recipes:
         findings = find(recipe, source=source_of(data), device=device)
         if as_json:
             typer.echo(json.dumps(asdict(findings)))
@@ -238,6 +328,37 @@ def check(
             for tokens in example["tokens"]:
                 console.print(" ".join(tokens), markup=False, highlight=False)
             console.print(f"-> {example['label']}", markup=False, highlight=False)
+
+
+def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, as_json: bool) -> None:
+    """Ends with 1 where there is an error or a warning."""
+    import json
+
+    from rich.console import Console
+
+    from finetune.data.examine import check_data
+    from finetune.data.mend import require_place, write_mended
+    from finetune.data.showing import file_line, finding_lines, layout_table, summary
+    from finetune.display import facts_table
+
+    if fix is not None:
+        require_place(fix, target)
+    report = check_data(target, settings)
+    mends = {} if fix is None else write_mended(report.parts[0], fix)
+    if as_json:
+        typer.echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": mends})))
+    else:
+        console = Console()
+        for part in report.parts:
+            console.print(file_line(part), markup=False, highlight=False, soft_wrap=True)
+        console.print(layout_table(report))
+        for text in finding_lines(report.findings):
+            console.print(text, highlight=False, soft_wrap=True)
+        console.print(summary(report), highlight=False)
+        if fix is not None:
+            console.print(facts_table(str(fix), mends or {"mended": "nothing, it is a copy"}))
+    if not report.clean:
+        raise typer.Exit(1)
 
 
 def main() -> None:
@@ -285,18 +406,17 @@ def _print_record(console: Any, record: "RunRecord") -> None:
 
 
 def _show_recipe(target: str, settings: list[str], *, as_json: bool) -> None:
-    from finetune.options import configured, option_values
+    from finetune.options import option_values, resolved
     from finetune.recipe import override_value, to_toml
     from finetune.targets import load_recipe
-    from finetune.task import find
 
     pairs = [text.partition("=") for text in settings]
     recipe = load_recipe(target, {key: override_value(value) for key, _, value in pairs})
     init_seed, data_seed = recipe.seeds
-    every = option_values(configured(find(recipe.task), recipe.options))
-    options = {name: value for name, value in every.items() if value is not None}
-    resolved = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
-    typer.echo(resolved.model_dump_json() if as_json else to_toml(resolved.model_dump(exclude_none=True)).rstrip())
+    every = option_values(resolved(recipe.task, recipe.options)[1])
+    options = recipe.options | {name: value for name, value in every.items() if value is not None}
+    complete = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
+    typer.echo(complete.model_dump_json() if as_json else to_toml(complete.model_dump(exclude_none=True)).rstrip())
 
 
 def _show_run(found: Any, predictions: int, *, as_json: bool) -> None:

@@ -26,7 +26,8 @@ class Glue:
     `text`, `pair` and `gold` are columns of the official files, `hub` those of the Hub. `spelled` has the labels as
     the files spell them, in the order of `labels`; both are empty where the gold is a number. `headless` names the
     columns of a training or dev file without a header line. `splits` gives each split's file and its name on the Hub.
-    `skips`: malformed lines are left out and counted, which only official QQP needs.
+    `skips`: malformed lines are left out and counted, which only official QQP needs; in a test file, where GLUE wants
+    an answer to every line, they are empty rows.
     """
 
     folder: str
@@ -55,10 +56,16 @@ class Glue:
         """The rows of one official file."""
         malformed: list[int] = []
         rows: list[SentenceRow] = []
+
+        def on_malformed(line: int, _: int) -> None:
+            malformed.append(line)
+            if split.startswith("test"):
+                rows.append(SentenceRow(id=f"{split}-{len(rows)}", text="", pair=None if self.pair is None else ""))
+
         for number, fields in read_tsv(
             path,
             header=None if split == "test" else self.headless,
-            on_malformed=(lambda line, _: malformed.append(line)) if self.skips else None,
+            on_malformed=on_malformed if self.skips else None,
         ):
             where = f"{path}:{number}"
             rows.append(
@@ -69,7 +76,8 @@ class Glue:
                     gold=self._gold(fields, where, hidden=split.startswith("test")),
                 )
             )
-        notes = (f"{path}: skipped {len(malformed)} malformed lines, first {malformed[0]}",) if malformed else ()
+        done = "took as empty" if split.startswith("test") else "skipped"
+        notes = (f"{path}: {done} {len(malformed)} malformed lines, first {malformed[0]}",) if malformed else ()
         return Rows(rows=rows, origin=str(path), notes=notes)
 
     def _from_hub(self, split: str, hub_split: str, *, looked_for: str) -> Rows:

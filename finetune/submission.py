@@ -1,0 +1,180 @@
+"""The zip that GLUE's server takes: answers to every test set, in the official form (Wang et al. 2018)."""
+
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, cast
+
+from finetune import task as tasks
+from finetune.errors import UserError
+from finetune.events import Watcher
+from finetune.heads.sentence import SentenceTask
+from finetune.predictor import Predictor, load, saved
+from finetune.prepare import load_splits
+from finetune.source import Source
+from finetune.task import Row
+
+AT_ONCE = 20_000  # rows whose features are in memory together; QQP has 390,965
+OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # of a file in a zip: equal answers give equal bytes
+MIDDLE_SCORE = 2.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfficialFile:
+    """One file of the zip: the rows that it answers, how many they are, the task of the run that does it.
+
+    `spell` writes an answer's value as the file has it.
+    """
+
+    name: str
+    task: str
+    rows: int
+    spell: Callable[[SentenceTask, Any], str]
+    split: str = "test"
+    trained_on: str
+
+
+def submit(
+    runs: Sequence[str],
+    file: Path,
+    *,
+    source: Source,
+    out: Path,
+    watch: Watcher,
+    device: str | None = None,
+    fill_missing: bool = False,
+) -> dict[str, str | None]:
+    """Writes the zip. Gives the run that answered each of its files; None where `fill_missing` put in a constant.
+
+    Everything is checked before the first prediction. Raises UserError for a run that is of no task of GLUE, two runs
+    of one task, a task without a run, test files without exactly the official rows, and a file that cannot be written.
+    """
+    _check_writable(file)
+    by_task = _runs_by_task(runs, out)
+    if not fill_missing:
+        _check_complete(by_task)
+    rows = {official.name: _rows(official, source, watch) for official in FILES if official.trained_on in by_task}
+    texts = {}
+    for official in FILES:
+        task = cast(SentenceTask, tasks.find(official.task))
+        if official.name in rows:
+            predictor = load(by_task[official.trained_on], task=task, out=out, watch=watch, device=device)
+            values = _predicted(official, rows[official.name], predictor, watch)
+        else:
+            values = [task.labels[0] if task.labels else MIDDLE_SCORE] * official.rows
+        lines = [f"{index}\t{official.spell(task, value)}\n" for index, value in enumerate(values)]
+        texts[official.name] = "".join(["index\tprediction\n", *lines])
+    _pack(file, texts)
+    return {official.name: by_task.get(official.trained_on) for official in FILES}
+
+
+def _runs_by_task(runs: Sequence[str], out: Path) -> dict[str, str]:
+    """Each run under the name of its task."""
+    allowed = list(dict.fromkeys(official.trained_on for official in FILES))
+    found: dict[str, str] = {}
+    for run in runs:
+        name = saved(run, out=out).task().name
+        if name not in allowed:
+            raise UserError(f"{run} was trained on {name}, which is no task of GLUE", f"Those are {', '.join(allowed)}")
+        if name in found:
+            raise UserError(f"{found[name]} and {run} were both trained on {name}", "Name one of them")
+        found[name] = run
+    return found
+
+
+def _check_complete(by_task: Mapping[str, str]) -> None:
+    missing = [official for official in FILES if official.trained_on not in by_task]
+    if missing:
+        recipes = " ".join(dict.fromkeys(f"glue-{official.trained_on}" for official in missing))
+        raise UserError(
+            f"no run was named for {', '.join(official.name for official in missing)}",
+            f"Train them (finetune run {recipes}) and name them, or put in constants with --fill-missing",
+        )
+
+
+def _rows(official: OfficialFile, source: Source, watch: Watcher) -> Sequence[Row]:
+    loaded = load_splits(tasks.find(official.task), source, names=[official.split])[official.split]
+    if len(loaded.rows) != official.rows:
+        raise UserError(
+            "; ".join(
+                [f"{official.name}: {loaded.origin} has {len(loaded.rows)} rows, GLUE {official.rows}", *loaded.notes]
+            ),
+            "Give the official file, whole and unchanged",
+        )
+    for note in loaded.notes:
+        watch("note", text=note)
+    return loaded.rows
+
+
+def _predicted(official: OfficialFile, rows: Sequence[Row], predictor: Predictor, watch: Watcher) -> list[Any]:
+    watch("note", text=f"predicting {len(rows)} rows for {official.name}")
+    parts = [rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)]
+    return [answer.value for part in parts for answer in predictor.answers(part)]
+
+
+def _check_writable(file: Path) -> None:
+    """Now, and not after hours of predicting."""
+    if file.is_dir():
+        raise UserError(f"{file}: is a folder", "Name a file with -o")
+    try:
+        with TemporaryFile(dir=file.parent):
+            return
+    except OSError as error:
+        raise _unwritable(file, error) from error
+
+
+def _pack(file: Path, texts: Mapping[str, str]) -> None:
+    """Either the whole new zip is there, or what was there before."""
+    scratch = file.with_name(f".{file.name}.tmp")
+    try:
+        with zipfile.ZipFile(scratch, "w") as packed:
+            for name, text in texts.items():
+                packed.writestr(_entry(name), text)
+        scratch.replace(file)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, date_time=OLDEST_DATE)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 3  # Unix, wherever it is made
+    entry.external_attr = 0o644 << 16
+    return entry
+
+
+def _unwritable(file: Path, error: OSError) -> UserError:
+    return UserError(f"{file}: cannot be written ({error.strerror})", "Name another file with -o")
+
+
+def _by_number(task: SentenceTask, value: str) -> str:
+    return str(task.labels.index(value))
+
+
+def _by_name(_: SentenceTask, value: str) -> str:
+    return value
+
+
+def _as_score(_: SentenceTask, value: float) -> str:
+    return f"{min(5.0, max(0.0, value)):.3f}"
+
+
+FILES = (
+    OfficialFile(name="CoLA.tsv", task="cola", rows=1063, spell=_by_number, trained_on="cola"),
+    OfficialFile(name="SST-2.tsv", task="sst2", rows=1821, spell=_by_number, trained_on="sst2"),
+    OfficialFile(name="MRPC.tsv", task="mrpc", rows=1725, spell=_by_number, trained_on="mrpc"),
+    OfficialFile(name="STS-B.tsv", task="stsb", rows=1379, spell=_as_score, trained_on="stsb"),
+    OfficialFile(name="QQP.tsv", task="qqp", rows=390_965, spell=_by_number, trained_on="qqp"),
+    OfficialFile(name="MNLI-m.tsv", task="mnli", rows=9796, spell=_by_name, trained_on="mnli"),
+    OfficialFile(
+        name="MNLI-mm.tsv", task="mnli", split="test-mismatched", rows=9847, spell=_by_name, trained_on="mnli"
+    ),
+    OfficialFile(name="QNLI.tsv", task="qnli", rows=5463, spell=_by_name, trained_on="qnli"),
+    OfficialFile(name="RTE.tsv", task="rte", rows=3000, spell=_by_name, trained_on="rte"),
+    OfficialFile(name="WNLI.tsv", task="wnli", rows=146, spell=_by_number, trained_on="wnli"),
+    OfficialFile(name="AX.tsv", task="ax", rows=1104, spell=_by_name, trained_on="mnli"),
+)
