@@ -23,6 +23,7 @@ from finetune.events import Watcher
 from finetune.predictor import Predictor
 from finetune.task import Answer, Row, Task
 
+ENCODE, DECODE = json.JSONEncoder(default=str).encode, json.JSONDecoder().decode
 WINDOW = 4_096  # rows that are sorted by length and predicted together
 FIRST_WINDOW = 64
 SAMPLE = 1_000  # rows that columns are guessed from
@@ -82,8 +83,8 @@ def predict_file(
             rate = (done - found.resumed) / (time.perf_counter() - started)
             watch("answered", done=done, total=max(done, total), rate=rate)
     found.rows = done
-    found.failed = sum(ERROR in row for row in journal)
-    write_rows(output, journal, journal.names(), raw=raw)
+    names, found.failed = journal.names()
+    write_rows(output, journal, names, raw=raw)
     if layout.label:
         labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)
         found.scores = _scores(predictor.task, layout, labelled, found.notes)
@@ -126,10 +127,9 @@ class Journal:
         self.opened.close()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        with self.file.open("rb") as lines:
+        with self.file.open(encoding="ascii") as lines:
             next(lines)
-            for line in lines:
-                yield json.loads(line)
+            yield from map(DECODE, lines)
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Writes some rows, safely on disk when it returns."""
@@ -140,19 +140,22 @@ class Journal:
                 f"{self.file}: cannot be written ({error.strerror})", "Free space, and run it again"
             ) from error
 
-    def names(self) -> list[str]:
-        """Every column in the order of its first appearance, `error` last."""
+    def names(self) -> tuple[list[str], int]:
+        """Every column in the order of its first appearance, `error` last; and how many rows have an error."""
         names: dict[str, None] = {}
+        failed = 0
         for row in self:
-            names.update(dict.fromkeys(row))
-        return [*(name for name in names if name != ERROR), *([ERROR] if ERROR in names else [])]
+            failed += ERROR in row
+            if not row.keys() <= names.keys():
+                names.update(dict.fromkeys(row))
+        return [*(name for name in names if name != ERROR), *([ERROR] if failed else [])], failed
 
     def forget(self) -> None:
         """Removes the file."""
         self.file.unlink(missing_ok=True)
 
     def _write(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.opened.write("".join(json.dumps(row, default=str) + "\n" for row in rows).encode())
+        self.opened.write("".join(ENCODE(row) + "\n" for row in rows).encode())
         self.opened.flush()
         os.fsync(self.opened.fileno())
 

@@ -24,12 +24,13 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Own
     task = own_task(path, given)
     read: OwnData = task.read  # type: ignore[attr-defined]
     rows = _rows(read)
+    files = {key: str(given[key]) for key in ("dev", "test", "split") if key in given}
     model = str(settings.get("model", MODEL))
     table: dict[str, Any] = {
         "task": f"./{path}" if path in tasks.available() else path,
         "model": model,
         "max_length": fitting_length(read),
-        "options": {**read.layout.options(), **{key: str(given[key]) for key in ("dev", "test", "split") if key in given}},
+        "options": {**read.layout.options(), **files},
         "train": {
             "batch_size": 32 if read.layout.shape in ("classification", "regression", "multi-label") else 16,
             "epochs": 10 if rows < 2_000 else 5 if rows < 20_000 else 3,
@@ -66,10 +67,16 @@ def fitting_length(read: OwnData) -> int:
         return LENGTHS[read.layout.shape]
     columns = _columns(read)
     sizes = sorted(
-        sum(max(1.4 * len(text.split()), len(text) / 4) for text in cells)
+        sum(_about_tokens(text) for text in cells)
         for cells in (
             [as_text(columns[name][row]) for name in read.layout.text] for row in range(min(SAMPLE, _rows(read)))
         )
     )
     nearly_all = sizes[int(0.95 * len(sizes))] if sizes else 0
     return next((length for length in (64, 128, 256) if nearly_all < length - 4), 256)
+
+
+def _about_tokens(text: str) -> float:
+    """More tokens than most vocabularies need: a word and a half, and two for each letter of another script."""
+    foreign = 0 if text.isascii() else sum(char > "\u02ff" for char in text)
+    return max(1.4 * len(text.split()), (len(text) - foreign) / 4) + 2 * foreign
