@@ -1,4 +1,4 @@
-"""Prints the tables of README.md from the records and measurements in results/, and with --write puts them there.
+"""Prints the tables of README.md and docs/ from what is in results/, and with --write puts them there.
 
 Nothing is computed here but means and standard deviations.
 """
@@ -28,6 +28,7 @@ SHAPES: list[tuple[str, str, dict[str, Any]]] = [
     ("CODAH, five folds", "codah", CODAH),
 ]
 HEADLINES = {"squad-v1": ("f1", "em"), "squad-v2": ("f1", "em")}
+OWN_DATA = ("codah.csv", "wnut.jsonl", "sst2.csv.gz")
 NAMES = {"mrpc": "MRPC", "cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2", "wnli": "WNLI"}
 
 
@@ -128,8 +129,28 @@ def speed_table(*runs: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: list[dict[str, Any]]) -> str:
+    """Files that `finetune run FILE` was given without an option; then speed and memory of check and predict."""
+    lines = ["| file | rows | score on dev | ours | best baseline | training |", "|---|---|---|---|---|---|"]
+    for name in OWN_DATA:
+        for run in (record for record in records if record.task == name):
+            ours = 100 * run.scores["dev"][run.headline]
+            best = 100 * max(given[run.headline] for given in run.baselines["dev"].values())
+            rows, minutes = sum(run.rows.values()), run.seconds["training"] / 60
+            lines.append(f"| {name} | {rows:,} | {run.headline} | {ours:.1f} | {best:.1f} | {minutes:.0f} min |")
+    lines += ["", "| command | rows | time | rows/s | most memory |", "|---|---|---|---|---|"]
+    speeds = [("check", check["rows"], check["seconds"], check["peak_gigabytes"])]
+    speeds += [
+        (f"predict, {each['encoder']}", each["rows"], each["seconds"], each["peak_memory_bytes"] / 1e9)
+        for each in predict
+    ]
+    for name, rows, seconds, memory in speeds:
+        lines.append(f"| {name} | {rows:,} | {seconds:.0f} s | {rows / seconds:,.0f} | {memory:.2f} GB |")
+    return "\n".join(lines)
+
+
 def blocks() -> dict[str, str]:
-    """Every generated block by its marker in README.md."""
+    """Every generated block by its marker in README.md and docs/."""
     every = all_records(ROOT / "results")[0]
     records = [record for record in every if settings_of(record) in (GLUE, QUICKSTART)]
     speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
@@ -139,6 +160,11 @@ def blocks() -> dict[str, str]:
         "shapes": shapes_table(every, _benchmark("rates.json")["rates"]),
         "spans": spans_table(_benchmark("squad_postprocessing.json")),
         "speed": speed_table(*speed),
+        "measured-data": own_data_table(
+            every,
+            _benchmark("check_speed.json"),
+            [_benchmark("predict_minilm.json"), _benchmark("predict_tiny.json")],
+        ),
     }
 
 
@@ -147,7 +173,7 @@ def _benchmark(name: str) -> dict[str, Any]:
 
 
 def filled(text: str) -> str:
-    """README.md with every block as the records have it."""
+    """A document with every block as the records have it."""
     for marker, block in blocks().items():
         pattern = rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)"
         text = re.sub(pattern, lambda found, block=block: f"{found[1]}{block}\n{found[2]}", text, flags=re.DOTALL)
@@ -155,7 +181,7 @@ def filled(text: str) -> str:
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    if "--write" in sys.argv:
-        readme.write_text(filled(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    for document in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        if "--write" in sys.argv:
+            document.write_text(filled(document.read_text(encoding="utf-8")), encoding="utf-8")
     print("\n\n".join(blocks().values()))

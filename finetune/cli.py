@@ -57,6 +57,8 @@ def run(
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     recipes = expand_targets(names, settings, seeds=seeds)
+    if not quiet and not as_json and _first_process():
+        _print_guesses(names, settings)
     _quiet_libraries()
     from rich.console import Console
 
@@ -350,8 +352,8 @@ def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, as_j
     else:
         console = Console()
         for part in report.parts:
-            console.print(file_line(part), markup=False, highlight=False, soft_wrap=True)
-        console.print(layout_table(report))
+            console.print(file_line(part.split, part.table), markup=False, highlight=False, soft_wrap=True)
+        console.print(layout_table(report.layout))
         for text in finding_lines(report.findings):
             console.print(text, highlight=False, soft_wrap=True)
         console.print(summary(report), highlight=False)
@@ -374,6 +376,24 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
         sys.exit(1)
+
+
+def _print_guesses(names: list[str], settings: dict[str, Any]) -> None:
+    """Of data of one's own, what its files are and what their columns were taken for."""
+    from rich.console import Console
+
+    from finetune.targets import is_own_data
+
+    console = Console(stderr=True)
+    for name in filter(is_own_data, names):
+        from finetune.data.own import table_of
+        from finetune.data.showing import file_line, layout_table
+        from finetune.data.starting import starting_recipe
+
+        _, read = starting_recipe(name, settings)
+        for split, file in read.files.items():
+            console.print(file_line(split, table_of(file)), markup=False, highlight=False, soft_wrap=True)
+        console.print(layout_table(read.layout))
 
 
 def _print_records(records: list["RunRecord"], *, as_json: bool, quiet: bool) -> None:

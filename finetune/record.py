@@ -127,6 +127,7 @@ def build_record(
     from finetune.options import option_values
     from finetune.prepare import truncated_share
 
+    read = [note for loaded in splits.values() for note in loaded.notes]
     trained = len(splits[task.train_split].rows) * len(progress.epochs)
     return RunRecord(
         id=run,
@@ -141,7 +142,7 @@ def build_record(
         rows={split: len(loaded.rows) for split, loaded in splits.items()},
         features={split: len(encoded) for split, encoded in features.items()},
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
-        notes=[note for loaded in splits.values() for note in loaded.notes] + evaluation.remarks(),
+        notes=[*read, *_cut(features, recipe), *evaluation.remarks()],
         versions=environment.versions(),
         git_commit=environment.git_commit(),
         device=describe_device(accelerator.device),
@@ -158,6 +159,18 @@ def build_record(
         new_weights=new_weights,
         options=option_values(evaluation.task),
     )
+
+
+def _cut(features: "Mapping[str, Sequence[Feature]]", recipe: Recipe) -> list[str]:
+    """What share of each split was longer than max_length and lost its end; nothing where none did."""
+    from finetune.prepare import truncated_share
+
+    shares = {split: truncated_share(encoded) for split, encoded in features.items()}
+    return [
+        f"{split}: {100 * share:.1f} % of the texts are longer than max_length {recipe.max_length} and lost their end"
+        for split, share in shares.items()
+        if share
+    ]
 
 
 def load_record(file: Path) -> RunRecord:

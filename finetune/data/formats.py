@@ -95,12 +95,19 @@ def open_bytes(path: Path, *, packed: bool) -> Iterator[IO[bytes]]:
 @contextmanager
 def open_text(path: Path, form: FileFormat) -> Iterator[io.TextIOWrapper]:
     """A file's text with its line ends as they are; bytes that are not of its encoding become lone surrogates."""
+    codecs.register_error("lone-surrogate", _lone_surrogate)  # Python's own handler knows no UTF-16
     with open_bytes(path, packed=form.gzip) as file:
-        yield io.TextIOWrapper(file, encoding=form.encoding, errors="surrogateescape", newline="")
+        yield io.TextIOWrapper(file, encoding=form.encoding, errors="lone-surrogate", newline="")
+
+
+def _lone_surrogate(error: UnicodeError) -> tuple[str, int]:
+    if isinstance(error, UnicodeDecodeError):
+        return "\udcff", error.end
+    raise error
 
 
 def _spelled(encoding: str) -> str:
-    return {"utf-8-sig": "UTF-8 with a byte-order mark", "cp949": "CP949", "latin-1": "Latin-1"}.get(
+    return {"utf-8-sig": "UTF-8 with a byte-order mark", "latin-1": "Latin-1"}.get(
         encoding, encoding.upper()
     )
 
@@ -127,7 +134,8 @@ def _encoding(path: Path, start: bytes, *, packed: bool) -> tuple[str, bool]:
     foreign = sum(char > "\x7f" for char in korean)
     if len(HANGUL.findall(korean)) > 0.5 * foreign:
         return "cp949", not _decodes(path, "cp949", packed=packed)
-    return "latin-1", False
+    windows = any(0x80 <= byte < 0xA0 for byte in sample) and _decodes(path, "cp1252", packed=packed)
+    return "cp1252" if windows else "latin-1", False
 
 
 def _has_bad_bytes(sample: bytes) -> bool:

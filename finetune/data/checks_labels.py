@@ -1,0 +1,172 @@
+"""Checks of labels: missing ones, spellings of one label, and how many rows each has."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+
+from finetune.data.characters import cleaned
+from finetune.data.checks_text import BLANK
+from finetune.data.findings import Finding, shown
+from finetune.data.kinds import as_number
+from finetune.data.part import Part, labelled
+
+NAMED = ("classification", "multi-label", "tagging")  # shapes whose labels have names
+FEW = 10  # rows that a label needs to be learned
+TYPO_LENGTH, TYPO_SHARE = 4, 0.1  # letters, and rows as a share of those of the label that was meant
+MOST_LABELS = 20_000  # among which misspelled ones are looked for
+UNEVEN = 0.9  # share of the most frequent label
+SHOWN = 5
+
+
+def missing_labels(part: Part) -> Iterator[Finding]:
+    """Rows without a label; a file for tests may have none at all."""
+    if not part.layout.label:
+        remedy = "Name it: label=COLUMN"
+        yield part.found("error", "no-label-column", "no column with labels was found", remedy)
+        return
+    if not labelled(part):
+        if part.split != "test":
+            yield part.found("error", "no-labels", "no row has a label", "Label them, or name the column: label=COLUMN")
+        return
+    indexes = [i for i, gold in enumerate(part.golds) if gold is None and part.texts[i]]
+    if indexes:
+        remedy = "Label them; such rows are left out, and `--fix` drops them"
+        yield part.found("warning", "missing-label", "rows without a label", remedy, indexes)
+
+
+def blank_labels(part: Part) -> Iterator[Finding]:
+    """Labels that are a word for nothing."""
+    if part.layout.shape not in NAMED:
+        return
+    if found := [name for name in part.label_counts if name.casefold() in BLANK]:
+        what = f"labels that look like a missing one: {', '.join(map(shown, found))}"
+        remedy = "Leave the cell empty where there is no label; as it is, it counts as a label"
+        yield part.found("warning", "blank-label", what, remedy, part.rows_with(found))
+
+
+def spaces(part: Part) -> Iterator[Finding]:
+    """Labels with spaces around them."""
+    if part.layout.shape not in ("classification", "multi-label"):
+        return
+    columns = [part.table.columns[name] for name in part.layout.label if name in part.table.columns]
+    indexes = {i for cells in columns for i, cell in enumerate(cells) if type(cell) is str and cell != cell.strip()}
+    indexes -= {i for cells in columns for i in indexes if cells[i] is None or not cells[i].strip()}
+    if indexes:
+        remedy = "Nothing need be done here, where they are overlooked; `--fix` removes them"
+        yield part.found("note", "label-spaces", "spaces around labels", remedy, sorted(indexes))
+
+
+def variants(part: Part) -> Iterator[Finding]:
+    """Labels that differ only in case or spaces, or as numbers in how they are written."""
+    if part.layout.shape not in NAMED:
+        return
+    if changed := unified(part.label_counts):
+        pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(changed.items())[:SHOWN])
+        what = f"labels that differ only in case or spaces: {pairs}"
+        remedy = "Write each label in one way, as `--fix` does; they count as different ones"
+        yield part.found("warning", "label-variant", what, remedy, part.rows_with(changed))
+    by_number: defaultdict[float | None, list[str]] = defaultdict(list)
+    for name in part.label_counts:
+        by_number[as_number(name)].append(name)
+    again = [names for number, names in by_number.items() if number is not None and len(names) > 1]
+    if again:
+        what = f"one number written in several ways: {'; '.join(', '.join(map(shown, some)) for some in again[:SHOWN])}"
+        rare = [name for names in again for name in sorted(names, key=lambda name: -part.label_counts[name])[1:]]
+        remedy = "Write each in one way; they count as different labels"
+        yield part.found("warning", "label-number", what, remedy, part.rows_with(rare))
+
+
+def typos(part: Part) -> Iterator[Finding]:
+    """Rare labels that are one letter away from a frequent one."""
+    if part.layout.shape not in NAMED or len(part.label_counts) > MOST_LABELS:
+        return
+    if found := misspelled(part.label_counts):
+        pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(found.items())[:SHOWN])
+        what = f"rare labels that look like a frequent one misspelled: {pairs}"
+        yield part.found("warning", "label-typo", what, "Mend them if they are", part.rows_with(found))
+
+
+def small_classes(part: Part) -> Iterator[Finding]:
+    """Labels with too few rows to be learned, in the file for training."""
+    if part.layout.shape not in NAMED or not part.trains:
+        return
+    spellings = unified(part.label_counts)
+    counts: Counter[str] = Counter()
+    for name, count in part.label_counts.items():
+        counts[spellings.get(name, name)] += count
+    alone, few = [n for n, c in counts.items() if c < 2], [n for n, c in counts.items() if 2 <= c < FEW]
+    remedy = "Give them more rows, join them with others, or leave them out"
+    if alone:
+        what = f"labels with a single row, which cannot stand in train and dev: {_listed(alone)}"
+        yield part.found("error", "single-row", what, remedy, part.rows_with(alone))
+    if few:
+        what = f"labels with fewer than {FEW} rows: {_listed(f'{name} ({counts[name]})' for name in few)}"
+        yield part.found("warning", "few-rows", what, remedy, part.rows_with(few))
+
+
+def balance(part: Part) -> Iterator[Finding]:
+    """One label alone, or one that most rows have: what it scores to answer it always."""
+    counts = part.label_counts
+    if part.layout.shape == "regression":
+        if len({gold for gold in part.golds if gold is not None}) == 1:
+            yield part.found("error", "one-label", "all rows have the same number", "There is nothing to learn")
+        return
+    if part.layout.shape not in ("classification", "choice") or not counts:
+        return
+    (most, rows), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
+    if len(counts) == 1:
+        severity = "error" if part.trains else "warning"
+        what = f"all {rows:,} labelled rows have the label {shown(most)}"
+        yield part.found(severity, "one-label", what, "Training and scores need two or more labels")  # type: ignore[arg-type]
+        return
+    macro = 2 * share / (1 + share) / len(counts)
+    what = f"the most frequent label is {shown(most)}: to answer it always has accuracy {100 * share:.1f}"
+    what += f" and macro F1 {100 * macro:.1f}" if part.layout.shape == "classification" else ""
+    if share >= UNEVEN:
+        remedy = "Go by macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
+        yield part.found("warning", "imbalance", what, remedy)
+    else:
+        yield part.found("note", "majority", what, "Compare the model's scores with these")
+
+
+def unified(counts: Mapping[str, int]) -> dict[str, str]:
+    """Each spelling that differs from a more frequent one only in case or spaces, with that one."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for name in counts:
+        groups[" ".join(cleaned(name).casefold().split())].append(name)
+    best = {key: max(names, key=lambda name: (counts[name], name)) for key, names in groups.items()}
+    return {name: best[key] for key, names in groups.items() for name in names if name != best[key]}
+
+
+def misspelled(counts: Mapping[str, int]) -> dict[str, str]:
+    """Each rare label that is one edit away from one at least ten times as frequent, with that one; not numbers."""
+    near: defaultdict[str, set[str]] = defaultdict(set)
+    for name in counts:
+        if len(name) >= TYPO_LENGTH:
+            for key in (name, *(name[:place] + name[place + 1 :] for place in range(len(name)))):
+                near[key].add(name)
+    found: dict[str, str] = {}
+    for names in near.values():
+        for pair in combinations(sorted(names), 2):
+            rare, frequent = sorted(pair, key=lambda name: counts[name])
+            if counts[rare] <= TYPO_SHARE * counts[frequent] and _one_edit(rare, frequent):
+                found[rare] = max(frequent, found.get(rare, frequent), key=lambda name: counts[name])
+    return found
+
+
+def _one_edit(one: str, other: str) -> bool:
+    """Whether a letter was changed, added, left out, or exchanged with the next; digits and mere case do not count."""
+    if one.casefold() == other.casefold():
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    tails = [one[start:], other[start:]]
+    if any(tail[:1].isdigit() for tail in tails):
+        return False
+    first, second = tails
+    exchanged = first[:2] == second[1::-1] and first[2:] == second[2:]
+    return exchanged or first[1:] == second[1:] or first[1:] == second or first == second[1:]
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = [str(name) for name in names]
+    return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")

@@ -1,0 +1,91 @@
+"""Checks for what gives the label away: a column whose values determine it, or its name in the text."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finetune.data.findings import Finding
+from finetune.data.kinds import as_number, as_text, is_missing
+from finetune.data.part import Part
+
+SAMPLE = 50_000  # rows
+LEAST_ROWS = 20
+EACH = 5  # rows that a value of such a column has in the mean
+LEFT = 0.05  # share of the labels' entropy that is left once the value is known
+NEARLY_ALL = 0.9  # of the texts that name their own label
+SHORTEST = 3  # letters of such a name
+
+
+def telling_columns(part: Part) -> Iterator[Finding]:
+    """Columns that are neither text nor label, and whose value decides the label."""
+    layout = part.layout
+    if not part.trains or layout.shape in ("span", "tagging"):
+        return
+    taken = (*layout.text, *layout.label, layout.id, layout.group)
+    rows = _sample(part)
+    labels = _numbered([part.golds[row] for row in rows])
+    for name, cells in part.table.columns.items():
+        values = [cells[row] for row in rows]
+        if name in taken or sum(map(is_missing, values)) > 0.5 * len(values):
+            continue
+        if _decides(_numbered([as_text(value).strip() for value in values]), labels):
+            what = f"the column '{name}' gives the label away: nearly every value of it has one label"
+            remedy = "It is not read here; see that the text does not hold it, and that the label is not made from it"
+            yield part.found("warning", "label-given-away", what, remedy)
+
+
+def label_in_text(part: Part) -> Iterator[Finding]:
+    """Texts that name their own label and no other."""
+    if not part.trains or part.layout.shape != "classification":
+        return
+    folded = {name: name.casefold() for name in part.label_counts if len(name) >= SHORTEST and as_number(name) is None}
+    if len(folded) < len(part.label_counts) or not 2 <= len(folded) <= 100:
+        return
+    rows = _sample(part)
+    naming = [row for row in rows if _names_its_own(part.texts[row].casefold(), part.golds[row], folded)]
+    if len(rows) >= LEAST_ROWS and len(naming) >= NEARLY_ALL * len(rows):
+        what = f"the label's name stands in {100 * len(naming) / len(rows):.0f} % of the texts, and no other label's"
+        remedy = "Take it out of the text, or nothing else is learned"
+        yield part.found("warning", "label-in-text", what, remedy, naming)
+
+
+def _names_its_own(text: str, label: str, folded: dict[str, str]) -> bool:
+    own = folded[label]
+    return own in text and not any(other in text for other in folded.values() if other not in own and own not in other)
+
+
+def _sample(part: Part) -> list[int]:
+    """The labelled rows, or some of them drawn with a fixed seed."""
+    rows = [row for row, gold in enumerate(part.golds) if gold is not None]
+    if len(rows) <= SAMPLE:
+        return rows
+    return [rows[i] for i in np.sort(np.random.default_rng(0).choice(len(rows), SAMPLE, replace=False))]
+
+
+def _numbered(values: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Each value as a number of its own."""
+    numbers = {value: number for number, value in enumerate(Counter(values))}
+    return np.array([numbers[value] for value in values], np.int64)
+
+
+def _decides(values: NDArray[np.int64], labels: NDArray[np.int64]) -> bool:
+    """Whether the labels are known from the values, though they would not be if the values were dealt out anew."""
+    count = len(values)
+    kinds = len(np.unique(values))
+    if count < LEAST_ROWS or kinds < 2 or EACH * kinds > count or EACH * len(np.unique(labels)) > count:
+        return False
+    before = _entropy(labels)
+    dealt = np.random.default_rng(0).permutation(values)
+    return before > 0 and _left(values, labels) <= LEFT * before and _left(dealt, labels) > 0.5 * before
+
+
+def _left(values: NDArray[np.int64], labels: NDArray[np.int64]) -> float:
+    """H(label | value) in nats."""
+    return _entropy(values * (labels.max() + 1) + labels) - _entropy(values)
+
+
+def _entropy(numbers: NDArray[np.int64]) -> float:
+    shares = np.unique(numbers, return_counts=True)[1] / len(numbers)
+    return float(-(shares * np.log(shares)).sum())

@@ -1,0 +1,156 @@
+"""Checks of texts one by one: nothing in them, characters that do not belong, scripts, letters that look alike."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from finetune.data.characters import SCRIPTS, kind_number
+from finetune.data.findings import Finding, Severity, shown
+from finetune.data.part import Part
+
+BLANK = frozenset(("nan", "null", "none", "n/a", "na", "nil", "?", "<na>", "#n/a", "undefined"))
+HTML = re.compile(
+    r"</?(a|b|i|u|p|br|hr|em|ul|ol|li|td|tr|div|span|strong|table|img|font|h[1-6])\b[^<>]*>"
+    r"|&(amp|lt|gt|quot|nbsp|apos|#\d+);"
+)
+CONTINUED = "[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"  # a UTF-8 byte after the first one, in Latin-1 or CP1252
+MOJIBAKE = re.compile(
+    rf"[ÃÂ]{CONTINUED}|â[€\x80]{CONTINUED}|(?:[ÐÑ]{CONTINUED}){{2}}|(?:[à-ï]{CONTINUED}{{2}}){{2}}|ð[Ÿ\x9f]{CONTINUED}"
+    r"|(?:[°-È][¡-þ]){4}"  # Korean in CP949, read as Latin-1
+)
+# Korean syllables written as single letters (but not laughter and tears: ㅋㅋㅠㅠ), or in letters of half width
+SPELLED = re.compile("[ㄱ-ㅎ][ㅏ-ㅛㅝ-ㅟㅢㅣ][ㄱ-ㅎ]?[ㄱ-ㅎ][ㅏ-ㅣ]|[ﾡ-ￜ]")
+WORD = re.compile(r"[^\W\d_]{3,}")
+LIKE_LATIN = frozenset("аеорсухіјѕһԁԛԝвАВЕКМНОРСТХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ")  # Cyrillic and Greek
+LIKE_FOREIGN = frozenset("aceopxyijsABCEHKMOPTXIJ")  # Latin
+SMALL = 0.01  # share of the letters that a second script has where it is worth a note
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What a text may have, and what to do about it."""
+
+    severity: Severity
+    code: str
+    what: str
+    remedy: str
+    holds: Callable[[str], object]
+
+
+IN_ANY = (
+    Fault(
+        severity="warning",
+        code="blank-word",
+        what="texts that are only a word for nothing, such as nan or null",
+        remedy="Leave the cell empty where there is no text",
+        holds=lambda text: len(text) < 12 and text.strip().casefold() in BLANK,
+    ),
+    Fault(
+        severity="note",
+        code="no-letters",
+        what="texts without a letter or a digit",
+        remedy="See whether they mean anything",
+        holds=lambda text: len(text) < 100 and not any(map(str.isalnum, text)),
+    ),
+    Fault(
+        severity="note",
+        code="html",
+        what="HTML tags or entities in the text",
+        remedy="Replace them with the text that they stand for",
+        holds=lambda text: ("<" in text or "&" in text) and HTML.search(text),
+    ),
+)
+IN_FOREIGN = (
+    Fault(
+        severity="warning",
+        code="mojibake",
+        what="texts that were read in the wrong encoding (such as Ã© for é)",
+        remedy="Export the data again as UTF-8, or decode these texts anew",
+        holds=MOJIBAKE.search,
+    ),
+    Fault(
+        severity="warning",
+        code="not-nfc",
+        what="texts with decomposed letters (not in NFC: é or 한 as several characters)",
+        remedy="Normalise to NFC, as `--fix` does; a tokenizer cuts such letters into pieces",
+        holds=lambda text: not unicodedata.is_normalized("NFC", text),
+    ),
+    Fault(
+        severity="warning",
+        code="jamo",
+        what="Korean syllables written as single letters (ㅎㅏㄴ), or letters of half width",
+        remedy="Write whole syllables; NFC does not put these together",
+        holds=SPELLED.search,
+    ),
+)
+COUNTED = {
+    "control": ("control characters or invisible ones (NUL, zero-width space)", "Remove them, as `--fix` does"),
+    "replacement": ("replacement characters U+FFFD: letters were lost", "Export the data again as UTF-8"),
+}
+
+
+def in_any(part: Part) -> Iterator[Finding]:
+    """Words for nothing, texts without letters, HTML."""
+    for fault in IN_ANY:
+        indexes = [index for index, text in enumerate(part.texts) if text and fault.holds(text)]
+        if indexes:
+            yield part.found(fault.severity, fault.code, fault.what, fault.remedy, indexes)
+
+
+def in_foreign(part: Part) -> Iterator[Finding]:
+    """What only texts with more than ASCII may have."""
+    for fault in IN_FOREIGN:
+        indexes = [index for index in part.foreign if fault.holds(part.texts[index])]
+        if indexes:
+            yield part.found(fault.severity, fault.code, fault.what, fault.remedy, indexes)
+
+
+def counted(part: Part) -> Iterator[Finding]:
+    """Characters that do not belong into a text."""
+    for kind, (what, remedy) in COUNTED.items():
+        indexes = np.flatnonzero(part.census[:, kind_number(kind)])
+        if len(indexes):
+            yield part.found("warning", kind, what, remedy, indexes)
+
+
+def scripts(part: Part) -> Iterator[Finding]:
+    """Texts of several scripts, and those whose main script is not the file's."""
+    letters = part.census[:, [kind_number(name) for name in SCRIPTS]]
+    letters[:, SCRIPTS.index("Hangul")] += part.census[:, kind_number("jamo")]
+    total = letters.sum(axis=0)
+    if not total.sum():
+        return
+    shares = total / total.sum()
+    main = int(total.argmax())
+    others = np.flatnonzero((letters.argmax(axis=1) != main) & (letters.sum(axis=1) > 0))
+    if len(others) or np.sort(shares)[-2] >= SMALL:
+        order = [place for place in np.argsort(-shares) if total[place]]
+        parts = ", ".join(f"{SCRIPTS[place]} {100 * shares[place]:.3g} %" for place in order)
+        what = f"letters of several scripts: {parts}; the rows are those that are not mainly {SCRIPTS[main]}"
+        yield part.found("note", "scripts", what, "See whether the model knows them all", others)
+
+
+def homoglyphs(part: Part) -> Iterator[Finding]:
+    """Words of Latin letters with Cyrillic or Greek ones among them that look the same, or the other way round."""
+    census = part.census
+    foreign = census[:, kind_number("Cyrillic")] + census[:, kind_number("Greek")]
+    both = np.flatnonzero((census[:, kind_number("Latin")] > 0) & (foreign > 0))
+    found = {index: word for index in both.tolist() if (word := _disguised(part.texts[index]))}
+    if found:
+        first = shown(next(iter(found.values())))
+        what = f"words that mix Latin with Cyrillic or Greek letters that look alike, such as {first}"
+        yield part.found("warning", "homoglyph", what, "Write each word in one script", list(found))
+
+
+def _disguised(text: str) -> str:
+    """The first word in which all letters of one of two scripts are mistaken for the other's; else nothing."""
+    for word in WORD.findall(text):
+        names = {letter: unicodedata.name(letter, "").partition(" ")[0] for letter in set(word)}
+        latin = {letter for letter, name in names.items() if name == "LATIN"}
+        foreign = {letter for letter, name in names.items() if name in ("CYRILLIC", "GREEK")}
+        if latin and foreign and (foreign <= LIKE_LATIN or latin <= LIKE_FOREIGN):
+            return str(word)
+    return ""

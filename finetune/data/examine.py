@@ -1,0 +1,126 @@
+"""`finetune check DATA`: all checks of a file or folder of data, in their order."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from finetune.data import (
+    checks_file,
+    checks_labels,
+    checks_leaks,
+    checks_shapes,
+    checks_splits,
+    checks_tags,
+    checks_text,
+    duplicates,
+)
+from finetune.data.findings import SEVERITIES, Finding
+from finetune.data.guess import guess
+from finetune.data.layout import Layout
+from finetune.data.own import OPTIONS, OwnData, table_of
+from finetune.data.part import Check, CheckOfAll, Part, part_of
+from finetune.data.splits import split_files
+from finetune.data.starting import MODEL, fitting_length
+from finetune.data.tokens import tokens
+from finetune.recipe import Recipe, parse
+
+CHECKS: tuple[Check, ...] = (
+    checks_file.encoding,
+    checks_file.header_names,
+    checks_file.unreadable,
+    checks_file.unusable,
+    checks_file.swallowed_rows,
+    checks_file.formulas,
+    checks_file.double_ids,
+    checks_text.in_any,
+    checks_text.in_foreign,
+    checks_text.counted,
+    checks_text.scripts,
+    checks_text.homoglyphs,
+    checks_labels.missing_labels,
+    checks_labels.blank_labels,
+    checks_labels.spaces,
+    checks_labels.variants,
+    checks_labels.typos,
+    checks_labels.small_classes,
+    checks_labels.balance,
+    checks_leaks.telling_columns,
+    checks_leaks.label_in_text,
+    checks_tags.schemes,
+    checks_shapes.answers,
+    checks_shapes.choices,
+)
+CHECKS_OF_ALL: tuple[CheckOfAll, ...] = (
+    checks_splits.unseen_labels,
+    checks_splits.groups_apart,
+    checks_splits.leaked,
+    duplicates.repeated,
+    duplicates.nearly_repeated,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a file or folder of data is, and what was found in it, the worst first."""
+
+    layout: Layout
+    parts: tuple[Part, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many findings there are of each severity."""
+        counts = Counter(finding.severity for finding in self.findings)
+        return {severity: counts[severity] for severity in SEVERITIES}
+
+    @property
+    def clean(self) -> bool:
+        """Whether there are only notes."""
+        return not self.counts["error"] and not self.counts["warning"]
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "files": {part.split: part.file for part in self.parts},
+            "format": {part.split: str(part.table.form) for part in self.parts},
+            "rows": {part.split: len(part.table) + len(part.table.faults) for part in self.parts},
+            "layout": asdict(self.layout),
+            "findings": [_plain(finding) for finding in self.findings],
+            "counts": self.counts,
+        }
+
+
+def check_data(path: str, settings: Mapping[str, Any]) -> Report:
+    """Runs every check on a file or folder; settings are those of a run. Raises UserError for what cannot be read."""
+    recipe = _recipe(path, settings)
+    given = {key: str(value) for key, value in recipe.options.items() if key in OPTIONS}
+    files = split_files(Path(path), dev=given.pop("dev", ""), test=given.pop("test", ""))
+    given.pop("split", None)
+    tables = {split: table_of(file) for split, file in files.items()}
+    layout = guess(tables["train"], given)
+    parts = tuple(part_of(split, layout, table) for split, table in tables.items())
+    length = recipe.max_length if "max_length" in settings else fitting_length(OwnData(layout=layout, files=files))
+    findings = [*_of_parts(parts), *tokens(parts[0], recipe.model, length)]
+    order = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+    return Report(layout=layout, parts=parts, findings=tuple(order))
+
+
+def _of_parts(parts: Sequence[Part]) -> list[Finding]:
+    whole = [part for part in parts if part.has(part.layout.text)]
+    findings = [finding for part in whole for check in CHECKS for finding in check(part)]
+    findings += checks_splits.missing_columns(parts)
+    return findings + [finding for check in CHECKS_OF_ALL for finding in check(whole)]
+
+
+def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:
+    """The settings with their values checked."""
+    own = str(Path(path).resolve())  # no task has such a name
+    named = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
+    return parse({"task": own, "model": MODEL}, origin=path).with_settings(named, origin="command line")
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    facts = asdict(finding)
+    return {"severity": facts.pop("severity"), "code": facts.pop("code"), "message": facts.pop("what"), **facts}

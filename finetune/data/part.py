@@ -1,0 +1,205 @@
+"""One file of the data as the checks see it: the text of each row, its gold, and what several checks need of them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finetune.data.cells import NoRow, row_of
+from finetune.data.characters import census, cleaned
+from finetune.data.findings import MOST_ROWS, Finding, Severity
+from finetune.data.kinds import as_text, is_missing
+from finetune.data.layout import Layout
+from finetune.data.reading import Record, Table
+from finetune.heads.choice import ChoiceRow
+from finetune.heads.span import SpanRow
+from finetune.heads.tagging import TaggingRow
+from finetune.task import Row
+
+FEW_WORDS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The file of one split: for each of its rows the text that goes into the model, and the gold.
+
+    `unusable` holds the index of each row that the layout cannot use, with the reason; its text is empty.
+    """
+
+    split: str
+    layout: Layout
+    table: Table
+    texts: Sequence[str]
+    golds: Sequence[Any]
+    unusable: Sequence[tuple[int, str]]
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+        return str(self.table.path)
+
+    @property
+    def trains(self) -> bool:
+        """Whether the model learns from it."""
+        return self.split == "train"
+
+    @cached_property
+    def census(self) -> NDArray[np.int32]:
+        """How many characters of each kind every text has."""
+        return census(self.texts)
+
+    @cached_property
+    def foreign(self) -> list[int]:
+        """The rows whose texts are more than ASCII."""
+        return [index for index, text in enumerate(self.texts) if not text.isascii()]
+
+    @cached_property
+    def keys(self) -> NDArray[np.int64]:
+        """A number for each text, equal for texts that differ at most in spaces; 0 where it does not count.
+
+        Short sentences with tags do not count: they come again by nature.
+        """
+        if self.layout.shape != "tagging":
+            return text_keys(self.texts)
+        return text_keys([text if text.count(" ") + 1 >= FEW_WORDS else "" for text in self.texts])
+
+    @cached_property
+    def unit_keys(self) -> NDArray[np.int64]:
+        """The same of what must not stand in two splits: the texts, but the contexts alone where these have answers."""
+        return text_keys(self.units) if self.layout.shape == "span" else self.keys
+
+    @cached_property
+    def units(self) -> Sequence[str]:
+        """What must not stand in two splits."""
+        if self.layout.shape != "span":
+            return self.texts
+        contexts = self.table.columns[self.layout.text[-1]]
+        return [as_text(context) if text else "" for text, context in zip(self.texts, contexts, strict=True)]
+
+    @cached_property
+    def label_counts(self) -> Counter[str]:
+        """How many rows have each label."""
+        if self.layout.shape == "classification":
+            counts = Counter(self.golds)
+            counts.pop(None, None)
+            return counts
+        return Counter(label for gold in self.golds for label in self.labels_in(gold))
+
+    def labels_in(self, gold: Any) -> tuple[str, ...]:
+        """The labels of a gold: classes, types of entities, or the number of a choice; a number has none."""
+        match self.layout.shape:
+            case "classification":
+                return () if gold is None else (gold,)
+            case "multi-label":
+                return gold or ()
+            case "tagging":
+                return tuple({tag[2:] for tag in gold or () if tag != "O"})
+            case "choice":
+                return () if gold is None else (f"choice {gold + 1}",)
+        return ()
+
+    def rows_with(self, labels: Iterable[str]) -> list[int]:
+        """The indexes of the rows that have one of these labels."""
+        wanted = set(labels)
+        if self.layout.shape == "classification":
+            return [index for index, gold in enumerate(self.golds) if gold in wanted]
+        return [index for index, gold in enumerate(self.golds) if not wanted.isdisjoint(self.labels_in(gold))]
+
+    def has(self, columns: Iterable[str]) -> bool:
+        """Whether the file has all of these columns."""
+        return all(name in self.table.columns for name in columns)
+
+    def found(
+        self, severity: Severity, code: str, what: str, remedy: str, indexes: Sequence[int] | NDArray[Any] = ()
+    ) -> Finding:
+        """A finding in the rows with these indexes."""
+        first = [int(index) for index in islice(indexes, MOST_ROWS)]
+        return Finding(
+            severity=severity,
+            code=code,
+            what=what,
+            remedy=remedy,
+            file=self.file,
+            rows=tuple(self.table.rows[index] for index in first),
+            lines=tuple(self.table.lines[index] for index in first),
+            count=len(indexes),
+        )
+
+    def found_in(self, records: Sequence[Record], severity: Severity, code: str, what: str, remedy: str) -> Finding:
+        """A finding in records that are not in the table."""
+        return Finding(
+            severity=severity,
+            code=code,
+            what=what,
+            remedy=remedy,
+            file=self.file,
+            rows=tuple(record.row for record in records[:MOST_ROWS]),
+            lines=tuple(record.line for record in records[:MOST_ROWS]),
+            count=len(records),
+        )
+
+
+Check = Callable[[Part], Iterable[Finding]]
+CheckOfAll = Callable[[Sequence[Part]], Iterable[Finding]]
+
+
+def part_of(split: str, layout: Layout, table: Table) -> Part:
+    """A file as the checks see it."""
+    texts: list[str] = []
+    golds: list[Any] = []
+    unusable: list[tuple[int, str]] = []
+    for index, record in enumerate(table.records()):
+        try:
+            row = row_of(layout, record)
+        except NoRow as why:
+            unusable.append((index, str(why)))
+            texts.append("")
+            golds.append(None)
+            continue
+        texts.append(input_of(row))
+        golds.append(_gold_of(row))
+    return Part(split=split, layout=layout, table=table, texts=texts, golds=golds, unusable=unusable)
+
+
+def input_of(row: Row) -> str:
+    """All that the model reads of a row."""
+    match row:
+        case TaggingRow():
+            return " ".join(row.words)
+        case SpanRow():
+            return f"{row.question}\n{row.context}"
+        case ChoiceRow():
+            return "\n".join((row.context, *row.choices))
+    text: str = row.text
+    pair: str | None = row.pair
+    return text if pair is None else f"{text}\n{pair}"
+
+
+def text_keys(texts: Sequence[str]) -> NDArray[np.int64]:
+    """The hash of each text without its control characters, in NFC, with single spaces; 0 for one that is empty."""
+    return np.fromiter(map(_key, texts), np.int64, len(texts))
+
+
+def _key(text: str) -> int:
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return hash(text.strip())
+    return hash(" ".join(cleaned(text).split()))
+
+
+def labelled(part: Part) -> bool:
+    """Whether rows of the file have labels at all."""
+    return part.has(part.layout.label[:1]) and any(
+        not is_missing(cell)
+        for name in part.layout.label
+        if name in part.table.columns
+        for cell in part.table.columns[name]
+    )
+
+
+def _gold_of(row: Row) -> Any:
+    return row.answers if isinstance(row, SpanRow) else row.gold

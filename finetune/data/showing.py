@@ -1,0 +1,67 @@
+"""What `finetune check DATA` prints of a report."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from finetune.data.examine import Report
+from finetune.data.findings import Finding
+from finetune.data.layout import Layout
+from finetune.data.reading import Table as Data
+
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+SHOWN = 5  # row numbers
+
+
+def layout_table(layout: Layout) -> Table:
+    """What the columns mean, and why."""
+    given = {
+        "shape": layout.shape,
+        "text": ", ".join(layout.text),
+        "label": ", ".join(layout.label) or "none was found",
+        "id": layout.id,
+        "group": layout.group,
+    }
+    table = Table(title="layout", title_justify="left", show_header=False)
+    for _ in range(3):
+        table.add_column(overflow="fold")
+    for name, value in given.items():
+        if value:
+            table.add_row(name, escape(value), escape(layout.reasons.get(name, "")))
+    return table
+
+
+def file_line(split: str, table: Data) -> str:
+    """`train reviews.csv: text parted by commas, in UTF-8, quotes mean nothing; 120 rows`."""
+    return f"{split} {table.path}: {table.form}; {len(table) + len(table.faults):,} rows"
+
+
+def finding_lines(findings: Sequence[Finding]) -> Iterator[Text]:
+    """Of each finding what it is, where, and what to do."""
+    for finding in findings:
+        text = Text()
+        text.append(f"{finding.severity} {finding.code}", style=STYLES[finding.severity])
+        text.append(f": {finding.what}\n  {_place(finding)}\n  -> {finding.remedy}")
+        yield text
+
+
+def summary(report: Report) -> str:
+    """`2 errors, 1 warning, 3 notes`."""
+    return ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in report.counts.items())
+
+
+def _place(finding: Finding) -> str:
+    """`reviews.csv: rows 3, 17, 40 and 9 more; lines 4, 18, 41`."""
+    if not finding.count:
+        return finding.file
+    more = f" and {finding.count - SHOWN:,} more" if finding.count > SHOWN else ""
+    rows = f"{finding.file}: row{'s' * (finding.count > 1)} {_numbers(finding.rows)}{more}"
+    if finding.rows == finding.lines:
+        return rows
+    return f"{rows}; line{'s' * (finding.count > 1)} {_numbers(finding.lines)}"
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:SHOWN]))

@@ -1,0 +1,138 @@
+"""Checks of texts as the chosen encoder's tokenizer cuts them: lengths, unknown tokens, Korean cut into jamo."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+from finetune import weights
+from finetune.data.characters import kind_number
+from finetune.data.checks_shapes import choices_of
+from finetune.data.findings import Finding
+from finetune.data.kinds import as_text
+from finetune.data.layout import Shape
+from finetune.data.part import Part
+from finetune.errors import UserError
+from finetune.prepare import load_tokenizer
+
+SAMPLE = 20_000  # rows that are cut into tokens
+MANY_UNKNOWN, SOME_UNKNOWN = 0.05, 0.001  # shares of the tokens
+KOREAN = 0.3  # share of Hangul among all characters, of a Korean text
+MANY_PIECES = 1.5  # tokens a syllable
+JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
+ENCODERS = "model=klue/bert-base, or google-bert/bert-base-multilingual-cased"
+CUT: dict[Shape, bool] = {"choice": True, "tagging": False, "span": False}  # others: a pair is cut, a text is not
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """Rows of a part (a sample of them, where there are many), and for each how many tokens and unknown ones."""
+
+    rows: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    unknown: NDArray[np.int64]
+    jamo: int
+    said: str
+
+
+def tokens(part: Part, model: str, max_length: int) -> Iterator[Finding]:
+    """What there is to say of a file's tokens; a note where the tokenizer cannot be had."""
+    try:
+        tokenizer = load_tokenizer(weights.resolve(model).folder)
+    except UserError as error:
+        what = f"checks of tokens were left out: {error.what}"
+        yield part.found("note", "no-tokens", what, error.way_out)
+        return
+    cut = _cut(part, tokenizer)
+    if cut is not None:
+        yield from _lengths(part, cut, max_length)
+        yield from _unknown(part, cut, model)
+        yield from _korean(part, cut, model)
+
+
+def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
+    mean, nearly_all, most = cut.lengths.mean(), np.percentile(cut.lengths, 95), cut.lengths.max()
+    what = f"tokens a row{cut.said}: {mean:.1f} in the mean, 95 % have at most {nearly_all:.0f}, the longest {most}"
+    yield part.found("note", "token-lengths", what, f"max_length is {max_length}; set it with max_length=N")
+    longer = cut.rows[cut.lengths > max_length]
+    if not len(longer):
+        return
+    share = f"{100 * len(longer) / len(cut.rows):.2g} % of the rows{cut.said} are longer than max_length {max_length}"
+    if CUT.get(part.layout.shape, len(part.layout.text) > 1):
+        remedy = "Set a larger max_length if the end matters"
+        yield part.found("warning", "cut", f"{share}: the longer text loses its end", remedy, longer)
+    else:
+        remedy = "Nothing need be done; a larger max_length reads more at once"
+        yield part.found("note", "windows", f"{share}: they are read in overlapping windows", remedy, longer)
+
+
+def _unknown(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
+    share = cut.unknown.sum() / max(1, cut.lengths.sum())
+    if share < SOME_UNKNOWN:
+        return
+    what = f"{100 * share:.2g} % of the tokens{cut.said} are unknown to {model}"
+    many = share >= MANY_UNKNOWN
+    remedy = f"Choose an encoder for this language, such as {ENCODERS.removeprefix('model=')}"
+    remedy = remedy if many else "See which they are: emoji do no harm, letters that it does not know do"
+    yield part.found("warning" if many else "note", "unknown-tokens", what, remedy, cut.rows[cut.unknown > 0])
+
+
+def _korean(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
+    hangul = part.census[cut.rows, kind_number("Hangul")].sum()
+    decomposed = part.census[cut.rows, kind_number("jamo")].sum()
+    visible = sum(map(len, (part.texts[row] for row in cut.rows)))
+    if hangul + decomposed < KOREAN * visible:
+        return
+    pieces = cut.lengths.sum() / max(1, hangul)
+    unknown = cut.unknown.sum() / cut.lengths.sum()
+    if pieces < MANY_PIECES and unknown < MANY_UNKNOWN and cut.jamo < MANY_UNKNOWN * cut.lengths.sum():
+        return
+    jamo = ", which takes syllables apart into jamo" if cut.jamo else ""
+    what = f"Korean text for the tokenizer of {model}{jamo}: {pieces:.2g} tokens a syllable, "
+    what += f"{100 * unknown:.2g} % of the tokens unknown"
+    yield part.found("warning", "korean-tokens", what, f"Choose a Korean or multilingual encoder: {ENCODERS}")
+
+
+def _cut(part: Part, tokenizer: PreTrainedTokenizerBase) -> Tokens | None:
+    usable = np.flatnonzero(np.fromiter(map(bool, part.texts), bool, len(part.texts)))
+    if not len(usable):
+        return None
+    drawn = np.random.default_rng(0).choice(usable, min(SAMPLE, len(usable)), replace=False)
+    rows = np.sort(drawn)
+    said = f" in a sample of {SAMPLE:,}" if len(rows) < len(usable) else ""
+    firsts, seconds = _inputs(part, rows.tolist())
+    encoded = tokenizer(firsts, seconds, truncation=False, return_attention_mask=False)["input_ids"]
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    ids = np.concatenate([np.asarray(some, np.int64) for some in encoded])
+    row = np.repeat(np.arange(len(rows)), lengths)
+    unknown = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
+    return Tokens(
+        rows=rows,
+        lengths=lengths,
+        unknown=np.bincount(row[ids == unknown], minlength=len(rows)),
+        jamo=int(_jamo(tokenizer, int(ids.max()) + 1)[ids].sum()),
+        said=said,
+    )
+
+
+def _inputs(part: Part, rows: Sequence[int]) -> tuple[list[str], list[str] | None]:
+    """The texts of each row as the tokenizer takes them; of choices the longest."""
+    columns = [part.table.columns[name] for name in part.layout.text]
+    if part.layout.shape == "tagging" or len(columns) == 1:
+        return [part.texts[row] for row in rows], None
+    firsts = [as_text(columns[0][row]) for row in rows]
+    if part.layout.shape != "choice":
+        return firsts, [as_text(columns[1][row]) for row in rows]
+    return firsts, [max(choices_of(part, row), key=len) for row in rows]
+
+
+def _jamo(tokenizer: PreTrainedTokenizerBase, size: int) -> NDArray[np.bool_]:
+    """Which tokens hold single jamo."""
+    found = np.zeros(max(size, len(tokenizer)), bool)
+    for token, number in tokenizer.get_vocab().items():
+        if not token.isascii() and JAMO.search(token):
+            found[number] = True
+    return found

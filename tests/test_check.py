@@ -1,0 +1,620 @@
+"""`finetune check DATA`: every fault that was planted is found in its row, clean data is clean, and `--fix` mends."""
+
+import csv
+import io
+import json
+import random
+import shutil
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finetune.data import duplicates
+from finetune.data.checks_labels import misspelled, unified
+from finetune.data.checks_tags import is_legal
+from finetune.data.examine import Report, check_data
+from finetune.data.minhash import LEAST, likeness, near_pairs
+from finetune.data.reading import read_table
+
+InProcess = Callable[..., tuple[int, str, str]]
+KOREAN = ["오늘 날씨가 정말 좋다", "영화가 너무 지루했다", "배우들의 연기가 훌륭하다", "다시는 보고 싶지 않다"]
+
+
+def texts(count: int, *, words: int = 12, seed: int = 0) -> list[str]:
+    """Sentences of random words, so that no two are alike."""
+    generator = random.Random(seed)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return [
+        " ".join("".join(generator.choices(letters, k=generator.randint(2, 8))) for _ in range(words))
+        for _ in range(count)
+    ]
+
+
+def labels(count: int) -> list[str]:
+    return [("good", "bad")[i % 2] for i in range(count)]
+
+
+def write_csv(path: Path, rows: Sequence[Sequence[object]], *, quote: bool = False) -> Path:
+    file = io.StringIO()
+    quoting = csv.QUOTE_ALL if quote else csv.QUOTE_MINIMAL
+    csv.writer(file, lineterminator="\n", quoting=quoting).writerows(rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(file.getvalue(), encoding="utf-8")
+    return path
+
+
+def write_jsonl(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def reviews(path: Path, count: int = 60, **changed: dict[int, object]) -> Path:
+    """A clean CSV file, but for the cells of `text` and `label` in the rows that are changed."""
+    rows: list[list[object]] = [[text, label] for text, label in zip(texts(count), labels(count), strict=True)]
+    for column, name in enumerate(("text", "label")):
+        for row, cell in changed.get(name, {}).items():
+            rows[row - 1][column] = cell
+    return write_csv(path, [["text", "label"], *rows])
+
+
+def found(report: Report, *severities: str) -> dict[str, tuple[int, ...]]:
+    """The rows of each finding by its code."""
+    wanted = severities or ("error", "warning", "note")
+    return {finding.code: finding.rows for finding in report.findings if finding.severity in wanted}
+
+
+@pytest.fixture
+def check(tiny_bert: Path) -> Callable[..., Report]:
+    def call(path: Path, **settings: object) -> Report:
+        return check_data(str(path), {"model": str(tiny_bert), **settings})
+
+    return call
+
+
+Check = Callable[..., Report]
+LONG_WORDS = texts(8, seed=1)
+BAD_CELLS: dict[str, tuple[str, dict[int, object]]] = {
+    "missing-text": ("text", {5: "", 8: "   "}),
+    "missing-label": ("label", {7: "", 9: " "}),
+    "blank-word": ("text", {11: "nan", 12: "N/A"}),
+    "no-letters": ("text", {13: "?!...", 14: ":-)"}),
+    "html": ("text", {15: f"<br/>{LONG_WORDS[0]}", 16: f"{LONG_WORDS[1]} &amp; more"}),
+    "mojibake": ("text", {17: f"cafÃ© {LONG_WORDS[2]}", 18: f"itâ€™s {LONG_WORDS[3]}", 4: "ì•ˆë…• ëª¨ë‘"}),
+    "control": ("text", {19: f"nul \0 {LONG_WORDS[4]}", 20: f"zero\u200bwidth {LONG_WORDS[5]}"}),
+    "replacement": ("text", {21: f"caf\ufffd {LONG_WORDS[6]}"}),
+    "not-nfc": ("text", {22: unicodedata.normalize("NFD", f"café {LONG_WORDS[7]}")}),
+    "homoglyph": ("text", {23: "log in at pаypal now please"}),  # its second letter is Cyrillic
+    "formula": ("text", {24: "=HYPERLINK(A1) and more words here", 25: "#NAME?"}),
+    "long-cell": ("text", {26: "\n".join(texts(60, words=3, seed=5))}),
+    "swallowed-rows": ("text", {27: "a quote opens here,good\nand closes in the next row"}),
+    "label-variant": ("label", {28: "Good", 29: "BAD"}),
+    "label-typo": ("label", {31: "goood"}),
+    "blank-label": ("label", {33: "None"}),
+    "label-spaces": ("label", {35: " good "}),
+    "duplicate": ("text", {37: texts(60)[34], 39: f"  {texts(60)[34]}"}),
+    "contradiction": ("text", {35: texts(60)[34], 38: texts(60)[34]}),
+    "near-duplicate": ("text", {41: texts(60)[41][:-1] + "#", 43: texts(60)[41][1:]}),
+    "scripts": ("text", {45: "эта строка написана по русски", 46: "この文は日本語で書かれています"}),
+}
+ROWS = {code: tuple(sorted(cells)) for code, (_, cells) in BAD_CELLS.items()} | {
+    "near-duplicate": (42, 43),
+}
+
+
+@pytest.mark.parametrize("code", BAD_CELLS)
+def test_a_fault_in_a_cell_is_found_in_its_rows(code: str, tmp_path: Path, check: Check) -> None:
+    column, cells = BAD_CELLS[code]
+    assert code not in found(check(reviews(tmp_path / "clean.csv")))
+    report = check(reviews(tmp_path / "bad.csv", **{column: cells}))
+    assert found(report)[code] == ROWS[code]
+
+
+def test_all_faults_of_cells_in_one_file_are_found_together(tmp_path: Path, check: Check) -> None:
+    changed: dict[str, dict[int, object]] = {"text": {}, "label": {}}
+    for column, cells in BAD_CELLS.values():
+        changed[column] |= cells
+    expected = ROWS | {"contradiction": (35, 37, 38, 39)}
+    report = found(check(reviews(tmp_path / "bad.csv", **changed)))
+    del expected["scripts"]  # whatever else is not Latin has its rows too
+    assert {code: report.get(code) for code in expected} == expected
+
+
+def test_rows_that_cannot_be_read_are_found_in_their_rows_and_lines(tmp_path: Path, check: Check) -> None:
+    path = write_csv(tmp_path / "bad.csv", [["text", "label"], *zip(texts(60), labels(60), strict=True)], quote=True)
+    lines = path.read_text().splitlines()
+    lines[3] = '"a cell too many","good","more"'
+    lines[7] = '"a quote that is not closed,good'  # so it ends where that of the next row begins
+    lines[20:22] = ['"another that is not closed,good', '"though, this has a comma","bad"']
+    lines[11] = '"bytes of another encoding: \udcff\udcfe","bad"'
+    lines[12:14] = ['"a cell of two', 'lines and é è ê ë","good"']
+    path.write_bytes(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+    report = check(path)
+    expected = {"cells": (3,), "swallowed-rows": (7,), "bytes": (10,), "quote": (18,)}
+    assert {code: found(report).get(code) for code in expected} == expected
+    (finding,) = (finding for finding in report.findings if finding.code == "quote")
+    assert finding.lines == (21,)
+    write_csv(path, [["text", "label"], ["two\nlines", "good"], ["three", "bad"], ["", "good"]])
+    (finding,) = (finding for finding in check(path).findings if finding.code == "missing-text")
+    assert (finding.rows, finding.lines, finding.count) == ((3,), (5,), 1)
+
+
+@pytest.mark.parametrize(
+    ("header", "codes"),
+    [
+        ("text,label", set()),
+        (" text,label ", {"header-spaces"}),
+        ("\ufefftext,label", {"byte-order-mark"}),
+        ("text,,label", {"header-empty"}),
+        ("text,text,label", {"header-double"}),
+    ],
+)
+def test_faults_of_a_header(header: str, codes: set[str], tmp_path: Path, check: Check) -> None:
+    extra = header.count(",") == 2
+    rows = [f"{text},{'more ' * extra}{',' * extra}{label}" for text, label in zip(texts(40), labels(40), strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    report = found(check(tmp_path / "a.csv", text="text", label="label"))
+    assert {code for code in report if code.startswith(("header", "byte"))} == codes
+
+
+def test_a_file_without_a_header_and_one_in_another_encoding_are_noted(tmp_path: Path, check: Check) -> None:
+    rows = "".join(f"{text} é,{i % 2}\n" for i, text in enumerate(texts(40)))
+    (tmp_path / "a.csv").write_bytes(rows.encode("latin-1"))
+    report = check(tmp_path / "a.csv")
+    assert {"no-header", "encoding"} <= set(found(report, "note"))
+    assert report.clean
+
+
+def test_the_layout_says_where_each_guess_comes_from(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    rows = [[text, text[::-1], label] for text, label in zip(texts(40), labels(40), strict=True)]
+    path = write_csv(tmp_path / "a.csv", [["title", "body", "topic"], *rows])
+    code, out, _ = in_process("check", str(path), "text=body", f"model={tiny_bert}", data=tmp_path)
+    assert code == 0
+    assert "text parted by commas, in UTF-8, quotes mean nothing; 40 rows" in out.replace(
+        "cells may be quoted", "quotes mean nothing"
+    )
+    table = {
+        cells[0].strip(): [cell.strip() for cell in cells[1:3]]
+        for line in out.splitlines()
+        if len(cells := line.strip("│").split("│")) == 3
+    }
+    assert table["text"] == ["body", "given"]
+    assert table["label"] == ["topic", "its name"]
+    assert "max_length" in out and "0 errors, 0 warnings" in out
+
+
+@pytest.mark.parametrize("kind", ["csv", "tagging", "span", "choice", "korean", "regression", "multi-label"])
+def test_clean_data_ends_with_0(kind: str, in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    many = texts(60)
+    choices = [[f"{name} {i} {many[i][:9]}" for name in ("first", "second", "third")] for i in range(60)]
+    files: dict[str, Callable[[], Path]] = {
+        "csv": lambda: reviews(tmp_path / "a.csv"),
+        "tagging": lambda: write_jsonl(tmp_path / "a.jsonl", tagged(60)),
+        "span": lambda: write_jsonl(tmp_path / "a.jsonl", questions(60)),
+        "choice": lambda: write_csv(
+            tmp_path / "a.csv",
+            [
+                ["context", "choice1", "choice2", "choice3", "label"],
+                *([t, *c, i % 3] for i, (t, c) in enumerate(zip(many, choices, strict=True))),
+            ],
+        ),
+        "korean": lambda: write_csv(
+            tmp_path / "a.csv", [["문장", "감정"], *([korean(i), "긍정" if i % 2 else "부정"] for i in range(60))]
+        ),
+        "regression": lambda: write_csv(
+            tmp_path / "a.csv", [["text", "score"], *([t, i / 7] for i, t in enumerate(many))]
+        ),
+        "multi-label": lambda: write_jsonl(
+            tmp_path / "a.jsonl", [{"text": t, "labels": ["a", "b", "c"][i % 3 :]} for i, t in enumerate(many)]
+        ),
+    }
+    model = korean_encoder(tiny_bert, tmp_path / "ko", pieces=False) if kind == "korean" else tiny_bert
+    code, out, err = in_process("check", str(files[kind]()), f"model={model}", "max_length=128", data=tmp_path)
+    assert (code, err) == (0, ""), out
+
+
+def tagged(count: int) -> list[dict[str, Any]]:
+    """Sentences with two entities each."""
+    made = [text.split() for text in texts(count)]
+    return [{"words": words, "tags": ["B-PER", "I-PER", "O", "B-LOC", *["O"] * (len(words) - 4)]} for words in made]
+
+
+def test_faults_of_tags_are_found_in_their_rows(tmp_path: Path, check: Check) -> None:
+    rows = tagged(60)
+    rows[3]["tags"].pop()
+    rows[5]["tags"][2] = "I-LOC"
+    rows[7]["tags"][2] = "PERSON"
+    rows[9]["tags"][:4] = ["B-PER", "E-PER", "O", "S-LOC"]
+    rows[11]["words"] = []
+    rows[13]["tags"] = None
+    rows[15]["tags"][3] = "B-LCO"
+    rows[17]["words"] = rows[16]["words"]
+    report = found(check(write_jsonl(tmp_path / "a.jsonl", rows)))
+    expected = {"words-tags": (4,), "tag-transition": (6,), "no-tag": (8,), "tag-scheme": (10,), "missing-text": (12,)}
+    expected |= {"missing-label": (14,), "single-row": (16,), "duplicate": (18,)}
+    assert {code: report.get(code) for code in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags", "broken"),
+    [
+        ("IOB2", "B-X I-X O B-X B-X", "O I-X"),
+        ("IOB1", "I-X I-X B-X O I-Y", "O B-X"),
+        ("IOBES", "B-X I-X E-X O S-Y", "B-X O"),
+        ("BILOU", "B-X I-X L-X O U-Y", "B-X O"),
+    ],
+)
+def test_what_a_scheme_of_tags_allows(scheme: str, tags: str, broken: str, tmp_path: Path, check: Check) -> None:
+    assert is_legal(tags.split(), scheme)
+    assert not is_legal(broken.split(), scheme)
+    rows = [{"words": text.split()[:5], "tags": tags.split()} for text in texts(30)]
+    assert not {"tag-scheme", "tag-transition"} & set(found(check(write_jsonl(tmp_path / "a.jsonl", rows))))
+
+
+def questions(count: int) -> list[dict[str, Any]]:
+    """Questions whose answer is the third word of their context."""
+    made = []
+    for i, context in enumerate(texts(count, words=30)):
+        words = context.split()
+        answer = {"text": [words[2]], "answer_start": [len(" ".join(words[:2])) + 1]}
+        made.append(
+            {"id": f"q{i}", "question": f"which word is third of {words[9]}", "context": context, "answers": answer}
+        )
+    return made
+
+
+def test_faults_of_answers_are_found_in_their_rows(tmp_path: Path, check: Check) -> None:
+    rows = questions(60)
+    rows[4]["answers"]["text"] = ["absent from it"]
+    rows[6]["answers"]["answer_start"] = [rows[6]["answers"]["answer_start"][0] + 3]
+    rows[8]["context"] = ""
+    rows[10]["answers"] = {"text": [" "], "answer_start": [3]}
+    rows[12] |= {"context": "the cat and the dog", "answers": {"text": ["the"], "answer_start": []}}
+    rows[14]["id"] = "q3"
+    report = found(check(write_jsonl(tmp_path / "a.jsonl", rows)))
+    expected = {"answer-lost": (5,), "answer-moved": (7,), "missing-text": (9,), "double-id": (15,)}
+    assert {code: report.get(code) for code in expected} == expected
+
+
+def test_faults_of_choices_are_found_in_their_rows(tmp_path: Path, check: Check) -> None:
+    rows: list[list[object]] = [
+        [t, f"one {t[:9]}", f"two {t[:9]}", f"three {t[:9]}", i % 3] for i, t in enumerate(texts(60))
+    ]
+    rows[3][4] = 7
+    rows[5][1:4] = ["only one", "", ""]
+    rows[7][3] = ""
+    rows[7][4] = 0
+    rows[9][2] = rows[9][1]
+    rows[11][0] = " "
+    rows[13][4] = ""
+    names = ["context", "choice1", "choice2", "choice3", "label"]
+    report = found(check(write_csv(tmp_path / "a.csv", [names, *rows])))
+    expected = {"label-range": (4,), "few-choices": (6,), "choice-count": (8,), "double-choice": (10,)}
+    expected |= {"missing-text": (12,), "missing-label": (14,)}
+    assert {code: report.get(code) for code in expected} == expected
+
+
+def test_a_number_that_is_none_is_found_in_its_row(tmp_path: Path, check: Check) -> None:
+    rows: list[list[object]] = [[text, i / 7] for i, text in enumerate(texts(60))]
+    rows[6][1] = "much"
+    assert found(check(write_csv(tmp_path / "a.csv", [["text", "score"], *rows])))["no-number"] == (7,)
+
+
+def korean(i: int) -> str:
+    generator = random.Random(i)
+    return " ".join("".join(chr(0xAC00 + 28 * generator.randrange(399)) for _ in range(3)) for _ in range(8))
+
+
+def korean_encoder(tiny_bert: Path, folder: Path, *, pieces: bool) -> Path:
+    """The tiny encoder with a vocabulary that knows jamo, or whole syllables if it does not take them apart."""
+    shutil.copytree(tiny_bert, folder)
+    vocabulary = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    known = map(chr, range(0x1100, 0x11C3) if pieces else range(0xAC00, 0xD7A4))
+    vocabulary += [prefix + letter for letter in known for prefix in ("", "##")]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    config = {"tokenizer_class": "BertTokenizer", "model_max_length": 128, "do_lower_case": pieces}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_korean_is_checked_for_its_letters_and_its_tokenizer(tmp_path: Path, check: Check, tiny_bert: Path) -> None:
+    rows = [[korean(i), "긍정" if i % 2 else "부정"] for i in range(60)]
+    rows[4][0] = unicodedata.normalize("NFD", rows[4][0])
+    rows[6][0] = "ㅎㅏㄴㄱㅜㄱㅇㅓ ㅁㅜㄴㅈㅏㅇ"
+    rows[8][0] = "정말 재미있다 ㅋㅋㅋ ㅠㅠ"
+    rows[10][0] = "this one is in English"
+    path = write_csv(tmp_path / "a.csv", [["문장", "감정"], *rows])
+    report = check(path)
+    expected = {"not-nfc": (5,), "jamo": (7,), "scripts": (11,)}
+    assert {code: found(report).get(code) for code in expected} == expected
+    (finding,) = (finding for finding in report.findings if finding.code == "korean-tokens")
+    assert "klue/bert-base" in finding.remedy and "google-bert/bert-base-multilingual-cased" in finding.remedy
+    assert "jamo" not in finding.what
+    assert found(report, "warning")["unknown-tokens"][:3] == (1, 2, 3)
+    report = check(path, model=str(korean_encoder(tiny_bert, tmp_path / "pieces", pieces=True)))
+    (finding,) = (finding for finding in report.findings if finding.code == "korean-tokens")
+    assert "takes syllables apart into jamo: 2" in finding.what
+    report = check(path, model=str(korean_encoder(tiny_bert, tmp_path / "whole", pieces=False)))
+    assert "korean-tokens" not in found(report)
+
+
+def test_classes_are_counted(tmp_path: Path, check: Check) -> None:
+    changed = {1: "alone", **dict.fromkeys(range(3, 8), "some")}
+    report = check(reviews(tmp_path / "a.csv", label=changed))
+    assert (found(report)["single-row"], found(report)["few-rows"]) == ((1,), (3, 4, 5, 6, 7))
+    report = check(reviews(tmp_path / "b.csv", label=dict.fromkeys(range(1, 46), "good")))
+    (finding,) = (finding for finding in report.findings if finding.code == "majority")
+    share = (45 + 7) / 60
+    macro = 2 * share / (1 + share) / 2
+    assert f"accuracy {100 * share:.1f} and macro F1 {100 * macro:.1f}" in finding.what
+    report = check(reviews(tmp_path / "c.csv", label=dict.fromkeys(range(1, 58), "good")))
+    assert "imbalance" in found(report, "warning")
+    report = check(reviews(tmp_path / "d.csv", label=dict.fromkeys(range(1, 61), "good")), label="label")
+    assert "one-label" in found(report, "error")
+
+
+def test_one_number_written_in_two_ways_is_found(tmp_path: Path, check: Check) -> None:
+    changed = {row: str(row % 2) for row in range(1, 61)} | {9: "1.0"}
+    assert found(check(reviews(tmp_path / "a.csv", label=changed)))["label-number"] == (9,)
+
+
+def test_spellings_of_labels() -> None:
+    assert unified({"Sport": 3, "sport": 9, " SPORT": 1, "news": 2}) == {"Sport": "sport", " SPORT": "sport"}
+    counts = {
+        "politics": 100,
+        "politcs": 2,
+        "poiltics": 1,
+        "politics!": 3,
+        "sports": 90,
+        "sport": 80,
+        "cat": 90,
+        "cab": 1,
+    }
+    assert misspelled(counts) == {"politcs": "politics", "poiltics": "politics", "politics!": "politics"}
+    assert misspelled({"class 1": 100, "class 2": 1, "1000": 100, "1001": 1}) == {}
+
+
+def test_columns_that_give_the_label_away_are_found(tmp_path: Path, check: Check) -> None:
+    generator = random.Random(0)
+    rows = [
+        [i, text, label, f"{label} {i % 3}", generator.choice("xyz"), label[0] if i < 55 else ""]
+        for i, (text, label) in enumerate(zip(texts(60), sorted(labels(60)), strict=True))
+    ]
+    names = ["id", "text", "label", "tells", "random", "nearly"]
+    report = check(write_csv(tmp_path / "a.csv", [names, *rows]), text="text", label="label")
+    said = [finding.what.split("'")[1] for finding in report.findings if finding.code == "label-given-away"]
+    assert said == ["tells", "nearly"]
+
+
+def test_a_label_that_stands_in_its_text_is_found(tmp_path: Path, check: Check) -> None:
+    named = {i: f"{text} a {label} thing" for i, (text, label) in enumerate(zip(texts(60), labels(60), strict=True), 1)}
+    assert len(found(check(reviews(tmp_path / "a.csv", text=named)))["label-in-text"]) == 60
+    both = {i: f"{text}: good or bad?" for i, text in enumerate(texts(60), 1)}
+    assert "label-in-text" not in found(check(reviews(tmp_path / "b.csv", text=both)))
+
+
+def test_leaks_between_the_files_of_a_folder_are_found(tmp_path: Path, check: Check) -> None:
+    train, dev = texts(60), texts(30, seed=9)
+    dev[4], dev[6] = f" {train[10]}", train[20][:-1] + "#"
+    rows = {"train": zip(train, labels(60), strict=True), "dev": zip(dev, [*labels(29), "new"], strict=True)}
+    for split, made in rows.items():
+        write_csv(tmp_path / "data" / f"{split}.csv", [["text", "label"], *made])
+    report = check(tmp_path / "data")
+    expected = {"leak": (5,), "near-leak": (7,), "unseen-label": (30,)}
+    assert {code: found(report).get(code) for code in expected} == expected
+    (leak,) = (finding for finding in report.findings if finding.code == "leak")
+    assert leak.file.endswith("dev.csv") and leak.what.endswith(
+        "train.csv has too; that of the first row is in its row 11"
+    )
+    assert leak.severity == "error"
+
+
+def test_groups_and_columns_of_several_files(tmp_path: Path, check: Check) -> None:
+    for split, count in (("train", 60), ("dev", 20)):
+        made = zip(
+            texts(count, seed=count), labels(count), [f"{split} {i}" for i in range(1, count)] + ["both"], strict=True
+        )
+        write_csv(tmp_path / "data" / f"{split}.csv", [["text", "label", "author"], *made])
+    assert found(check(tmp_path / "data", group="author"))["group-leak"] == (20,)
+    write_csv(tmp_path / "data" / "test.csv", [["text"], *([text] for text in texts(20, seed=5))])
+    assert "missing-column" not in found(check(tmp_path / "data"))
+    write_csv(tmp_path / "data" / "dev.csv", [["texts", "label"], *zip(texts(20), labels(20), strict=True)])
+    report = check(tmp_path / "data")
+    (finding,) = (finding for finding in report.findings if finding.code == "missing-column")
+    assert "'text'" in finding.what and finding.file.endswith("dev.csv")
+
+
+def test_near_duplicates_are_those_alike_by_their_runs_of_letters() -> None:
+    made = texts(300, words=20)
+    generator = random.Random(3)
+    changed = []
+    for text in made[:100]:
+        place = generator.randrange(len(text) - 30)
+        changed.append(text[:place] + "#" + text[place + generator.choice((1, 3, 12, 20)) :])
+    alike = {
+        300 + i: i for i, (one, other) in enumerate(zip(made, changed, strict=False)) if likeness(one, other) >= LEAST
+    }
+    assert 20 < len(alike) < 80
+    assert dict(near_pairs([*made, *changed])) == alike
+    assert dict(near_pairs([made[0], made[0].upper()])) == {1: 0}
+
+
+def test_of_very_many_texts_a_sample_is_searched_and_that_is_said(
+    tmp_path: Path, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = reviews(tmp_path / "a.csv", text={i: text[:-1] + "#" for i, text in enumerate(texts(30), 31)})
+    monkeypatch.setattr(duplicates, "MOST", 50)
+    (finding,) = (finding for finding in check(path).findings if finding.code == "near-duplicate")
+    assert "in a sample of 50 of the 60 different texts" in finding.what
+    assert 15 < finding.count < 30
+
+
+def test_lengths_and_unknown_tokens_are_told(tmp_path: Path, check: Check) -> None:
+    path = reviews(tmp_path / "a.csv", text={3: "☃ " * 30, 9: "the cat " * 40})
+    report = check(path, max_length=64)
+    assert found(report, "note")["windows"][-1] == 9 or 9 in found(report)["windows"]
+    assert found(report)["unknown-tokens"] == (3,)
+    pairs = [[text, other, label] for text, other, label in zip(texts(60), texts(60, seed=2), labels(60), strict=True)]
+    pairs[8][1] = "the cat " * 40
+    path = write_csv(tmp_path / "b.csv", [["sentence1", "sentence2", "label"], *pairs])
+    assert found(check(path, max_length=256), "warning").get("cut") is None
+    assert 9 in found(check(path, max_length=80), "warning")["cut"]
+
+
+def test_without_a_tokenizer_the_other_checks_are_made(in_process: InProcess, tmp_path: Path) -> None:
+    path = reviews(tmp_path / "a.csv", text={5: ""})
+    code, out, err = in_process("check", str(path), "model=no/network", data=tmp_path)
+    assert (code, err) == (1, "")
+    assert "note no-tokens: checks of tokens were left out: model 'no/network': cannot be had" in out
+    assert "error missing-text" in out
+
+
+def test_json_is_one_object(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    path = reviews(tmp_path / "a.csv", count=1500, text=dict.fromkeys(range(1, 1201), ""))
+    code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--json", data=tmp_path)
+    assert code == 1
+    said = json.loads(out)
+    assert set(said) == {"files", "format", "rows", "layout", "findings", "counts"}
+    assert said["rows"] == {"train": 1500}
+    assert said["layout"]["text"] == ["text"] and said["layout"]["reasons"]["label"] == "its name"
+    (finding,) = (finding for finding in said["findings"] if finding["code"] == "missing-text")
+    assert set(finding) == {"severity", "code", "message", "remedy", "file", "rows", "lines", "count"}
+    assert finding["count"] == 1200
+    assert finding["rows"] == list(range(1, 1001)) and finding["lines"] == list(range(2, 1002))
+    assert sum(said["counts"].values()) == len(said["findings"])
+    severities = [finding["severity"] for finding in said["findings"]]
+    assert severities == sorted(severities, key=["error", "warning", "note"].index)
+
+
+MENDED = (
+    *("header-spaces", "byte-order-mark", "cells", "quote", "bytes", "missing-text", "missing-label", "control"),
+    *("not-nfc", "label-variant", "label-spaces", "duplicate"),
+)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_what_is_mended_is_not_found_again(
+    suffix: str, in_process: InProcess, tmp_path: Path, check: Check, tiny_bert: Path
+) -> None:
+    many = texts(60)
+    rows = [[f"{text}, é {i}", label] for i, (text, label) in enumerate(zip(many, labels(60), strict=True))]
+    rows[4][0], rows[5][1], rows[6][1], rows[7][1] = " ", "", "GOOD", " good "
+    rows[8][0], rows[9][0] = f"a\0b \u200b{many[0][::-1]}", unicodedata.normalize("NFD", f"é {many[1][::-1]}")
+    rows[13], rows[15] = rows[11], [f"  {rows[11][0]}", f"{rows[11][1].upper()}"]
+    path = write_csv(tmp_path / "bad.csv", [[" text ", "label"], *rows], quote=True)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[21], lines[23], lines[25] = '"one","two","three"', '"not closed,good', '"\udcff","good"'
+    path.write_bytes(b"\xef\xbb\xbf" + ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+    before = path.read_bytes()
+    assert set(MENDED) <= set(found(check(path)))
+    fixed = tmp_path / f"fixed{suffix}"
+    code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
+    assert code == 1
+    assert path.read_bytes() == before
+    told = {
+        cells[0].strip(): int(cells[1]) for line in out.splitlines() if len(cells := line.strip("│").split("│")) == 2
+    }
+    assert told == {
+        "byte-order mark removed": 1,
+        "names of columns mended": 1,
+        "rows dropped that could not be read": 3,
+        "cells without their control characters": 1,
+        "cells normalised to NFC": 1,
+        "cells without their outer spaces": 3,
+        "labels spelled as most rows have them": 2,
+        "rows dropped without a text": 1,
+        "rows dropped without a label": 1,
+        "rows dropped that repeat an earlier one": 2,
+    }
+    report = check(fixed)
+    assert not set(MENDED) & set(found(report))
+    assert len(report.parts[0].table) == 60 - 3 - 1 - 1 - 2
+    table = read_table(fixed)
+    assert table.columns["text"][0] == rows[0][0]
+    assert set(table.columns["label"]) == {"good", "bad"}
+
+
+def test_the_mended_file_of_a_clean_one_is_a_copy(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    path = reviews(tmp_path / "a.csv")
+    code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(tmp_path / "b.csv"), data=tmp_path)
+    assert code == 0
+    assert "nothing, it is a copy" in out
+    assert (tmp_path / "b.csv").read_bytes() == path.read_bytes()
+
+
+def test_answers_move_with_their_context(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    rows = questions(30)
+    start = rows[4]["answers"]["answer_start"][0]
+    word = rows[4]["answers"]["text"][0]
+    rows[4]["context"] = unicodedata.normalize("NFD", "é\0 ") + rows[4]["context"]
+    rows[4]["answers"]["answer_start"] = [start + 4]
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    fixed = tmp_path / "b.jsonl"
+    in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
+    mended = [json.loads(line) for line in fixed.read_text(encoding="utf-8").splitlines()]
+    assert mended[4]["context"].startswith("é ") and mended[4]["answers"]["answer_start"] == [start + 2]
+    assert mended[4]["context"][start + 2 :].startswith(word)
+    assert mended[:4] + mended[5:] == rows[:4] + rows[5:]
+
+
+def test_tags_and_lists_of_labels_are_mended_as_json_lines(
+    in_process: InProcess, tmp_path: Path, check: Check, tiny_bert: Path
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {"text": text, "labels": ["a", "b", "c"][i % 3 :]} for i, text in enumerate(texts(60))
+    ]
+    rows[3]["labels"], rows[5] = ["A", "c "], rows[4]
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    fixed = tmp_path / "b.jsonl"
+    in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
+    mended = [json.loads(line) for line in fixed.read_text().splitlines()]
+    assert mended[3]["labels"] == ["a", "c"] and len(mended) == 59
+    assert not {"label-variant", "duplicate"} & set(found(check(fixed)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere.csv"], "no recipe or file is called 'nowhere.csv'"),
+        (["empty.csv"], "empty.csv: is empty"),
+        (["good.csv", "text=txet"], "has no column 'txet' (text=txet). Did you mean 'text'"),
+        (["good.csv", "epochs=3"], "unknown key 'epochs'. Did you mean 'train.epochs'?"),
+        (["good.csv", "good.csv"], "2 things to check"),
+        (["good.csv", "--fix", "good.csv"], "good.csv is already there, and --fix replaces no file"),
+        (["good.csv", "--fix", "new.docx"], "new.docx"),
+        (["good.csv", "--fix", "nowhere/new.csv"], "nowhere/new.csv: cannot be written"),
+        (["lists.jsonl", "--fix", "new.csv"], "hold lists. Name a file that ends with .jsonl"),
+        (["folder", "--fix", "new.csv"], "--fix writes one file, and folder is a folder"),
+        (["glue-rte", "--fix", "new.csv"], "--fix is for data of your own"),
+        (["zip.csv"], "is a zip archive, which is not read"),
+    ],
+)
+def test_what_cannot_be_checked_ends_with_2(
+    arguments: list[str], said: str, in_process: InProcess, tmp_path: Path, tiny_bert: Path
+) -> None:
+    reviews(tmp_path / "good.csv")
+    reviews(tmp_path / "folder" / "train.csv")
+    write_jsonl(tmp_path / "lists.jsonl", tagged(20))
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "zip.csv").write_bytes(b"PK\x03\x04 and more")
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    code, out, err = in_process("check", *arguments, f"model={tiny_bert}", data=tmp_path)
+    assert (code, out) == (2, "")
+    assert said in err and len(err.splitlines()) == 1
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+
+
+def test_the_benchmark_of_check_runs(tmp_path: Path) -> None:
+    out = tmp_path / "speed.json"
+    folder = Path(__file__).resolve().parents[1] / "benchmarks"
+    done = subprocess.run(
+        [sys.executable, "check_speed.py", "--rows", "400", "--out", out], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(out.read_text())
+    assert measured["rows"] == 400
+    assert measured["seconds"] > 0 and 0.1 < measured["peak_gigabytes"] < 2
