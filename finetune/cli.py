@@ -370,9 +370,10 @@ def main() -> None:
     except UserError as error:
         _print_error(error)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("interrupted; the same command, without --force, goes on from the last checkpoint", err=True)
-        sys.exit(130)
+    except SystemExit as ended:
+        if ended.code == 130:  # what typer makes of a keyboard interrupt
+            typer.echo("interrupted; the same command, without --force, goes on where it stopped", err=True)
+        raise
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
         sys.exit(1)

@@ -57,7 +57,9 @@ class Recipe(Settings):
     init_seed: int | None = Field(None, ge=0, description="of the head's first weights; default: seed")
     data_seed: int | None = Field(None, ge=0, description="of the order of rows and of dropout; default: seed")
     limit: int | None = Field(None, ge=1, description="rows of each split to use, drawn once and for all")
-    options: dict[str, str | int | float | bool] = Field({}, description="what the task itself lets a recipe set")
+    options: dict[str, str | int | float | bool | list[float] | list[str]] = Field(
+        {}, description="what the task itself lets a recipe set"
+    )
     train: Train = Train()
     grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
 
@@ -100,15 +102,19 @@ def load(path: Path) -> Recipe:
 
 def to_toml(table: dict[str, Any]) -> str:
     """A table of plain values and tables of them as TOML (JSON's strings, numbers and lists are TOML's too)."""
-    lines = [f"{key} = {json.dumps(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    lines = [f"{key} = {_toml(value)}" for key, value in table.items() if not isinstance(value, dict)]
     for name, inner in table.items():
         if isinstance(inner, dict) and inner:
             lines += [
                 "",
                 f"[{name}]",
-                *(f"{json.dumps(k) if '.' in k else k} = {json.dumps(v)}" for k, v in inner.items()),
+                *(f"{json.dumps(k) if '.' in k else k} = {_toml(v)}" for k, v in inner.items()),
             ]
     return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def parse(table: dict[str, Any], *, origin: str) -> Recipe:

@@ -74,6 +74,12 @@ def is_own_data(target: str) -> bool:
     return path.is_dir() or (path.is_file() and path.suffix.lower() != ".toml")
 
 
+def data_name(path: str) -> str:
+    """What the task of a file or folder of data is called: `reviews.csv`, or `korsts-data` for a folder."""
+    resolved = Path(path).resolve()
+    return f"{resolved.name}-data" if resolved.is_dir() else resolved.name
+
+
 def _check_options(single: Recipe) -> None:
     from finetune.options import resolved  # which takes seconds to import
 
@@ -103,7 +109,7 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
 
 def latest_run(task: str, out: Path) -> RunFolder | None:
     """The run of a task that finished last; None where there is none."""
-    name = Path(task).name if is_own_data(task) else task
+    name = data_name(task) if is_own_data(task) else task
     folders = [RunFolder(file.parent) for file in (out / name).glob("*/record.json")]
     return max(folders, key=lambda folder: load_record(folder.record_file).finished, default=None)
 

@@ -18,6 +18,7 @@ from finetune.data import duplicates
 from finetune.data.checks_labels import misspelled, unified
 from finetune.data.checks_tags import is_legal
 from finetune.data.examine import Report, check_data
+from finetune.data.mend import write_mended
 from finetune.data.minhash import LEAST, likeness, near_pairs
 from finetune.data.reading import read_table
 
@@ -280,6 +281,32 @@ def test_faults_of_answers_are_found_in_their_rows(tmp_path: Path, check: Check)
     assert {code: report.get(code) for code in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("rows", "settings"),
+    [
+        ([{"question": "who?", "context": "the cat"}, {"question": "why?", "context": "the dog"}], {}),
+        ([{"text": "a", "pair": {}, "label": 1}, {"text": "b", "pair": ["c"], "label": 0}], {"text": "text,pair"}),
+        ([{"words": ["a", "b"]}, {"words": ["c"]}], {"shape": "tagging", "text": "words"}),
+        ([{"text": "a", "label": None}, {"text": "b", "label": None}], {"label": "label"}),
+        ([{"text": "a", "label": {"b": 1}}, {"text": [1], "label": [2]}], {"text": "text", "label": "label"}),
+    ],
+)
+def test_odd_data_is_checked_to_the_end(
+    rows: list[dict[str, Any]], settings: dict[str, str], tmp_path: Path, check: Check
+) -> None:
+    report = check(write_jsonl(tmp_path / "a.jsonl", rows), **settings)
+    assert not report.clean
+    json.dumps(report.as_json())
+
+
+def test_a_damaged_file_in_utf_16_is_checked(tmp_path: Path, check: Check) -> None:
+    content = reviews(tmp_path / "a.csv").read_text().encode("utf-16")
+    line = content.index("\n".encode("utf-16-le"), 400) + 2
+    (tmp_path / "a.csv").write_bytes(content[:line] + b"\x00\xdc" + content[line + 2 :])
+    report = found(check(tmp_path / "a.csv"))
+    assert len(report["bytes"]) == 1 and "encoding" in report
+
+
 def test_faults_of_choices_are_found_in_their_rows(tmp_path: Path, check: Check) -> None:
     rows: list[list[object]] = [
         [t, f"one {t[:9]}", f"two {t[:9]}", f"three {t[:9]}", i % 3] for i, t in enumerate(texts(60))
@@ -524,8 +551,8 @@ def test_what_is_mended_is_not_found_again(
         "rows dropped that could not be read": 3,
         "cells without their control characters": 1,
         "cells normalised to NFC": 1,
-        "cells without their outer spaces": 3,
-        "labels spelled as most rows have them": 2,
+        "cells without their outer spaces": 1,
+        "labels spelled as most rows have them": 1,
         "rows dropped without a text": 1,
         "rows dropped without a label": 1,
         "rows dropped that repeat an earlier one": 2,
@@ -574,6 +601,17 @@ def test_tags_and_lists_of_labels_are_mended_as_json_lines(
     mended = [json.loads(line) for line in fixed.read_text().splitlines()]
     assert mended[3]["labels"] == ["a", "c"] and len(mended) == 59
     assert not {"label-variant", "duplicate"} & set(found(check(fixed)))
+
+
+def test_words_and_labels_of_control_characters_alone_are_dropped(tmp_path: Path, check: Check) -> None:
+    rows = tagged(20)
+    rows[3]["words"][0] = "\u200b"
+    part = check(write_jsonl(tmp_path / "a.jsonl", rows)).parts[0]
+    assert write_mended(part, tmp_path / "b.jsonl") == {"rows dropped with an empty word": 1}
+    part = check(reviews(tmp_path / "a.csv", label={5: "\0"}, text={7: "\u200b"})).parts[0]
+    told = {"rows dropped without a label": 1, "rows dropped without a text": 1}
+    assert write_mended(part, tmp_path / "b.csv") == told
+    assert len(read_table(tmp_path / "b.csv")) == 58
 
 
 @pytest.mark.parametrize(

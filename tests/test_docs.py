@@ -1,37 +1,47 @@
 """The documents are true: their commands run, their figures are the records', their tree is the tree."""
 
+import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from toys import span_task, write_columns, write_squad, write_swag
+from toys import sentences, span_task, write_columns, write_squad, write_swag
 
 from finetune import cli, submission
+from finetune.data.guess import guess
+from finetune.data.layout import Shape
+from finetune.data.own import usable_rows
+from finetune.data.reading import read_table
 from finetune.grid import expand
 from finetune.recipe import parse
 from finetune.source import Source
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN_TASK = ROOT / "docs" / "your-own-task.md"  # test_own_task.py runs all of it
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted({*(ROOT / "docs").glob("*.md")} - {OWN_TASK})]
+README, CONTRIBUTING, OWN_DATA = ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "your-data.md"
+README_KO, OWN_DATA_KO = README.with_suffix(".ko.md"), OWN_DATA.with_suffix(".ko.md")
+DOCUMENTS = [README, CONTRIBUTING, README_KO, *sorted({*(ROOT / "docs").glob("*.md")} - {OWN_TASK})]
 SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
+EXAMPLE = r"`([\w.]+)`, (?:shape|종류) `([\w-]+)`.*?```\w+\n(.*?)```"  # of a file in docs/your-data.md
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language: str, *documents: Path) -> list[str]:
     """All code blocks of a language."""
-    texts = [document.read_text(encoding="utf-8") for document in DOCUMENTS]
+    texts = [document.read_text(encoding="utf-8") for document in documents]
     return [block for text in texts for block in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)]
 
 
-def commands() -> list[str]:
+def commands(*documents: Path) -> list[str]:
     """Every shell command, without its comment."""
-    lines = [line.split("  #")[0].strip() for block in blocks("bash") for line in block.splitlines()]
+    lines = [line.split("  #")[0].strip() for block in blocks("bash", *documents) for line in block.splitlines()]
     return list(dict.fromkeys(line for line in lines if line))
 
 
@@ -86,22 +96,69 @@ def write_other_shapes(folder: Path) -> None:
         (folder / f"codah/cv_split/fold_1/{split}.tsv").write_text("\n".join(lines) + "\n")
 
 
+def write_own_data(folder: Path) -> None:
+    """The files that docs/your-data.md and its Korean page speak of."""
+    texts = [f"{'good' if row % 2 else 'bad'} {text}" for row, text in enumerate(sentences(24))]
+    halves = [(row, text, row % 2) for row, text in enumerate(texts)]
+    reviews = ["text,label", *(f"{text},{'good' if mark else 'bad'}" for _, text, mark in halves)]
+    ratings = ["id\tdocument\tlabel", *(f"{row}\t{text} 영화\t{mark}" for row, text, mark in halves)]
+    pairs = ["sentence1\tsentence2\tscore", *(f"{text}\t한 남자\t{row / 10}" for row, text, _ in halves)]
+    tickets = [f"{text},{text} again,{'abc'[row % 3]},u{row % 8}" for row, text, _ in halves]
+    parts = {
+        f"{split}.csv": [reviews[0], *reviews[1 + number :: 3]] for number, split in enumerate(("train", "dev", "test"))
+    }
+    files = {
+        **{f"{place}{name}": lines for place in ("", "data/reviews/") for name, lines in parts.items()},
+        **{f"path/to/korsts/sts-{split}.tsv": pairs for split in ("train", "dev", "test")},
+        **{f"path/to/nsmc/ratings_{split}.txt": ratings for split in ("train", "test")},
+        "reviews.csv": reviews,
+        "ratings.csv": [line.replace("\t", ",") for line in ratings],
+        "stars.csv": ["text,stars", *(f"{text},{1 + row % 5}" for row, text, _ in halves)],
+        "tickets.csv": ["title,body,topic,user_id", *tickets],
+        "new.csv": ["text", *texts],
+        "other.csv": ["comment", *texts],
+        "lines.txt": texts,
+        "sentence-pairs.txt": [f"{text}\t한 남자" for text in texts],
+    }
+    for name, lines in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which a reader types the commands, one after the other."""
-    return tmp_path_factory.mktemp("reader")
+    folder = tmp_path_factory.mktemp("reader")
+    write_own_data(folder)
+    return folder
 
 
-@pytest.mark.parametrize("command", [command for command in commands() if command.startswith("finetune ")])
+def file_after(sign: str, arguments: list[str]) -> Path | None:
+    """The file that follows `<` or `>`, which both leave the arguments."""
+    if sign not in arguments:
+        return None
+    where = arguments.index(sign)
+    _, name = arguments[where : where + 2]
+    del arguments[where : where + 2]
+    return Path(name)
+
+
+@pytest.mark.parametrize("command", [line for line in commands(*DOCUMENTS) if line.startswith("finetune ")])
 def test_every_command_of_the_documents_runs(
-    command: str, data: Path, place: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+    command: str,
+    data: Path,
+    place: Path,
+    tiny_bert: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With a tiny encoder and made-up data in the place of real ones, and few rows; in the order of the documents."""
     monkeypatch.chdir(place)
     monkeypatch.setenv("FINETUNE_DATA", str(data.parent))
     monkeypatch.setattr(submission, "FILES", tuple(replace(file, rows=20) for file in submission.FILES))
     command = command.replace("path/to/glue", str(data)).replace("path/to/conll2003", str(data.parent / "conll2003"))
-    arguments = command.replace("'", "").split()[1:]
+    arguments = shlex.split(command)[1:]
+    read, written = file_after("<", arguments), file_after(">", arguments)
     (place / "predictions.json").write_text(
         json.dumps({row.id: "moon" for row in span_task().load(Source(), "dev").rows})
     )
@@ -109,9 +166,23 @@ def test_every_command_of_the_documents_runs(
     if arguments[0] in ("run", "check"):
         arguments += [f"model={tiny_bert}", *SMALL]
     if "RUN" in arguments:
-        (record, *_) = sorted(place.glob("results/mrpc/*/record.json"))
+        run_of = "reviews.csv" if arguments[0] == "predict" else "mrpc"
+        (record, *_) = sorted(place.glob(f"results/{run_of}/*/record.json"))
         arguments = [record.parent.name if argument == "RUN" else argument for argument in arguments]
-    assert run_in_process(arguments, monkeypatch) == 0
+    if "--fix" in arguments:
+        Path(arguments[arguments.index("--fix") + 1]).unlink(missing_ok=True)
+    if read is not None:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(read.read_text(encoding="utf-8")))
+    has_findings = arguments[0] == "check" and Path(arguments[1]).exists()  # some, in rows made of so few words
+    assert run_in_process(arguments, monkeypatch) in ((0, 1) if has_findings else (0,))
+    said = capsys.readouterr().out
+    if written is not None:
+        written.write_text(said, encoding="utf-8")
+    if read is not None:
+        answers = [json.loads(line)["answer"] for line in said.splitlines()]
+        assert len(answers) == len(read.read_text(encoding="utf-8").splitlines())
+    if "-o" in arguments:
+        assert Path(arguments[arguments.index("-o") + 1]).stat().st_size > 0
 
 
 @pytest.mark.parametrize("script", ["against_trainer.py", "cpu_parts.py", "squad_postprocessing.py", "rates.py"])
@@ -122,7 +193,7 @@ def test_benchmarks_still_fit_the_package(script: str) -> None:
 
 
 def test_every_other_command_is_one_that_a_test_knows() -> None:
-    others = [command for command in commands() if not command.startswith("finetune ")]
+    others = [command for command in commands(*DOCUMENTS) if not command.startswith("finetune ")]
     made = {"make demo", "make test", "make install", "make lint", "source .venv/bin/activate"}
     launched = {"torchrun --standalone --nproc_per_node 2 -m finetune run glue-mrpc"}  # test_distributed.py does
     assert set(others) == made | launched
@@ -134,7 +205,7 @@ def test_make_knows_its_targets(target: str) -> None:
 
 
 def test_the_grid_of_contributing_is_that_of_the_paper() -> None:
-    (block,) = blocks("toml")
+    (block,) = blocks("toml", CONTRIBUTING)
     points = expand(parse({"task": "mrpc", **tomllib.loads(block)}, origin="CONTRIBUTING.md"), origin="CONTRIBUTING.md")
     assert len(points) == 18
 
@@ -142,7 +213,7 @@ def test_the_grid_of_contributing_is_that_of_the_paper() -> None:
 def test_python_of_the_readme_loads_what_a_run_saves(
     place: Path, data: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (block,) = (block for block in blocks("python") if "pipeline" in block)
+    (block,) = (block for block in blocks("python", README) if "pipeline" in block)
     monkeypatch.chdir(place)
     monkeypatch.setenv("FINETUNE_DATA", str(data.parent))
     assert run_in_process(["run", "glue-mrpc", f"model={tiny_bert}", *SMALL], monkeypatch) == 0
@@ -155,7 +226,7 @@ def test_python_of_the_readme_loads_what_a_run_saves(
 def test_python_of_the_readme_asks_and_tags(
     place: Path, data: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (block,) = (block for block in blocks("python") if "finetune.load" in block)
+    (block,) = (block for block in blocks("python", README) if "finetune.load" in block)
     monkeypatch.chdir(place)
     monkeypatch.setenv("FINETUNE_DATA", str(data.parent))
     for recipe in ("squad-v2", "conll-2003"):
@@ -168,7 +239,7 @@ def test_python_of_the_readme_asks_and_tags(
 
 
 def test_the_task_of_contributing_is_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_bert: Path) -> None:
-    (source,) = (block for block in blocks("python") if 'name="headlines"' in block)
+    (source,) = (block for block in blocks("python", CONTRIBUTING) if 'name="headlines"' in block)
     (tmp_path / "headlines.py").write_text(source)
     (tmp_path / "headlines").mkdir()
     for split in ("train", "dev"):
@@ -182,19 +253,131 @@ def test_the_task_of_contributing_is_a_task(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.glob("results/headlines/*/record.json"))
 
 
-def test_the_figures_of_the_readme_are_those_of_the_records() -> None:
+@pytest.mark.parametrize("page", [OWN_DATA, OWN_DATA_KO], ids=lambda page: page.name)
+def test_python_of_the_pages_on_data_answers(
+    page: Path,
+    place: Path,
+    data: Path,
+    tiny_bert: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (block,) = blocks("python", page)
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("FINETUNE_DATA", str(data.parent))
+    (trained,) = re.findall(r'finetune.load\("(.*?)"\)', block)
+    assert run_in_process(["run", trained, f"model={tiny_bert}", *SMALL], monkeypatch) == 0
+    capsys.readouterr()
+    exec(block, {})
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 3
+    assert {*said} <= {"good", "bad", "0", "1"}
+
+
+@pytest.mark.parametrize("page", [OWN_DATA, OWN_DATA_KO], ids=lambda page: page.name)
+def test_every_example_of_a_file_is_read_as_the_page_says(page: Path, tmp_path: Path) -> None:
+    """The shape that stands before it, and every row of it can be used."""
+    shown = re.findall(EXAMPLE, page.read_text(encoding="utf-8"), re.DOTALL)
+    for name, shape, content in shown:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        table = read_table(tmp_path / name)
+        layout = guess(table, {})
+        assert layout.shape == shape, name
+        rows, notes = usable_rows(layout, table)
+        assert (len(rows), notes) == (len(table), []), name
+        assert layout.label, name
+    assert {shape for _, shape, _ in shown} == set(get_args(Shape))
+    assert len(shown) == len(re.findall(r"^\*\*.*?\*\*: `", page.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", [OWN_DATA, OWN_DATA_KO], ids=lambda page: page.name)
+def test_the_pages_on_data_name_every_finding(page: Path) -> None:
+    (table,) = re.findall(r"<!-- checks -->\n(.*?)<!-- /checks -->", page.read_text(encoding="utf-8"), re.DOTALL)
+    listed = re.findall(r"`([a-z-]+)`", table)
+    package = ROOT / "finetune" / "data"
+    sources = [*package.glob("checks_*.py"), package / "duplicates.py", package / "tokens.py"]
+    code = "".join(source.read_text(encoding="utf-8") for source in sources)
+    found = set(re.findall(r'(?:"(?:error|warning|note)"|severity),\s*"([a-z-]+)"|\bcode="([a-z-]+)"', code))
+    assert len(listed) == len(set(listed))
+    assert {name for pair in found for name in pair if name} <= set(listed)
+    assert [name for name in listed if f'"{name}"' not in code and name != "nan"] == []
+
+
+def forms(document: Path) -> set[tuple[str, ...]]:
+    """Its finetune commands without the names of files and runs: `run class_weight=`, `predict - <`."""
+    found = set()
+    for command in commands(document):
+        program, name, *words = shlex.split(command)
+        signs = (re.match(r"[\w.]+=|-.*|[<>]", word) for word in words)
+        if program == "finetune":
+            found.add((name, *sorted(sign[0] for sign in signs if sign)))
+    return found
+
+
+def test_the_korean_readme_has_the_commands_and_code_of_the_readme() -> None:
+    assert set(commands(README_KO)) == set(commands(README))
+    code = [
+        [[line.split("  #")[0] for line in block.splitlines()] for block in blocks("python", page)]
+        for page in (README, README_KO)
+    ]
+    assert code[0] == code[1]
+    demo = [
+        re.search(r"<!-- demo -->.*?<!-- /demo -->", page.read_text(encoding="utf-8"), re.DOTALL)
+        for page in (README, README_KO)
+    ]
+    assert all(demo)
+    assert demo[0][0] == demo[1][0]
+
+
+def test_the_korean_page_on_data_has_every_kind_of_command() -> None:
+    assert forms(OWN_DATA_KO) - {("run", "model=")} == forms(OWN_DATA) - {("run", "model=")}
+    assert ("run", "model=") in forms(OWN_DATA_KO) & forms(OWN_DATA)
+    assert {name for name, *_ in forms(OWN_DATA)} == {"check", "init", "run", "predict", "show", "ls"}
+
+
+def links(document: Path) -> Iterator[tuple[Path, str]]:
+    """(file, anchor) of every link that stays in the repository."""
+    for target in re.findall(r"\]\((?!https?:|mailto:)([^)\s]*)\)", document.read_text(encoding="utf-8")):
+        name, _, anchor = target.partition("#")
+        yield (document.parent / name if name else document), anchor
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors of its headings, as GitHub makes them."""
+    without_code = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", without_code, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, OWN_TASK], ids=lambda document: document.name)
+def test_every_link_within_the_repository_leads_somewhere(document: Path) -> None:
+    linked = list(links(document))
+    assert [file for file, _ in linked if not file.exists()] == []
+    assert [(file.name, anchor) for file, anchor in linked if anchor and anchor not in anchors(file)] == []
+    assert linked or document == CONTRIBUTING
+
+
+def test_the_pages_are_linked_from_the_readme() -> None:
+    linked = {file.resolve() for file, _ in links(README)}
+    assert {CONTRIBUTING, README_KO, OWN_DATA, OWN_TASK} <= linked
+    assert OWN_DATA_KO in {file.resolve() for file, _ in links(README_KO)} & {
+        file.resolve() for file, _ in links(OWN_DATA)
+    }
+
+
+def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
+    pages = [README, OWN_DATA, OWN_DATA_KO]
+    filled = (
+        "import sys, measured; [print(measured.filled(open(name, encoding='utf-8').read())) for name in sys.argv[1:]]"
+    )
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import measured; print(measured.filled((measured.ROOT / 'README.md').read_text()), end='')",
-        ],
+        [sys.executable, "-X", "utf8", "-c", filled, *map(str, pages)],
         cwd=ROOT / "benchmarks",
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == (ROOT / "README.md").read_text(encoding="utf-8")
+    assert done.stdout == "".join(f"{page.read_text(encoding='utf-8')}\n" for page in pages)
     assert "STS-B" in done.stdout
 
 

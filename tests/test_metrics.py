@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from sklearn.metrics import f1_score, precision_recall_fscore_support
 
 from finetune import metrics
 
@@ -18,6 +19,26 @@ def test_f1_of_one_class() -> None:
     assert metrics.f1_of("a")(GOLD, ANSWERS) == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
     assert metrics.f1_of("b")(GOLD, ANSWERS) == pytest.approx(2 * 4 / (2 * 4 + 1 + 1))
     assert metrics.f1_of("a")(["b"], ["b"]) == 0.0
+
+
+def test_macro_f1_is_over_the_labels_that_occur() -> None:
+    assert metrics.macro_f1(GOLD, ANSWERS) == pytest.approx((4 / 6 + 8 / 10) / 2)
+    assert metrics.macro_f1(GOLD, ANSWERS) == pytest.approx(f1_score(GOLD, ANSWERS, average="macro"))
+    assert metrics.macro_f1(["a", "a"], ["a", "c"]) == pytest.approx((2 / 3 + 0) / 2)  # `c` was only answered
+    assert metrics.macro_f1(GOLD, GOLD) == 1.0
+
+
+def test_scores_of_each_label_equal_scikit_learns() -> None:
+    gold, answers = [*GOLD, "c", "a", "a"], [*ANSWERS, "a", "d", "b"]
+    labels = ["d", "c", "b", "a"]
+    found = metrics.label_scores(gold, answers, labels)
+    expected = precision_recall_fscore_support(gold, answers, labels=labels, zero_division=0)[:3]
+    assert list(found) == labels
+    assert found["a"][0] != found["a"][1]
+    assert [found[label] for label in labels] == [pytest.approx(scores) for scores in zip(*expected, strict=True)]
+    assert metrics.label_scores(gold, answers, ["never"]) == {"never": (0.0, 0.0, 0.0)}
+    for index, part in enumerate(("precision", "recall", "f1")):
+        assert metrics.class_score("a", part)(gold, answers) == found["a"][index]
 
 
 def test_matthews() -> None:

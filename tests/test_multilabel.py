@@ -101,7 +101,9 @@ def test_answers_and_gold_are_in_the_order_of_the_task() -> None:
 
 
 def best_by_trying(gold: np.ndarray, probabilities: np.ndarray) -> float:
-    return max(f1_score(gold, probabilities >= t, zero_division=0) for t in np.linspace(0, 1, 2001))
+    """The best F1 of any threshold, where probabilities have two decimals."""
+    reached = probabilities >= np.linspace(0, 1, 201)[:, None]
+    return float((2 * (reached & gold).sum(1) / np.maximum(1, reached.sum(1) + gold.sum())).max())
 
 
 def test_the_threshold_is_the_best_there_is() -> None:

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -196,6 +197,18 @@ def test_it_goes_on_after_an_interruption(reviewer: Predictor, tmp_path: Path, m
     assert not list(tmp_path.glob(".out*"))
 
 
+def test_two_at_one_output_do_not_spoil_it(reviewer: Predictor, tmp_path: Path) -> None:
+    path = written(tmp_path / "new.csv", [("review",), ("the cat sat",)])
+
+    def second(event: str, **_: Any) -> None:
+        if event == "answered":
+            with pytest.raises(UserError, match="another process is at this very file"):
+                predict(reviewer, path, tmp_path / "out.csv")
+
+    predict_file(reviewer, path, tmp_path / "out.csv", options={}, watch=second)
+    assert read(tmp_path / "out.csv")[0]["answer"] == "good"
+
+
 def test_another_file_is_not_gone_on_with(reviewer: Predictor, tmp_path: Path) -> None:
     def stopped(event: str, **_: Any) -> None:
         if event == "answered":
@@ -268,8 +281,11 @@ def test_the_other_shapes(tmp_path: Path, tiny_bert: Path) -> None:
     written(choice, [("context", "choice1", "choice2", "label"), *endings])
     chooser = trained(tmp_path / "results", choice, tiny_bert, **once)
     (found,) = chooser.predict([("the cat", ["sat", "ran"])])
-    assert set(found) == {"answer", "answer text", "p(choice 0)", "p(choice 1)"}
-    assert "accuracy" in predict(chooser, choice, tmp_path / "chosen.csv").scores
+    assert set(found) == {"answer", "answer text", "p(choice 1)", "p(choice 2)"}
+    scores = predict(chooser, choice, tmp_path / "chosen.csv").scores
+    lines = read(tmp_path / "chosen.csv")
+    assert {line["answer"] for line in lines} <= {"1", "2"}  # counted as the labels are
+    assert scores["accuracy"] == sum(line["answer"] == line["label"] for line in lines) / 30
 
     many = tmp_path / "many.jsonl"
     many.write_text("\n".join(json.dumps({"text": f"the cat {i}", "labels": ["a", "b"][: i % 3]}) for i in range(30)))
@@ -316,15 +332,19 @@ def test_the_commands(in_process: Callable[..., tuple[int, str, str]], tmp_path:
 
 def test_lines_come_and_go_through_a_pipe(reviews: Path) -> None:
     command = [sys.executable, "-m", "finetune", "predict", str(reviews), "-"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
         assert running.stdin is not None
         assert running.stdout is not None
         for text, answer in (("the cat sat", "good"), ("the dog sat", "bad")):
             running.stdin.write(f"{text}\n")
             running.stdin.flush()
             assert json.loads(running.stdout.readline())["answer"] == answer  # before the next line is there
-        running.stdin.close()
-    assert running.returncode == 0
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+        assert running.stderr is not None
+        assert running.stderr.read().startswith("interrupted; the same command")
 
 
 def test_gzip_in_and_out_in_place(reviewer: Predictor, tmp_path: Path) -> None:

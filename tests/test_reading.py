@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,22 @@ def test_other_encodings_are_seen_and_said(tmp_path: Path, encoding: str, text: 
     assert table.form.encoding == encoding
     assert table.columns["text"] == [text, f"{text}!"]
     assert {"cp949": "CP949", "latin-1": "Latin-1", "utf-8": "UTF-8"}[encoding] in str(table.form)
+
+
+def test_commas_in_texts_part_no_columns_that_the_header_lacks(tmp_path: Path) -> None:
+    texts = [f"The soup was good and the waiter, number {i}, was kind" for i in range(9)]
+    assert read_table(write(tmp_path / "a.csv", as_csv([["text"], *([text] for text in texts)]))).columns == {
+        "text": texts
+    }
+    assert read_table(write(tmp_path / "b.txt", "\n".join(["text", *texts]))).columns == {"text": texts}
+
+
+def test_names_of_columns_are_composed(tmp_path: Path) -> None:
+    table = read_table(
+        write(tmp_path / "nfd.csv", unicodedata.normalize("NFD", "문장,라벨\n가 나 다,좋음\n라 마 바,나쁨\n"))
+    )
+    assert list(table.columns) == ["문장", "라벨"]
+    assert guess(table, {"label": unicodedata.normalize("NFD", "라벨")}).label == ("라벨",)
 
 
 def test_one_bad_byte_spoils_one_row(tmp_path: Path) -> None:

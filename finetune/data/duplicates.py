@@ -15,39 +15,44 @@ MOST = 200_000  # texts among which near duplicates are looked for
 def repeated(parts: Sequence[Part]) -> Iterator[Finding]:
     """Rows with the text and the label of an earlier one, and texts with several labels."""
     for part in parts:
-        keys = part.keys
-        golds = np.fromiter(map(hash, part.golds), np.int64, len(keys))
-        some = np.flatnonzero(keys)
-        pairs = np.stack([keys[some], golds[some]], axis=1)
-        order = np.lexsort((np.arange(len(some)), pairs[:, 1], pairs[:, 0]))
-        again = (pairs[order][1:] == pairs[order][:-1]).all(axis=1)
-        if again.any():
-            remedy = "Drop them, as `--fix` does; else they count twice"
-            rows = np.sort(some[order[1:][again]])
-            yield part.found("warning", "duplicate", "rows with the text and the label of an earlier row", remedy, rows)
-        yield from _contradicting(part, some, pairs)
+        golds = np.fromiter(map(hash, part.golds), np.int64, len(part.golds))
+        rows, same_text, same_gold = _in_order(part.keys, golds, part.keys != 0)
+        again = np.sort(rows[1:][same_text & same_gold])
+        if len(again):
+            what, remedy = "rows with the text and the label of an earlier row", "Drop them, as `--fix` does"
+            yield part.found("warning", "duplicate", what, f"{remedy}; else they count twice", again)
+        labelled = np.fromiter((gold is not None for gold in part.golds), bool, len(golds))
+        rows, same_text, same_gold = _in_order(part.keys, golds, (part.keys != 0) & labelled)
+        texts = np.unique(part.keys[rows[1:][same_text & ~same_gold]])
+        if len(texts):
+            what = f"rows whose text another row has with another label; different texts: {len(texts):,}"
+            differing = np.flatnonzero(labelled & np.isin(part.keys, texts))
+            yield part.found("warning", "contradiction", what, "Decide for one label, or leave both out", differing)
 
 
-def _contradicting(part: Part, some: NDArray[np.int64], pairs: NDArray[np.int64]) -> Iterator[Finding]:
-    given = np.array([part.golds[row] is not None for row in some], bool)
-    different = np.unique(pairs[given], axis=0)[:, 0]
-    several = np.unique(different[1:][different[1:] == different[:-1]])
-    rows = some[given & np.isin(pairs[:, 0], several)]
-    if len(rows):
-        what = f"rows whose text another row has with another label; different texts: {len(several):,}"
-        yield part.found("warning", "contradiction", what, "Decide for one label, or leave both out", rows)
+def _in_order(
+    keys: NDArray[np.int64], golds: NDArray[np.int64], wanted: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """The wanted rows by text and gold; of each but the first if its text, and its gold, is that of the one before."""
+    rows = np.flatnonzero(wanted)
+    rows = rows[np.lexsort((golds[rows], keys[rows]))]
+    return rows, keys[rows][1:] == keys[rows][:-1], golds[rows][1:] == golds[rows][:-1]
 
 
 def nearly_repeated(parts: Sequence[Part]) -> Iterator[Finding]:
     """Texts that are nearly those of an earlier row, of the same file or of another split's."""
-    places, texts = _distinct(parts)
+    keys = np.concatenate([part.unit_keys for part in parts])
+    firsts = np.sort(np.unique(keys, return_index=True)[1])
+    firsts = firsts[keys[firsts] != 0]
     said = ""
-    if len(texts) > MOST:
-        said = f", in a sample of {MOST:,} of the {len(texts):,} different texts"
-        kept = np.sort(np.random.default_rng(0).choice(len(texts), MOST, replace=False)).tolist()
-        places, texts = [places[i] for i in kept], [texts[i] for i in kept]
+    if len(firsts) > MOST:
+        said = f", in a sample of {MOST:,} of the {len(firsts):,} different texts"
+        firsts = np.sort(np.random.default_rng(0).choice(firsts, MOST, replace=False))
+    starts = np.cumsum([0, *(len(part.texts) for part in parts)])
+    numbers = np.searchsorted(starts, firsts, side="right") - 1
+    places = list(zip(numbers.tolist(), (firsts - starts[numbers]).tolist(), strict=True))
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for later, earlier in near_pairs(texts):
+    for later, earlier in near_pairs([parts[number].units[row] for number, row in places]):
         (second, row), (first, like) = places[later], places[earlier]
         found.setdefault((first, second), []).append((row, like))
     for (first, second), pairs in sorted(found.items()):
@@ -68,17 +73,3 @@ def _near(first: Part, second: Part, pairs: list[tuple[int, int]], said: str) ->
 def thing(part: Part) -> str:
     """What must not stand in two splits, in a word."""
     return "contexts" if part.layout.shape == "span" else "texts"
-
-
-def _distinct(parts: Sequence[Part]) -> tuple[list[tuple[int, int]], list[str]]:
-    """(number of the part, row) of the first of each text, with the texts."""
-    seen: set[int] = set()
-    places: list[tuple[int, int]] = []
-    texts: list[str] = []
-    for number, part in enumerate(parts):
-        for row, key in enumerate(part.unit_keys.tolist()):
-            if key and key not in seen:
-                seen.add(key)
-                places.append((number, row))
-                texts.append(part.units[row])
-    return places, texts

@@ -1,6 +1,7 @@
 """Guesses what a table's columns mean, from their names, types and values, and says why."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -96,7 +97,8 @@ def guess(table: Table, given: Mapping[str, str]) -> Layout:
 
 def _columns(text: Any, facts: Mapping[str, ColumnFacts], role: str, table: Table) -> list[str]:
     """The columns in `title,body`. Raises UserError with the nearest name for one that is not there."""
-    names = [text] if text in facts else [name.strip() for name in str(text).split(",")]
+    text = unicodedata.normalize("NFC", str(text))
+    names = [text] if text in facts else [name.strip() for name in text.split(",")]
     for name in names:
         if name not in facts:
             raise UserError(

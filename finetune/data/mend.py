@@ -122,7 +122,7 @@ def _mended(layout: Layout, values: Mapping[str, Any], spellings: Mapping[str, s
 
 
 def _words(cell: Any) -> list[str]:
-    return cell if isinstance(cell, list) else as_text(cell).split(" ")
+    return [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split(" ")
 
 
 def _clean(text: str, done: list[str]) -> str:

@@ -21,6 +21,7 @@ from finetune.heads.span import SpanRow, SpanTask
 from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics import Metric, accuracy, class_score, macro_f1, pearson, spearman
 from finetune.source import Source
+from finetune.targets import data_name
 from finetune.task import Row, Rows, Task
 
 OPTIONS = ("shape", "text", "label", "id", "group", "dev", "test", "split")  # that say what the data is
@@ -43,6 +44,10 @@ class OwnData:
         path = self.files.get(split, self.files["train"])
         usable, notes = usable_rows(self.layout, table_of(path), unlabelled=split == "test")
         rows = _distinct([row for row, _ in usable])
+        if not rows:
+            raise UserError(
+                "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Look at `finetune check`"
+            )
         if "dev" in self.files or split == "test":
             return Rows(rows=rows, origin=str(path), notes=tuple(notes))
         chosen = self._given(rows) if self.split else drawn_for_dev(self.layout, usable)
@@ -93,9 +98,7 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
             f"Name it: label=COLUMN, one of {', '.join(table.columns)}",
         )
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
-    path = Path(name)
-    called = path.name if path.is_file() else f"{path.resolve().name}-data"
-    task = trained_task(layout, name=called, read=OwnData(layout=layout, files=files, split=split))
+    task = trained_task(layout, name=data_name(name), read=OwnData(layout=layout, files=files, split=split))
     return replace(task, dev_splits=("dev", "test")) if scored else task
 
 
@@ -107,7 +110,7 @@ def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
     if layout.shape == "span":
         return SpanTask(unanswerable=layout.unanswerable, **given)
     if layout.shape == "choice":
-        return ChoiceTask(**given)
+        return ChoiceTask(counted_from=layout.counted_from, **given)
     if layout.shape == "multi-label":
         return MultiLabelTask(labels=layout.labels, windows=True, **given)
     scorers: dict[str, Metric] = {"spearman": spearman, "pearson": pearson}

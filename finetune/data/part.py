@@ -153,7 +153,10 @@ def part_of(split: str, layout: Layout, table: Table) -> Part:
     texts: list[str] = []
     golds: list[Any] = []
     unusable: list[tuple[int, str]] = []
-    for index, record in enumerate(table.records()):
+    names = list(table.columns)
+    record = Record(row=0, line=0)  # one for all rows: to make one takes longer than to look at it
+    for index, cells in enumerate(zip(*table.columns.values(), strict=True)):
+        record.values.update(zip(names, cells, strict=True))
         try:
             row = row_of(layout, record)
         except NoRow as why:

@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from finetune.data.answering import ERROR, answer_records, free_name
 from finetune.data.cells import NoRow, row_of
 from finetune.data.formats import FileFormat, detect, open_bytes
@@ -20,6 +22,7 @@ from finetune.data.reading import Record, Table, records
 from finetune.data.writing import SUFFIXES, write_rows, written_format
 from finetune.errors import UserError
 from finetune.events import Watcher
+from finetune.heads.choice import ChoiceTask
 from finetune.predictor import Predictor
 from finetune.task import Answer, Row, Task
 
@@ -63,6 +66,8 @@ def predict_file(
     written, and where its columns are not what the model reads.
     """
     written_format(output)
+    if not output.absolute().parent.is_dir():
+        raise UserError(f"{output}: cannot be written (no such folder)", "Make the folder, or choose another file")
     if output.exists() and output.samefile(path):
         raise UserError(f"{output}: is the file that is read", "Name another with -o")
     started = time.perf_counter()
@@ -82,13 +87,13 @@ def predict_file(
             done += len(window)
             rate = (done - found.resumed) / (time.perf_counter() - started)
             watch("answered", done=done, total=max(done, total), rate=rate)
-    found.rows = done
-    names, found.failed = journal.names()
-    write_rows(output, journal, names, raw=raw)
-    if layout.label:
-        labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)
-        found.scores = _scores(predictor.task, layout, labelled, found.notes)
-    journal.forget()
+        found.rows = done
+        names, found.failed = journal.names()
+        write_rows(output, journal, names, raw=raw)
+        if layout.label:
+            labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)
+            found.scores = _scores(predictor.task, layout, labelled, found.notes)
+        journal.forget()
     found.seconds = time.perf_counter() - started
     return found
 
@@ -108,23 +113,29 @@ class Journal:
 
     def __init__(self, output: Path, *, of: str) -> None:
         self.file = output.with_name(f".{output.name}.part.jsonl")
+        self.lock = FileLock(output.with_name(f".{output.name}.lock"))
         self.of = of
 
     def __enter__(self) -> int:
         """Opens it behind the last whole line of an earlier try of the very same; gives the number of its rows."""
         try:
+            self.lock.acquire(blocking=False)
             done, size = self._earlier()
             self.opened = self.file.open("r+b" if size else "wb")
             self.opened.truncate(size)
             self.opened.seek(size)
             if not size:
                 self._write([{"of": self.of}])
+        except Timeout as error:
+            raise UserError(f"{self.file}: another process is at this very file", "Wait for it, or stop it") from error
         except OSError as error:
             raise UserError(f"{self.file}: cannot be written ({error.strerror})", "Choose another output") from error
         return done
 
     def __exit__(self, *_: object) -> None:
         self.opened.close()
+        Path(self.lock.lock_file).unlink(missing_ok=True)
+        self.lock.release()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         with self.file.open(encoding="ascii") as lines:
@@ -256,7 +267,7 @@ def _scores(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]], 
             strange.append(record.row)
         elif gold is not None:
             rows.append(without_texts(row))
-            answers.append(Answer(value=value))
+            answers.append(Answer(value=value - task.counted_from if isinstance(task, ChoiceTask) else value))
     if strange:
         notes.append(
             f"{len(strange):,} rows, first {strange[0]}, have a label that the model does not know: not scored"

@@ -51,9 +51,13 @@ class ChoiceHead(PooledHead):
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceTask(Task):
-    """Picks one of each row's choices; rows may have different numbers of them."""
+    """Picks one of each row's choices; rows may have different numbers of them.
+
+    `counted_from` is the number of the first choice in files that are written; in gold and answers it is 0.
+    """
 
     read: Callable[[Source, str], Rows]
+    counted_from: int = 0
     metrics: tuple[str, ...] = ("accuracy",)
 
     def load(self, source: Source, split: str) -> Rows:
@@ -109,8 +113,9 @@ class ChoiceTask(Task):
 
     def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
         """The choice's number and text, and the probability of each."""
-        chances = {f"p(choice {number})": p for number, p in enumerate(answer.probabilities or ())}
-        return {"answer": answer.value, "answer text": row.choices[answer.value], **chances}
+        first = self.counted_from
+        chances = {f"p(choice {number})": p for number, p in enumerate(answer.probabilities or (), start=first)}
+        return {"answer": answer.value + first, "answer text": row.choices[answer.value], **chances}
 
     def gold(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
         """The rows' own."""
