@@ -170,14 +170,20 @@ def test_a_file_without_a_header_and_one_in_another_encoding_are_noted(tmp_path:
     assert report.clean
 
 
+def test_a_file_of_windows_is_read_as_such(tmp_path: Path, check: Check) -> None:
+    rows = "".join(f"“{text}”,{i % 2}\n" for i, text in enumerate(texts(40)))
+    (tmp_path / "a.csv").write_bytes(f"text,label\n{rows}".encode("cp1252"))
+    report = check(tmp_path / "a.csv")
+    assert [finding.what for finding in report.findings if finding.code == "encoding"] == ["the file is read as CP1252"]
+    assert report.clean
+
+
 def test_the_layout_says_where_each_guess_comes_from(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     rows = [[text, text[::-1], label] for text, label in zip(texts(40), labels(40), strict=True)]
     path = write_csv(tmp_path / "a.csv", [["title", "body", "topic"], *rows])
     code, out, _ = in_process("check", str(path), "text=body", f"model={tiny_bert}", data=tmp_path)
     assert code == 0
-    assert "text parted by commas, in UTF-8, quotes mean nothing; 40 rows" in out.replace(
-        "cells may be quoted", "quotes mean nothing"
-    )
+    assert "a.csv: text parted by commas, in UTF-8, cells may be quoted; 40 rows" in out
     table = {
         cells[0].strip(): [cell.strip() for cell in cells[1:3]]
         for line in out.splitlines()
@@ -234,9 +240,10 @@ def test_faults_of_tags_are_found_in_their_rows(tmp_path: Path, check: Check) ->
     rows[13]["tags"] = None
     rows[15]["tags"][3] = "B-LCO"
     rows[17]["words"] = rows[16]["words"]
+    rows[19]["words"][2] = " "
     report = found(check(write_jsonl(tmp_path / "a.jsonl", rows)))
     expected = {"words-tags": (4,), "tag-transition": (6,), "no-tag": (8,), "tag-scheme": (10,), "missing-text": (12,)}
-    expected |= {"missing-label": (14,), "single-row": (16,), "duplicate": (18,)}
+    expected |= {"missing-label": (14,), "single-row": (16,), "duplicate": (18,), "empty-word": (20,)}
     assert {code: report.get(code) for code in expected} == expected
 
 
@@ -384,6 +391,26 @@ def test_classes_are_counted(tmp_path: Path, check: Check) -> None:
     assert "one-label" in found(report, "error")
 
 
+def test_a_file_without_labels_is_told(tmp_path: Path, check: Check) -> None:
+    path = write_csv(tmp_path / "a.csv", [["text"], *([text] for text in texts(40))])
+    assert "no-label-column" in found(check(path), "error")
+    path = write_csv(tmp_path / "b.csv", [["text", "label"], *([text, ""] for text in texts(40))])
+    assert "no-labels" in found(check(path, label="label"), "error")
+
+
+def test_lines_that_are_no_json_and_marks_that_are_none_are_found(tmp_path: Path, check: Check) -> None:
+    rows: list[dict[str, Any]] = [{"text": text, "kind": i % 2, "hot": i % 3 == 0} for i, text in enumerate(texts(60))]
+    rows[6]["hot"] = 2
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    lines = path.read_text().splitlines()
+    lines[3], lines[9] = "", lines[9][:-1]
+    path.write_text("\n".join(lines) + "\n")
+    report = check(path, label="kind,hot", shape="multi-label")
+    assert {code: found(report).get(code) for code in ("no-mark", "json")} == {"no-mark": (6,), "json": (9,)}
+    (finding,) = (finding for finding in report.findings if finding.code == "json")
+    assert finding.lines == (10,)
+
+
 def test_one_number_written_in_two_ways_is_found(tmp_path: Path, check: Check) -> None:
     changed = {row: str(row % 2) for row in range(1, 61)} | {9: "1.0"}
     assert found(check(reviews(tmp_path / "a.csv", label=changed)))["label-number"] == (9,)
@@ -483,7 +510,8 @@ def test_of_very_many_texts_a_sample_is_searched_and_that_is_said(
 def test_lengths_and_unknown_tokens_are_told(tmp_path: Path, check: Check) -> None:
     path = reviews(tmp_path / "a.csv", text={3: "☃ " * 30, 9: "the cat " * 40})
     report = check(path, max_length=64)
-    assert found(report, "note")["windows"][-1] == 9 or 9 in found(report)["windows"]
+    assert 9 in found(report, "note")["windows"]
+    assert "windows" not in found(check(path, max_length=512))
     assert found(report)["unknown-tokens"] == (3,)
     pairs = [[text, other, label] for text, other, label in zip(texts(60), texts(60, seed=2), labels(60), strict=True)]
     pairs[8][1] = "the cat " * 40

@@ -17,6 +17,7 @@ HTML = re.compile(
     r"|&(amp|lt|gt|quot|nbsp|apos|#\d+);"
 )
 CONTINUED = "[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"  # a UTF-8 byte after the first one, in Latin-1 or CP1252
+LATIN_1, SINGLE = re.compile("[°-þ]"), re.compile("[ㄱ-ㅣﾡ-ￜ]")  # without one of these the next ones need not look
 MOJIBAKE = re.compile(
     rf"[ÃÂ]{CONTINUED}|â[€\x80]{CONTINUED}|(?:[ÐÑ]{CONTINUED}){{2}}|(?:[à-ï]{CONTINUED}{{2}}){{2}}|ð[Ÿ\x9f]{CONTINUED}"
     r"|(?:[°-È][¡-þ]){4}"  # Korean in CP949, read as Latin-1
@@ -69,7 +70,7 @@ IN_FOREIGN = (
         code="mojibake",
         what="texts that were read in the wrong encoding (such as Ã© for é)",
         remedy="Export the data again as UTF-8, or decode these texts anew",
-        holds=MOJIBAKE.search,
+        holds=lambda text: LATIN_1.search(text) and MOJIBAKE.search(text),
     ),
     Fault(
         severity="warning",
@@ -83,7 +84,7 @@ IN_FOREIGN = (
         code="jamo",
         what="Korean syllables written as single letters (ㅎㅏㄴ), or letters of half width",
         remedy="Write whole syllables; NFC does not put these together",
-        holds=SPELLED.search,
+        holds=lambda text: SINGLE.search(text) and SPELLED.search(text),
     ),
 )
 COUNTED = {

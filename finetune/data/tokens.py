@@ -60,7 +60,7 @@ def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
     longer = cut.rows[cut.lengths > max_length]
     if not len(longer):
         return
-    share = f"{100 * len(longer) / len(cut.rows):.2g} % of the rows{cut.said} are longer than max_length {max_length}"
+    share = f"{_percent(len(longer) / len(cut.rows))} of the rows{cut.said} are longer than max_length {max_length}"
     if CUT.get(part.layout.shape, len(part.layout.text) > 1):
         remedy = "Set a larger max_length if the end matters"
         yield part.found("warning", "cut", f"{share}: the longer text loses its end", remedy, longer)
@@ -73,7 +73,7 @@ def _unknown(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
     share = cut.unknown.sum() / max(1, cut.lengths.sum())
     if share < SOME_UNKNOWN:
         return
-    what = f"{100 * share:.2g} % of the tokens{cut.said} are unknown to {model}"
+    what = f"{_percent(share)} of the tokens{cut.said} are unknown to {model}"
     many = share >= MANY_UNKNOWN
     remedy = f"Choose an encoder for this language, such as {ENCODERS.removeprefix('model=')}"
     remedy = remedy if many else "See which they are: emoji do no harm, letters that it does not know do"
@@ -92,7 +92,7 @@ def _korean(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
         return
     jamo = ", which takes syllables apart into jamo" if cut.jamo else ""
     what = f"Korean text for the tokenizer of {model}{jamo}: {pieces:.2g} tokens a syllable, "
-    what += f"{100 * unknown:.2g} % of the tokens unknown"
+    what += f"{_percent(unknown)} of the tokens unknown"
     yield part.found("warning", "korean-tokens", what, f"Choose a Korean or multilingual encoder: {ENCODERS}")
 
 
@@ -136,3 +136,7 @@ def _jamo(tokenizer: PreTrainedTokenizerBase, size: int) -> NDArray[np.bool_]:
         if not token.isascii() and JAMO.search(token):
             found[number] = True
     return found
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
