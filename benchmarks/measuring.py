@@ -17,7 +17,7 @@ from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow
 from finetune.model import Backbone, Head, Model, load_backbone
 from finetune.prepare import encode, load_splits, load_tokenizer
-from finetune.recipe import Train
+from finetune.recipe import Recipe, Train
 from finetune.source import source_of
 from finetune.trainer import Trainer
 
@@ -99,7 +99,7 @@ def train_ours(build: Callable[[Backbone, Head], Model], job: Job) -> Measuremen
     losses: list[float] = []
     tokenizer = load_tokenizer(folder)
     torch.manual_seed(job.seed)
-    backbone, _ = load_backbone(folder)
+    backbone, _ = load_backbone(folder, Recipe(task="any"))
     features = encode(MRPC, sample(job), tokenizer, MAX_LENGTH, backbone.config)
     model = build(backbone, MRPC.head(backbone))
     model.head.initialise()

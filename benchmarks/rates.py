@@ -45,7 +45,7 @@ def rate(task_name: str, settings: dict[str, Any], *, data: Path, groups: int) -
     task = configured(tasks.find(task_name), recipe.options)
     folder = weights.resolve(recipe.model).folder
     device = resolve_device("cpu")
-    model, _ = build_model(folder, task.head, init_seed=0, device=device)
+    model, _ = build_model(folder, task.head, recipe, device=device)
     tokenizer = load_tokenizer(folder)
     rows = load_splits(task, source_of(data), names=[task.train_split])[task.train_split].rows
     features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)

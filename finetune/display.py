@@ -82,6 +82,14 @@ class ProgressDisplay:
         if self.bar is not None and self.shown is not None:
             self.bar.update(self.shown, facts=f"predicting {done}/{total}{self.best}")
 
+    def _on_encoded(self, *, done: int, total: int, rate: float) -> None:
+        if time.monotonic() - self.line_at > LINE_EVERY / 2 or (done == total and rate * LINE_EVERY < total):
+            self.line_at = time.monotonic()
+            self.console.print(
+                f"encoded {done:,} of {total:,}, {rate:.0f} a second, {(total - done) / rate:.0f} s left",
+                highlight=False,
+            )
+
     def _on_answered(self, *, done: int, total: int, rate: float) -> None:
         if time.monotonic() - self.line_at > LINE_EVERY / 10 or done == total:
             self.line_at = time.monotonic()

@@ -25,8 +25,8 @@ class EventLog:
         self.then = then
 
     def __call__(self, event: str, **facts: Any) -> None:
-        """Writes one line, but for the steps of a prediction, which only a display wants."""
-        if event != "predicted":
+        """Writes one line, but for the steps of predicting and encoding, which only a display wants."""
+        if event not in ("predicted", "encoded"):
             with self.file.open("a", encoding="utf-8") as opened:
                 opened.write(json.dumps({"time": round(time.time(), 3), "event": event, **facts}) + "\n")
         self.then(event, **facts)

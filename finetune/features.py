@@ -1,6 +1,6 @@
 """Features (token ids, each knowing its row) and the batches that the model reads."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,9 @@ class Feature:
     """One sequence of tokens, made from row number `row`; or several that share one label (`choices`).
 
     `label` is what the head's loss reads: an int or a float, or a list of ints (one for each token, or a start and
-    an end), or None where there is no gold. `note` is the task's own: whatever `decode` needs, the rest ignores it.
+    an end), or None where there is no gold. `reads` are the positions that a head on the sequence output reads, all
+    where it is None; then labels and logits are theirs. `note` is the task's own: whatever `decode` needs, the rest
+    ignores it. `states` gives what a frozen encoder made of the tokens, where that is known: see `finetune.states`.
     """
 
     row: int
@@ -24,8 +26,10 @@ class Feature:
     token_type_ids: Sequence[int] | None = None
     choices: "Sequence[Feature]" = ()
     label: int | float | Sequence[int] | None = None
+    reads: Sequence[int] | None = None
     truncated: bool = False
     note: Any = None
+    states: Callable[[], np.ndarray] | None = None
 
     def __len__(self) -> int:
         """Tokens that go through the model, with the padding between choices."""
@@ -36,14 +40,18 @@ class Feature:
 class Batch:
     """Tensors of one step: ids, mask and segments `(sequences, length)`, labels `(batch,)` or `(batch, n)` or None.
 
-    `counts` `(batch,)` says how many sequences each feature has; None where each has one.
+    `counts` `(batch,)` says how many sequences each feature has; None where each has one. `positions`
+    `(sequences, n)` are those that the head reads, -1 behind the last; None where it reads all. Where `states`
+    `(sequences, n, layers, width)` are known, they stand for the ids, and the mask `(sequences, n)` is theirs.
     """
 
-    input_ids: Tensor
+    input_ids: Tensor | None
     attention_mask: Tensor
-    token_type_ids: Tensor | None
-    counts: Tensor | None
-    labels: Tensor | None
+    token_type_ids: Tensor | None = None
+    counts: Tensor | None = None
+    positions: Tensor | None = None
+    states: Tensor | None = None
+    labels: Tensor | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device."""
@@ -54,22 +62,43 @@ class Batch:
         """In the order of the fields."""
         return (*self.inputs(), self.labels)
 
+    def for_encoder(self) -> dict[str, Tensor | None]:
+        """What `Backbone.states` takes, by name."""
+        names = ("input_ids", "attention_mask", "token_type_ids", "positions")
+        return {name: getattr(self, name) for name in names}
+
     def inputs(self) -> tuple[Tensor | None, ...]:
         """What `Model.forward` takes, in its order."""
-        return (self.input_ids, self.attention_mask, self.token_type_ids, self.counts)
+        return (
+            self.input_ids,
+            self.attention_mask,
+            self.token_type_ids,
+            self.counts,
+            self.positions,
+            self.states,
+        )
 
 
 def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
     """Pads to the longest of these features, no further."""
     sequences = [sequence for f in features for sequence in f.choices or (f,)]
-    segments = [sequence.token_type_ids for sequence in sequences]
     counts = [len(f.choices) for f in features]
+    shared = {
+        "counts": torch.tensor(counts) if any(counts) else None,
+        "labels": _labels([f.label for f in features]),
+    }
+    if sequences[0].states is not None:
+        states = [sequence.states() for sequence in sequences if sequence.states is not None]
+        mask = _padded([[1] * len(each) for each in states], 0)
+        return Batch(input_ids=None, attention_mask=mask, states=_padded_states(states), **shared)
+    segments = [sequence.token_type_ids for sequence in sequences]
+    reads = [sequence.reads for sequence in sequences]
     return Batch(
         input_ids=_padded([sequence.input_ids for sequence in sequences], pad_id),
         attention_mask=_padded([[1] * len(sequence) for sequence in sequences], 0),
         token_type_ids=None if segments[0] is None else _padded(segments, 0),  # type: ignore[arg-type]
-        counts=torch.tensor(counts) if any(counts) else None,
-        labels=_labels([f.label for f in features]),
+        positions=None if reads[0] is None else _padded(reads, -1),  # type: ignore[arg-type]
+        **shared,
     )
 
 
@@ -82,6 +111,14 @@ def _labels(labels: Sequence[Any]) -> Tensor | None:
     if any(label is None for label in labels):
         return None
     return torch.tensor(labels) if np.isscalar(labels[0]) else _padded(labels, IGNORED)
+
+
+def _padded_states(states: Sequence[np.ndarray]) -> Tensor:
+    """`(n, layers, width)` each, to `(sequences, most positions, layers, width)`."""
+    out = np.zeros((len(states), max(map(len, states)), *states[0].shape[1:]), dtype=np.float32)
+    for index, each in enumerate(states):
+        out[index, : len(each)] = each
+    return torch.from_numpy(out)
 
 
 def _padded(rows: Sequence[Sequence[int]], value: int) -> Tensor:

@@ -1,9 +1,12 @@
 """One recipe with a `[grid]` table, or with several seeds, becomes single-run recipes."""
 
 import itertools
+from typing import Any
 
 from finetune.errors import UserError
 from finetune.recipe import Recipe
+
+VARIANT = "variant"  # the axis whose values are tables of settings that go together
 
 
 def expand(recipe: Recipe, *, seeds: int = 1, origin: str) -> list[Recipe]:
@@ -12,6 +15,9 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str) -> list[Recipe]:
     A grid's values are checked like any other setting. Raises UserError for an empty list or a wrong value.
     """
     axes = dict(recipe.grid)
+    variants = axes.get(VARIANT, [])
+    if not all(isinstance(variant, dict) for variant in variants):
+        raise UserError(f"{origin}: grid.{VARIANT} is no list of tables", f'Write {VARIANT} = [{{ layers = "last" }}]')
     if seeds > 1:
         if "seed" in axes:
             raise UserError(f"{origin}: --seeds and a grid over 'seed' exclude each other", "Give one of the two")
@@ -21,4 +27,9 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str) -> list[Recipe]:
             raise UserError(f"{origin}: grid.{key} is an empty list", "Give it values, or remove the key")
     single = recipe.model_copy(update={"grid": {}})
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    return [single.with_settings(point, origin=f"{origin} [grid]") for point in points]
+    return [single.with_settings(_spread(point), origin=f"{origin} [grid]") for point in points]
+
+
+def _spread(point: dict[str, Any]) -> dict[str, Any]:
+    """A point's settings, those of its variant among them."""
+    return {key: value for key, value in point.items() if key != VARIANT} | point.get(VARIANT, {})

@@ -6,6 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import torch
 import transformers
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -13,32 +15,98 @@ from finetune import cpu
 from finetune.errors import UserError, first_line
 from finetune.families import set_dropout, takes_segments
 from finetune.first_token import last_layer_for_first_token
+from finetune.partly import keep_pretrained
+from finetune.reader import Reader, mix_of
+from finetune.recipe import Layers, Recipe
+from finetune.weights import OWN_WEIGHTS
+
+POOLED = -1  # stands among numbers of layers for the pretrained pooler's output
 
 
 class Backbone(nn.Module):
-    """A pretrained encoder, always in fp32."""
+    """A pretrained encoder, always in fp32, and what is read of it.
 
-    def __init__(self, encoder: PreTrainedModel) -> None:
+    `layers` and `bilstm` are as in a recipe; where the encoder is `frozen`, only the reader of layers is trained.
+    """
+
+    def __init__(
+        self,
+        encoder: PreTrainedModel,
+        *,
+        layers: Layers | Sequence[int] = "last",
+        bilstm: bool = False,
+        frozen: bool = False,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
+        self.frozen = frozen
+        self.reader: Reader | None = None
+        if layers != "last" or bilstm:
+            mix = mix_of(layers, depth=self.config.num_hidden_layers)
+            self.reader = Reader(mix, width=self.config.hidden_size, bilstm=bilstm)
+        if frozen:
+            encoder.requires_grad_(False)
 
     @property
     def config(self) -> PretrainedConfig:
-        """The encoder's configuration: its family is `model_type`, its width `hidden_size`."""
+        """The encoder's configuration: its family is `model_type`."""
         return self.encoder.config
 
-    def forward(self, *, pooled: bool, **inputs: Tensor | None) -> Tensor:
-        """The sequence output `(batch, length, width)`, or the pooled output `(batch, width)`.
+    @property
+    def width(self) -> int:
+        """Of the vectors that a head gets."""
+        return int(self.config.hidden_size) if self.reader is None else self.reader.width
+
+    @property
+    def bilstm(self) -> bool:
+        """Whether a BiLSTM reads the layers, which then needs all positions."""
+        return self.reader is not None and self.reader.bilstm is not None
+
+    def numbers(self, *, pooled: bool) -> tuple[int, ...]:
+        """The layers that are read."""
+        if self.reader is not None:
+            return self.reader.mix.numbers
+        return (POOLED,) if pooled else (self.config.num_hidden_layers,)
+
+    def states(
+        self, numbers: Sequence[int], *, pooled: bool, positions: Tensor | None, **inputs: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Some layers at the positions that are read, `(batch, n, layers, width)`, and their mask `(batch, n)`.
+
+        Where only the first position matters n is 1; else it is that of `positions` `(batch, n)`, or the length.
+        """
+        mask = inputs["attention_mask"]
+        assert mask is not None  # every batch has one
+        if not takes_segments(self.config):
+            inputs = inputs | {"token_type_ids": None}
+        every = set(numbers) - {POOLED, self.config.num_hidden_layers} != set()
+        given = {name: value for name, value in inputs.items() if value is not None}
+        output = self.encoder(**given, **({"output_hidden_states": True} if every else {}))
+        if pooled and not self.bilstm:
+            found = [_layer(output, number)[:, :1] for number in numbers]
+            mask = mask[:, :1]
+        else:
+            found = [_layer(output, number) for number in numbers]
+            if positions is not None:
+                found = [_taken(layer, positions) for layer in found]
+                mask = (positions >= 0).long()
+        return found[0].unsqueeze(2) if len(found) == 1 else torch.stack(found, dim=2), mask
+
+    def read(self, states: Tensor, mask: Tensor, *, pooled: bool) -> Tensor:
+        """What the head gets: the sequence output `(batch, n, width)`, or the pooled output `(batch, width)`.
 
         Pooled is the pretrained pooler's output where this backbone keeps one, else the first token's vector.
         """
-        if not takes_segments(self.config):
-            inputs = inputs | {"token_type_ids": None}
-        output = self.encoder(**{name: value for name, value in inputs.items() if value is not None})
-        if not pooled:
-            return output.last_hidden_state  # type: ignore[no-any-return]
-        first: Tensor | None = getattr(output, "pooler_output", None)
-        return output.last_hidden_state[:, 0] if first is None else first
+        if self.reader is not None:
+            return self.reader(states, mask, pooled=pooled)  # type: ignore[no-any-return]
+        return states[:, 0, 0] if pooled else states[:, :, 0]
+
+    def train(self, mode: bool = True) -> "Backbone":
+        """A frozen encoder stays without dropout."""
+        super().train(mode)
+        if self.frozen:
+            self.encoder.eval()
+        return self
 
     def drop_pooler(self) -> None:
         """Removes a pretrained pooler that no head reads; unused weights stop distributed training."""
@@ -113,50 +181,61 @@ class Model(nn.Module):
         self.head = head
         if not head.uses_pooler:
             backbone.drop_pooler()
-        if head.reads == "pooled":
+        if self.pooled and not backbone.bilstm:
             last_layer_for_first_token(backbone.encoder)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the head reads the pooled output, not the sequence output."""
+        return self.head.reads == "pooled"
 
     def forward(
         self,
-        input_ids: Tensor,
+        input_ids: Tensor | None,
         attention_mask: Tensor,
         token_type_ids: Tensor | None = None,
         counts: Tensor | None = None,
+        positions: Tensor | None = None,
+        states: Tensor | None = None,
     ) -> Tensor:
-        """Logits of a batch, see `Head.forward`; with `counts` `(batch,)` those of each feature's choices in a row,
-        `(batch, most choices)`, where a feature with fewer has minus infinity.
+        """Logits of a batch (`features.Batch`), see `Head.forward`; with `counts` `(batch,)` those of each feature's
+        choices in a row, `(batch, most choices)`, where a feature with fewer has minus infinity.
         """
-        hidden = self.backbone(
-            pooled=self.head.reads == "pooled",
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-        )
+        if states is None:
+            states, attention_mask = self.backbone.states(
+                self.backbone.numbers(pooled=self.pooled),
+                pooled=self.pooled,
+                positions=positions,
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                token_type_ids=token_type_ids,
+            )
+        hidden = self.backbone.read(states, attention_mask, pooled=self.pooled)
         logits: Tensor = self.head(hidden, attention_mask)
         return logits if counts is None else _by_feature(logits.squeeze(-1), counts)
 
 
-def load_backbone(folder: Path, *, dropout: float | None = None) -> tuple[Backbone, list[str]]:
+def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
     """A pretrained encoder from a folder, and the names of weights that the checkpoint lacks (new, by torch's seed).
 
-    Raises UserError for a folder without a readable config or weights in safetensors.
+    Raises UserError for a folder without a readable config or weights in safetensors, and for layers that it lacks.
     """
     config = load_config(folder)
-    if dropout is not None:
-        set_dropout(config, dropout)
+    if recipe.train.dropout is not None:
+        set_dropout(config, recipe.train.dropout)
     encoder, info = _from_pretrained(AutoModel, folder, config=config)
-    return Backbone(encoder), sorted(info["missing_keys"])
+    keep_pretrained(encoder, freeze=recipe.freeze_layers, reinit=recipe.reinit_layers)
+    backbone = Backbone(encoder, layers=recipe.layers, bilstm=recipe.bilstm, frozen=recipe.frozen)
+    return backbone, sorted(info["missing_keys"])
 
 
-def build_model(
-    folder: Path, head_for: HeadFor, *, init_seed: int, device: torch.device, dropout: float | None = None
-) -> tuple[Model, list[str]]:
+def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torch.device) -> tuple[Model, list[str]]:
     """A pretrained encoder with a new head, and the names of the encoder's weights that are new.
 
     Raises UserError for a folder without a readable encoder, or of a family that the head does not know.
     """
-    torch.manual_seed(init_seed)
-    backbone, new = load_backbone(folder, dropout=dropout)
+    torch.manual_seed(recipe.seeds[0])
+    backbone, new = load_backbone(folder, recipe)
     model = Model(backbone, head_for(backbone))
     model.head.initialise()
     if device.type == "cpu":
@@ -167,18 +246,22 @@ def build_model(
 
 def empty_model(config: PretrainedConfig, head_for: HeadFor) -> Model:
     """A model without memory behind its weights. Raises UserError for a family that the head does not know."""
-    backbone = Backbone(_shell(AutoModel, config))
-    return Model(backbone, head_for(backbone))
+    with torch.device("meta"):
+        backbone = Backbone(AutoModel.from_config(config), **_reading(config))
+        return Model(backbone, head_for(backbone))
 
 
 def load_trained(folder: Path, head_for: HeadFor) -> Model:
-    """A fine-tuned checkpoint of transformers, ours or another's, as a Model.
+    """A fine-tuned checkpoint of transformers, ours or another's, as a Model; or one with a reader of its own.
 
     Raises UserError where it holds no trained head of the wanted kind.
     """
     config = load_config(folder)
-    probe = empty_model(config, head_for).head
-    shell, info = _from_pretrained(getattr(transformers, probe.auto_class), folder, config=config)
+    probe = empty_model(config, head_for)
+    if probe.backbone.reader is not None:
+        return _load_own(folder, config, head_for)
+    head_kind = probe.head.auto_class
+    shell, info = _from_pretrained(getattr(transformers, head_kind), folder, config=config)
     backbone = Backbone(shell.base_model)
     head = head_for(backbone)
     if missing := sorted(info["missing_keys"]):
@@ -186,7 +269,7 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
             f"{folder}: holds no fully trained model ({', '.join(missing)} missing)",
             "Train one with `finetune run`, or name a fine-tuned checkpoint",
         )
-    kind = probe.auto_class.removeprefix("AutoModel")
+    kind = head_kind.removeprefix("AutoModel")
     if not any(name.endswith(kind) for name in config.architectures or [kind]):
         raise UserError(
             f"{folder}: is a model of the kind {', '.join(config.architectures)}, and the task needs one {kind}",
@@ -199,16 +282,21 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
 def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> None:
     """Writes config, safetensors and tokenizer that the head's `AutoModelFor...` class loads with the same logits.
 
-    `settings` is what predicting with it needs, such as task and max_length; they are the config's `finetune`.
+    `settings` is what predicting with it needs, such as task and max_length; they are the config's `finetune`. For a
+    model that reads other layers, or through a BiLSTM, there is no such class: `load_trained` alone loads it.
     """
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
     config.update(model.head.config_settings() | {"finetune": settings})
-    shell = _shell(getattr(transformers, model.head.auto_class), config)
-    state = {
-        f"{shell.base_model_prefix}.{name}": tensor for name, tensor in model.backbone.encoder.state_dict().items()
-    }
-    shell.load_state_dict(state | model.head.to_checkpoint(), strict=True, assign=True)
-    shell.save_pretrained(folder)
+    if model.backbone.reader is not None:
+        config.save_pretrained(folder)
+        save_file({name: t.contiguous() for name, t in model.state_dict().items()}, folder / OWN_WEIGHTS)
+    else:
+        shell = _shell(getattr(transformers, model.head.auto_class), config)
+        state = {
+            f"{shell.base_model_prefix}.{name}": tensor for name, tensor in model.backbone.encoder.state_dict().items()
+        }
+        shell.load_state_dict(state | model.head.to_checkpoint(), strict=True, assign=True)
+        shell.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
@@ -224,6 +312,11 @@ def load_config(folder: Path) -> PretrainedConfig:
 
 
 def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
+    if (folder / OWN_WEIGHTS).is_file():
+        raise UserError(
+            f"{folder}: was trained with {_reading(config)}, for which transformers has no class",
+            "Use it with finetune.load or finetune predict, or name the encoder that it was trained from",
+        )
     try:
         model, info = kind.from_pretrained(
             folder,
@@ -240,10 +333,43 @@ def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tu
     return model, info
 
 
+def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Model:
+    backbone = Backbone(AutoModel.from_config(config, dtype=torch.float32), **_reading(config))
+    model = Model(backbone, head_for(backbone))
+    try:
+        model.load_state_dict(load_file(folder / OWN_WEIGHTS))
+    except (OSError, SafetensorError, RuntimeError) as error:
+        raise UserError(
+            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it anew with --force"
+        ) from error
+    return model
+
+
+def _reading(config: PretrainedConfig) -> dict[str, Any]:
+    """What a run saved of how its model reads the encoder."""
+    saved = getattr(config, "finetune", None) or {}
+    return {name: saved[name] for name in ("layers", "bilstm") if name in saved}
+
+
 def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:
     """A model without memory behind its weights, for its names and its way of saving."""
     with torch.device("meta"):
         return kind.from_config(config)
+
+
+def _layer(output: Any, number: int) -> Tensor:
+    """A layer of an encoder's output `(batch, length, width)`; of the pooled one the length is 1."""
+    pooled: Tensor | None = getattr(output, "pooler_output", None) if number == POOLED else None
+    if pooled is not None:
+        return pooled.unsqueeze(1)
+    if number == POOLED or output.hidden_states is None:
+        return output.last_hidden_state  # type: ignore[no-any-return]
+    return output.hidden_states[number]  # type: ignore[no-any-return]
+
+
+def _taken(layer: Tensor, positions: Tensor) -> Tensor:
+    """`(batch, length, width)` at `positions` `(batch, n)`."""
+    return layer.gather(1, positions.clamp(min=0).unsqueeze(-1).expand(-1, -1, layer.shape[-1]))
 
 
 def _by_feature(logits: Tensor, counts: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """AdamW in two weight-decay groups, with or without bias correction, and the learning-rate schedule."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,19 +11,32 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from transformers import get_scheduler
 
+from finetune.model import Model
+from finetune.partly import depths
 from finetune.recipe import Train
 
 BETAS = (0.9, 0.999)
 
 
-def build_optimizer(model: nn.Module, settings: Train) -> Optimizer:
-    """Weight decay on matrices, none on biases and LayerNorm (Devlin et al. 2019, appendix A.2; the original code)."""
-    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    groups: list[dict[str, Any]] = [
-        {"params": [p for _, p in named if p.ndim > 1], "weight_decay": settings.weight_decay},
-        {"params": [p for _, p in named if p.ndim <= 1], "weight_decay": 0.0},
+def build_optimizer(model: Model, settings: Train) -> Optimizer:
+    """Weight decay on matrices, none on biases and LayerNorm (Devlin et al. 2019, appendix A.2; the original code).
+
+    With `layer_decay` each layer's learning rate is that share of the one above it (Howard and Ruder 2018, 3.2).
+    """
+    distance = dict.fromkeys((p for p in model.parameters() if p.requires_grad), 0)
+    if settings.layer_decay < 1:
+        distance |= {p: depth for p, depth in depths(model.backbone.encoder) if p.requires_grad}
+    members: defaultdict[tuple[int, bool], list[nn.Parameter]] = defaultdict(list)
+    for parameter, depth in distance.items():
+        members[depth, parameter.ndim > 1].append(parameter)
+    groups = [
+        {
+            "params": params,
+            "weight_decay": settings.weight_decay if decays else 0.0,
+            "lr": settings.learning_rate * settings.layer_decay**depth,
+        }
+        for (depth, decays), params in sorted(members.items(), key=lambda item: (item[0][0], not item[0][1]))
     ]
-    groups = [group for group in groups if group["params"]]
     if settings.bias_correction:
         return AdamW(groups, lr=settings.learning_rate, betas=BETAS, eps=settings.adam_epsilon, fused=True)
     return UncorrectedAdamW(groups, lr=settings.learning_rate, eps=settings.adam_epsilon)

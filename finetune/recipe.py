@@ -11,6 +11,17 @@ from pydantic_core import ErrorDetails
 
 from finetune.errors import UserError, nearest
 
+# Here and not where they are used, so that reading a recipe needs no torch.
+Layers = Literal[
+    "embeddings",
+    "second-to-last",
+    "last",
+    "sum-last-4",
+    "concat-last-4",
+    "sum-all",
+    "weighted-sum-last-4",
+    "weighted-sum-all",
+]
 Schedule = Literal[
     "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "inverse_sqrt"
 ]
@@ -41,6 +52,7 @@ class Train(Settings):
     bias_correction: bool = Field(True, description="false: Adam as in the original BERT code")
     clip_norm: float = Field(1.0, gt=0, description="largest norm of an update's gradient")
     accumulation: int = Field(1, ge=1, description="parts in which a batch goes through the model")
+    layer_decay: float = Field(1.0, gt=0, le=1, description="of the learning rate from each layer to the one below it")
     dropout: float | None = Field(None, ge=0, lt=1, description="every dropout; default: as the checkpoint says")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="auto: bf16 where it is native")
     select: Literal["last", "best"] = Field("last", description="which epoch's weights are the result")
@@ -56,6 +68,11 @@ class Recipe(Settings):
     seed: int = Field(42, ge=0)
     init_seed: int | None = Field(None, ge=0, description="of the head's first weights; default: seed")
     data_seed: int | None = Field(None, ge=0, description="of the order of rows and of dropout; default: seed")
+    frozen: bool = Field(False, description="the encoder stays as it is (feature-based); only what is new is trained")
+    layers: Layers | list[int] = Field("last", description="what of the encoder is read; numbers are concatenated")
+    bilstm: bool = Field(False, description="a BiLSTM of two layers, 768 wide, before the head")
+    freeze_layers: int = Field(0, ge=0, description="the embeddings and so many first layers stay as they are")
+    reinit_layers: int = Field(0, ge=0, description="so many last layers, and the pooler, begin with new weights")
     limit: int | None = Field(None, ge=1, description="rows of each split to use, drawn once and for all")
     options: dict[str, str | int | float | bool | list[float] | list[str]] = Field(
         {}, description="what the task itself lets a recipe set"
@@ -198,6 +215,7 @@ def _option(schema: dict[str, Any]) -> str:
         "boolean": "true or false",
         "string": "a string",
         "object": "a table of lists",
+        "array": "a list",
     }.get(schema.get("type", ""), "a value")
     words = {"minimum": "at least", "exclusiveMinimum": "over", "maximum": "at most", "exclusiveMaximum": "under"}
     bounds = [f"{word} {schema[key]:g}" for key, word in words.items() if key in schema]

@@ -20,6 +20,7 @@ from finetune.record import RunRecord, build_record, data_fingerprint, load_reco
 from finetune.resume import Checkpoints
 from finetune.scoring import Evaluation
 from finetune.source import Source
+from finetune.states import with_states
 from finetune.trainer import Trainer
 
 
@@ -49,8 +50,7 @@ def run(
         watch("already done", folder=str(folder.path), then=done.versions, now=versions())
         return done
 
-    init_seed, data_seed = recipe.seeds
-    model, new = build_model(files.folder, task.head, init_seed=init_seed, device=place, dropout=recipe.train.dropout)
+    model, new = build_model(files.folder, task.head, recipe, device=place)
     tokenizer = load_tokenizer(files.folder)
     features = {split: encode(task, rows[split], tokenizer, recipe.max_length, model.backbone.config) for split in rows}
     accelerator = build_accelerator(place, precision)
@@ -60,8 +60,13 @@ def run(
         watch("start", folder=str(folder.path), recipe=recipe.model_dump(exclude_defaults=True), device=str(place))
         trainer = Trainer(
             model=model, settings=recipe.train, accelerator=accelerator, pad_id=tokenizer.pad_token_id,
-            data_seed=data_seed, watch=watch, checkpoints=Checkpoints(folder.checkpoint, writes=main),
+            data_seed=recipe.seeds[1], watch=watch, checkpoints=Checkpoints(folder.checkpoint, writes=main),
         )  # fmt: skip
+        if recipe.frozen:
+            features = {
+                split: with_states(given, trainer, weights=files.fingerprint, precision=precision)
+                for split, given in features.items()
+            }
         dev = Evaluation(task=task, rows=rows, features={split: features[split] for split in task.dev_splits})
         progress = trainer.fit(features[task.train_split], dev)
         answers = dev.final_answers(trainer, progress)

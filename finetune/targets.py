@@ -65,6 +65,8 @@ def _loaded(target: str, settings: dict[str, Any]) -> Iterator[tuple[str, Recipe
         loaded = recipe.load(file)
         if both := sorted(set(settings) & set(loaded.grid)):
             raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
+        if settings.get("task", loaded.task) != loaded.task:  # whose options are its own
+            loaded = loaded.model_copy(update={"options": {}})
         yield str(file), loaded.with_settings(settings, origin="command line")
 
 

@@ -205,8 +205,9 @@ class Trainer:
         return model(*batch.inputs()), batch.labels
 
     def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:
-        if self.model.head.reads == "sequence":
-            return [row[: len(feature)] for row, feature in zip(logits, features, strict=True)]
+        if not self.model.pooled:
+            counts = [len(feature) if feature.reads is None else len(feature.reads) for feature in features]
+            return [row[:count] for row, count in zip(logits, counts, strict=True)]
         return [row[: len(feature.choices) or None] for row, feature in zip(logits, features, strict=True)]
 
     def _end_epoch(self, epoch: int, evaluate: Callable[["Trainer"], tuple[float, Scores]], progress: Progress) -> None:

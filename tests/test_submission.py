@@ -13,6 +13,7 @@ from toys import CPU, sentences
 from finetune import predictor, submission
 from finetune.model import build_model, save_checkpoint
 from finetune.prepare import load_tokenizer
+from finetune.recipe import Recipe
 from finetune.source import Source
 from finetune.task import find
 
@@ -57,7 +58,7 @@ def checkpoint(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Che
     def make(task: str, *, bias: float = 0.0) -> str:
         folder = tmp_path_factory.mktemp(task)
         tokenizer = load_tokenizer(tiny_bert)
-        model, _ = build_model(tiny_bert, find(task).head, init_seed=0, device=CPU)
+        model, _ = build_model(tiny_bert, find(task).head, Recipe(task="any", seed=0), device=CPU)
         pairs = None if task in ("cola", "sst2") else sentences(64, seed=2)
         tokens = tokenizer(sentences(64), pairs, padding=True, return_tensors="pt")
         output = model.head.output

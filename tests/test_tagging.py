@@ -15,7 +15,6 @@ from transformers import AutoTokenizer
 from finetune.chunks import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
 from finetune.columns import read_columns
 from finetune.errors import UserError
-from finetune.features import IGNORED
 from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.options import configured
 from finetune.source import Source
@@ -115,14 +114,14 @@ def test_every_word_is_labelled_exactly_once(context: str, max_length: int, tiny
     rows = task.load(Source(), "train").rows
     rows = [*rows, replace(rows[0], words=("cat\x00dog", "\x00", "abc" * 9), gold=("O", "B-ANIMAL", "O"))]
     features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_encoder), max_length)
-    seen = Counter((row, word) for feature in features for _, row, word in feature.note.tolist())
+    seen = Counter((row, word) for feature in features for row, word in feature.note.tolist())
     assert set(seen) == {(row, word) for row in range(len(rows)) for word in range(len(rows[row].words))}
     assert set(seen.values()) == {1}
     for feature in features:
-        labelled = [place for place, label in enumerate(feature.label) if label != IGNORED]
-        assert labelled == sorted(feature.note[:, 0])
-        for place, row, word in feature.note.tolist():
-            assert task.labels[feature.label[place]] == rows[row].gold[word]
+        assert min(feature.reads) > 0 and max(feature.reads) < len(feature) - 1
+        assert list(feature.reads) == sorted(set(feature.reads))
+        for label, (row, word) in zip(feature.label, feature.note.tolist(), strict=True):
+            assert task.labels[label] == rows[row].gold[word]
     assert max(map(len, features)) <= max_length
     if context == "document" and max_length == 128:
         assert len(features) < len(rows)
@@ -134,7 +133,7 @@ def test_the_first_token_of_a_word_carries_its_tag(tiny_bert: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
     (feature,) = task.encode([row], tokenizer, 32)
     tokens = tokenizer.convert_ids_to_tokens(feature.input_ids)
-    assert [tokens[place] for place in feature.note[:, 0]] == ["cat", "sat", "on"]
+    assert [tokens[place] for place in feature.reads] == ["cat", "sat", "on"]
     assert len(tokens) > 3 + 2
     expected = tokenizer(list(row.words), is_split_into_words=True)
     assert feature.input_ids == expected["input_ids"]
@@ -146,8 +145,8 @@ def test_decoding_puts_each_word_back(tiny_bert: Path) -> None:
     features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 10)
     logits = []
     for feature in features:
-        given = np.full((len(feature), len(task.labels)), -1.0)
-        for place, row, word in feature.note.tolist():
+        given = np.full((len(feature.reads), len(task.labels)), -1.0)
+        for place, (row, word) in enumerate(feature.note.tolist()):
             given[place, task.labels.index(rows[row].gold[word])] = 5.0
         logits.append(given)
     answers = task.decode(logits, features, rows)

@@ -14,7 +14,7 @@ from conftest import WORDS
 
 from finetune.device import build_accelerator
 from finetune.events import Watcher, unwatched
-from finetune.features import Batch, Feature
+from finetune.features import IGNORED, Batch, Feature
 from finetune.heads.choice import ChoiceRow, ChoiceTask
 from finetune.heads.multilabel import MultiLabelRow, MultiLabelTask
 from finetune.heads.sentence import SentenceRow, SentenceTask
@@ -23,7 +23,7 @@ from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics import accuracy, pearson
 from finetune.model import build_model
 from finetune.prepare import load_tokenizer
-from finetune.recipe import Train
+from finetune.recipe import Recipe, Train
 from finetune.resume import Checkpoints
 from finetune.scoring import Evaluation
 from finetune.source import Source
@@ -209,6 +209,8 @@ def every_shape() -> list[Task]:
 def logits_of(theirs: Any, batch: Batch) -> torch.Tensor:
     """What one of transformers' own classes makes of our batch, in the shape of our logits."""
     output = theirs(**named_inputs(theirs, batch))
+    if batch.positions is not None:
+        return output.logits[torch.arange(len(output.logits)).unsqueeze(1), batch.positions.clamp(min=0)]
     return torch.stack([output.start_logits, output.end_logits], -1) if "start_logits" in output else output.logits
 
 
@@ -217,6 +219,11 @@ def loss_of(theirs: Any, batch: Batch) -> torch.Tensor:
     assert batch.labels is not None
     several = getattr(theirs.config, "problem_type", None) == "multi_label_classification"
     labels = {"labels": batch.labels.float() if several else batch.labels}
+    if batch.positions is not None:
+        every = torch.full(batch.input_ids.shape, IGNORED)
+        row, column = torch.nonzero(batch.positions >= 0, as_tuple=True)
+        every[row, batch.positions[row, column]] = batch.labels[row, column]
+        labels = {"labels": every}
     if "start_positions" in signature(theirs.forward).parameters:
         labels = {"start_positions": batch.labels[:, 0], "end_positions": batch.labels[:, 1]}
     loss: torch.Tensor = theirs(**named_inputs(theirs, batch), **labels).loss
@@ -241,10 +248,11 @@ def fit(
     watch: Watcher = unwatched,
     checkpoint: Path | None = None,
     seeds: tuple[int, int] = (0, 0),
+    **reading: Any,
 ) -> tuple[Trainer, Evaluation, Progress]:
     """What `run` does between rows and record, on the CPU: (trainer, its last evaluation, progress)."""
     task = task.seen(task.load(Source(), "train").rows)
-    trainer, features = build(task, folder, settings, watch=watch, checkpoint=checkpoint, seeds=seeds)
+    trainer, features = build(task, folder, settings, watch=watch, checkpoint=checkpoint, seeds=seeds, **reading)
     rows = task.load(Source(), "dev").rows
     evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": features})
     progress = trainer.fit(features, evaluation)
@@ -260,9 +268,11 @@ def build(
     checkpoint: Path | None = None,
     seeds: tuple[int, int] = (0, 0),
     max_length: int = 32,
+    **reading: Any,
 ) -> tuple[Trainer, list[Feature]]:
-    """A trainer with a new model, and the features of the training split."""
-    model, _ = build_model(folder, task.head, init_seed=seeds[0], device=CPU, dropout=settings.dropout)
+    """A trainer with a new model, and the features of the training split. `reading` is a recipe's frozen, layers ..."""
+    recipe = Recipe(task="any", train=settings, init_seed=seeds[0], data_seed=seeds[1], **reading)
+    model, _ = build_model(folder, task.head, recipe, device=CPU)
     tokenizer = load_tokenizer(folder)
     trainer = Trainer(
         model=model,

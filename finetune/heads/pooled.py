@@ -42,15 +42,15 @@ class PooledHead(Head):
     def __init__(self, backbone: Backbone, labels: Sequence[str], *, table: dict[str, Pooling]) -> None:
         super().__init__(labels)
         config = backbone.config
-        self.pooling = pooling(table, config)
+        self.pooling = pooling(table, config) if backbone.reader is None else read_pooling(backbone)
         self.dropout = nn.Dropout(head_dropout(config, POOLED_DROPOUT))
         if self.pooling.dense is None:
-            self.uses_pooler = True
+            self.uses_pooler = backbone.reader is None
         else:
-            self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+            self.dense = nn.Linear(backbone.width, backbone.width)
             self.activation = ACT2FN[self.pooling.activation]
             self.checkpoint_names["dense"] = self.pooling.dense
-        self.output = nn.Linear(config.hidden_size, max(1, len(labels)))
+        self.output = nn.Linear(backbone.width, max(1, len(labels)))
         self.checkpoint_names["output"] = self.pooling.output
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
@@ -60,6 +60,11 @@ class PooledHead(Head):
         if self.pooling.dense is not None:
             hidden = self.activation(self.dense(hidden))
         return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
+
+
+def read_pooling(backbone: Backbone) -> Pooling:
+    """A new tanh layer over a mix of layers at the first token; the end states of a BiLSTM are pooled already."""
+    return Pooling() if backbone.bilstm else Pooling(dense="dense", activation="tanh")
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class SpanHead(Head):
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__(("start", "end"))
-        self.output = nn.Linear(backbone.config.hidden_size, 2)
+        self.output = nn.Linear(backbone.width, 2)
         self.checkpoint_names["output"] = "qa_outputs"
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:

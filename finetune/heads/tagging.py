@@ -31,7 +31,7 @@ class TaggingRow:
 
 
 class TaggingHead(Head):
-    """Dropout and one linear layer on every token's vector."""
+    """Dropout and one linear layer on the vector of each word's first sub-token (section 5.3)."""
 
     reads = "sequence"
     auto_class = "AutoModelForTokenClassification"
@@ -39,14 +39,14 @@ class TaggingHead(Head):
     def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
         super().__init__(labels)
         self.dropout = nn.Dropout(head_dropout(backbone.config, TOKEN_DROPOUT))
-        self.output = nn.Linear(backbone.config.hidden_size, len(labels))
+        self.output = nn.Linear(backbone.width, len(labels))
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """`(batch, length, width)` to `(batch, length, labels)`."""
+        """`(batch, words, width)` to `(batch, words, labels)`."""
         return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy summed over the first sub-tokens of words; the others are ignored (section 5.3)."""
+        """Cross-entropy summed over the words `(batch, words)`."""
         return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
 
 
@@ -96,7 +96,7 @@ class TaggingTask(Task):
     def encode(self, rows: Sequence[TaggingRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
         """Windows over sentences or documents; each word's first sub-token is labelled in one window, none is lost.
 
-        A feature's `note` is an array `(words, 3)`: position of the token, number of the row, number of the word.
+        A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: numbers of the row and the word.
         """
         units = list(self._units(rows))
         texts = [" ".join(word for row in unit for word in rows[row].words) for unit in units]
@@ -108,13 +108,14 @@ class TaggingTask(Task):
             lengths = [len(word) for row in unit for word in rows[row].words]
             ids, first = _first_tokens(lengths, ids, offsets, unknown=tokenizer.unk_token_id)
             for start, end, owned in _windows(first, len(ids), max_length - 2):
-                note = np.column_stack([first[owned] - start + 1, words[owned]])
+                note = words[owned]
                 features.append(
                     Feature(
-                        row=int(note[0, 1]),
+                        row=int(note[0, 0]),
                         input_ids=[tokenizer.cls_token_id, *ids[start:end].tolist(), tokenizer.sep_token_id],
                         token_type_ids=[0] * (end - start + 2) if has_segments else None,
-                        label=self._label(note, rows, end - start + 2),
+                        label=self._label(note, rows),
+                        reads=(first[owned] - start + 1).tolist(),
                         note=note,
                     )
                 )
@@ -131,10 +132,9 @@ class TaggingTask(Task):
         tags = [[""] * len(row.words) for row in rows]
         sure = [[0.0] * len(row.words) for row in rows]
         for given, feature in zip(logits, features, strict=True):
-            scores = given[feature.note[:, 0]]
-            best = scores.argmax(-1)
-            probability = 1 / np.exp(scores - scores.max(-1, keepdims=True)).sum(-1)
-            for (_, row, word), label, p in zip(feature.note, best, probability, strict=True):
+            best = given.argmax(-1)
+            probability = 1 / np.exp(given - given.max(-1, keepdims=True)).sum(-1)
+            for (row, word), label, p in zip(feature.note, best, probability, strict=True):
                 tags[row][word], sure[row][word] = self.labels[label], float(p)
         return [Answer(value=t, probabilities=p) for t, p in zip(tags, sure, strict=True)]
 
@@ -184,7 +184,10 @@ class TaggingTask(Task):
         """The labelled tokens with their tags."""
         if feature.label is None:
             return "none"
-        return " ".join(f"{tokens[place]}/{self.labels[feature.label[place]]}" for place in feature.note[:, 0])  # type: ignore[index]
+        return " ".join(
+            f"{tokens[place]}/{self.labels[label]}"
+            for place, label in zip(feature.reads or (), feature.label, strict=True)  # type: ignore[arg-type]
+        )
 
     def _units(self, rows: Sequence[TaggingRow]) -> Iterator[list[int]]:
         """Numbers of the rows that share windows."""
@@ -196,14 +199,11 @@ class TaggingTask(Task):
         for _, group in groupby(range(len(rows)), key=unit):
             yield list(group)
 
-    def _label(self, note: np.ndarray, rows: Sequence[TaggingRow], length: int) -> list[int] | None:
-        label, labels = [IGNORED] * length, self.labels
-        for position, row, word in note.tolist():
-            gold = rows[row].gold
-            if gold is None:
-                return None
-            label[position] = labels.index(gold[word])
-        return label
+    def _label(self, note: np.ndarray, rows: Sequence[TaggingRow]) -> list[int] | None:
+        gold = [rows[row].gold for row, _ in note]
+        if any(tags is None for tags in gold):
+            return None
+        return [self.labels.index(tags[word]) for tags, (_, word) in zip(gold, note, strict=True)]
 
 
 def _windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:

@@ -1,0 +1,63 @@
+"""Between feature-based and fine-tuned: layers that stay as they are, that begin anew, or that learn more slowly."""
+
+from collections.abc import Iterator, Sequence
+
+from torch import nn
+from transformers import PreTrainedModel
+
+from finetune.errors import UserError
+
+
+def keep_pretrained(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None:
+    """Freezes the embeddings and the first layers, and gives the last ones and the pooler new weights.
+
+    New weights are as at the beginning of pre-training (Zhang et al. 2021, section 5). Raises UserError for more
+    layers than there are, and for an encoder whose layers share their weights.
+    """
+    if not freeze and not reinit:
+        return
+    layers = layers_of(encoder)
+    for name, count in (("freeze_layers", freeze), ("reinit_layers", reinit), ("the two together", freeze + reinit)):
+        if count > len(layers):
+            raise UserError(f"{name}: {count}, and this encoder has {len(layers)} layers", "Give a smaller number")
+    if freeze:
+        for part in (encoder.embeddings, getattr(encoder, "embeddings_project", None), *layers[:freeze]):
+            if part is not None:
+                part.requires_grad_(False)
+    if reinit:
+        for part in (*layers[-reinit:], getattr(encoder, "pooler", None)):
+            if part is not None:
+                _begin_anew(part, spread=encoder.config.initializer_range)
+
+
+def layers_of(encoder: PreTrainedModel) -> Sequence[nn.Module]:
+    """The transformer layers from the first to the last. Raises UserError where they share their weights."""
+    stack = getattr(encoder, "encoder", None) or getattr(encoder, "transformer", None)
+    layers: Sequence[nn.Module] | None = getattr(stack, "layer", None)
+    if layers is None:
+        raise UserError(
+            f"an encoder of type '{encoder.config.model_type}' has no layers with weights of their own",
+            "Leave out freeze_layers, reinit_layers and train.layer_decay",
+        )
+    return layers
+
+
+def depths(encoder: PreTrainedModel) -> Iterator[tuple[nn.Parameter, int]]:
+    """Each of the encoder's parameters with how many layers lie between it and the head: the pooler has 0, the last
+    layer 1, the embeddings one more than there are layers.
+    """
+    layers = layers_of(encoder)
+    place = {id(p): len(layers) - index for index, layer in enumerate(layers) for p in layer.parameters()}
+    pooler = {id(p) for p in pooler.parameters()} if (pooler := getattr(encoder, "pooler", None)) else set()
+    for parameter in encoder.parameters():
+        yield parameter, 0 if id(parameter) in pooler else place.get(id(parameter), len(layers) + 1)
+
+
+def _begin_anew(part: nn.Module, *, spread: float) -> None:
+    for module in part.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.trunc_normal_(module.weight, std=spread, a=-2 * spread, b=2 * spread)
+            nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.LayerNorm):
+            nn.init.ones_(module.weight)
+            nn.init.zeros_(module.bias)

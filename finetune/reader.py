@@ -1,0 +1,101 @@
+"""What a head reads where it is not the last layer as it is: a mix of layers, and a BiLSTM over it.
+
+The feature-based approach (Devlin et al. 2019, section 5.3, Table 7) on a frozen encoder; an encoder that is trained
+can be read in the same way. Layer 0 is the embeddings, layer n the output of the n-th transformer layer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from finetune.errors import UserError
+from finetune.recipe import Layers
+
+LSTM_LAYERS, LSTM_WIDTH = 2, 768  # in each direction (section 5.3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mix:
+    """Which layers are read, and how they become one vector for each position."""
+
+    numbers: tuple[int, ...]
+    how: Literal["concat", "sum", "weighted"] = "concat"
+
+
+def mix_of(layers: Layers | Sequence[int], *, depth: int) -> Mix:
+    """What a recipe's `layers` means for an encoder of `depth` layers; numbers of one's own are concatenated.
+
+    Raises UserError for a layer that the encoder lacks.
+    """
+    single = {"embeddings": 0, "second-to-last": depth - 1, "last": depth}
+    if not isinstance(layers, str):
+        mix = Mix(numbers=tuple(layers))
+    elif layers in single:
+        mix = Mix(numbers=(single[layers],))
+    else:
+        first = 1 if layers.endswith("all") else depth - 3
+        kind: Literal["concat", "sum", "weighted"] = "concat" if layers.startswith("concat") else "sum"
+        numbers = tuple(range(first, depth + 1))
+        mix = Mix(numbers=numbers, how="weighted" if layers.startswith("weighted") else kind)
+    lacking = [number for number in mix.numbers if not 0 <= number <= depth]
+    if lacking or not mix.numbers:
+        wanted = f"layer {lacking[0]}" if lacking else "no layer at all"
+        raise UserError(
+            f"layers = {layers!r} asks for {wanted}", f"This encoder has 0 (the embeddings) to {depth}, the last"
+        )
+    return mix
+
+
+class Reader(nn.Module):
+    """Layers' states to a vector for each position, or to one for the sequence.
+
+    A weighted sum has softmax weights and a scale that are learned (Peters et al. 2018, equation 1). With a BiLSTM
+    the sequence's vector is its two end states, else the mix at the first position.
+    """
+
+    def __init__(self, mix: Mix, *, width: int, bilstm: bool) -> None:
+        super().__init__()
+        self.mix = mix
+        if mix.how == "weighted":
+            self.weights = nn.Parameter(torch.zeros(len(mix.numbers)))
+            self.scale = nn.Parameter(torch.ones(()))
+        mixed = width * len(mix.numbers) if mix.how == "concat" else width
+        self.bilstm = BiLSTM(mixed) if bilstm else None
+        self.width = 2 * LSTM_WIDTH if bilstm else mixed
+
+    def forward(self, states: Tensor, mask: Tensor, *, pooled: bool) -> Tensor:
+        """`(batch, n, layers, width)` to `(batch, n, self.width)`, or `(batch, self.width)` where pooled."""
+        mixed = self._mixed(states)
+        if self.bilstm is not None:
+            return self.bilstm(mixed, mask, ends=pooled)  # type: ignore[no-any-return]
+        return mixed[:, 0] if pooled else mixed
+
+    def _mixed(self, states: Tensor) -> Tensor:
+        if self.mix.how == "concat":
+            return states.flatten(2)
+        if self.mix.how == "sum":
+            return states.sum(2)
+        shares = self.scale * self.weights.softmax(0)
+        return torch.einsum("bnkw,k->bnw", states, shares)
+
+
+class BiLSTM(nn.Module):
+    """Two layers, 768 in each direction."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(width, LSTM_WIDTH, LSTM_LAYERS, batch_first=True, bidirectional=True)
+
+    def forward(self, hidden: Tensor, mask: Tensor, *, ends: bool) -> Tensor:
+        """`(batch, n, width)` to `(batch, n, 2 * 768)`, or with `ends` to the last state of each direction,
+        `(batch, 2 * 768)`. `mask` `(batch, n)` is 0 behind a sequence's end.
+        """
+        packed = pack_padded_sequence(hidden, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        output, (last, _) = self.lstm(packed)
+        if ends:
+            return last[-2:].transpose(0, 1).flatten(1)  # type: ignore[no-any-return]
+        return pad_packed_sequence(output, batch_first=True, total_length=hidden.shape[1])[0]
