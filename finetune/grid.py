@@ -32,4 +32,5 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str) -> list[Recipe]:
 
 def _spread(point: dict[str, Any]) -> dict[str, Any]:
     """A point's settings, those of its variant among them."""
-    return {key: value for key, value in point.items() if key != VARIANT} | point.get(VARIANT, {})
+    variant: dict[str, Any] = point.get(VARIANT, {})
+    return {key: value for key, value in point.items() if key != VARIANT} | variant

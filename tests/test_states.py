@@ -1,0 +1,136 @@
+"""The cache of a frozen encoder's states: equal to encoding anew, reused, bounded, and refused when it is another's."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from toys import build, cat_task, choice_task, span_task, tag_task
+
+from finetune import reader
+from finetune.errors import UserError
+from finetune.features import Feature
+from finetune.recipe import Train
+from finetune.states import cache_folder, with_states
+from finetune.task import Task
+from finetune.trainer import Trainer
+
+SETTINGS = Train(learning_rate=1e-2, epochs=2, batch_size=8)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a narrow BiLSTM."""
+    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path))
+    monkeypatch.setattr(reader, "LSTM_WIDTH", 24)
+    return tmp_path / "states"
+
+
+class Watch:
+    """Keeps notes and counts what was encoded."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.encoded = 0
+
+    def __call__(self, event: str, **facts: Any) -> None:
+        if event == "note":
+            self.notes.append(facts["text"])
+        if event == "encoded":
+            self.encoded = facts["done"]
+
+
+def prepared(task: Task, folder: Path, *, weights: str = "abc", **reading: Any) -> tuple[Trainer, list[Feature], Watch]:
+    """A trainer, features with their states, and what was told while they were made."""
+    watch = Watch()
+    trainer, features = build(task, folder, SETTINGS, watch=watch, frozen=True, **reading)
+    return trainer, with_states(features, trainer, weights=weights, precision="fp32"), watch
+
+
+def losses(trainer: Trainer, features: Sequence[Feature]) -> list[float]:
+    progress = trainer.fit(features, lambda given: (0.0, {}))
+    return [epoch["loss"] for epoch in progress.epochs]
+
+
+@pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
+@pytest.mark.parametrize(
+    "reading", [{}, {"layers": [0, 2]}, {"layers": "second-to-last", "bilstm": True}], ids=["last", "two", "bilstm"]
+)
+def test_cached_and_uncached_training_are_equal(task: Task, reading: dict[str, Any], tiny_bert: Path) -> None:
+    trainer, cached, watch = prepared(task, tiny_bert, **reading)
+    assert watch.encoded == sum(len(feature.choices) or 1 for feature in cached)
+    plain, features = build(task, tiny_bert, SETTINGS, frozen=True, **reading)
+    before = np.concatenate([logits.ravel() for logits in plain.predict(features)])
+    assert np.concatenate([logits.ravel() for logits in trainer.predict(cached)]) == pytest.approx(before, abs=2e-3)
+    assert losses(trainer, cached) == pytest.approx(losses(plain, features), rel=2e-3)
+
+
+def test_every_seed_layer_choice_and_later_run_reads_the_same_cache(tiny_bert: Path, cache: Path) -> None:
+    prepared(tag_task(), tiny_bert)
+    (folder,) = cache.iterdir()
+    before = {file: file.stat().st_mtime_ns for file in folder.glob("*.npy")}
+    assert sorted(file.name for file in before) == ["layer-0.npy", "layer-1.npy", "layer-2.npy"]
+    for reading in ({"seeds": (5, 6)}, {"layers": [1]}, {"layers": "sum-all", "bilstm": True}):
+        assert prepared(tag_task(), tiny_bert, **reading)[2].encoded == 0
+    assert {file: file.stat().st_mtime_ns for file in folder.glob("*.npy")} == before
+    assert prepared(tag_task(), tiny_bert, weights="of another model")[2].encoded > 0
+
+
+def test_only_what_a_head_reads_is_kept(tiny_bert: Path, cache: Path) -> None:
+    _, tagged, _ = prepared(tag_task(), tiny_bert)
+    (folder,) = cache.iterdir()
+    kept = np.load(folder / "layer-2.npy")
+    assert kept.shape == (sum(len(feature.reads) for feature in tagged), 32)
+    assert kept.dtype == np.float16
+    _, pooled, _ = prepared(cat_task(), tiny_bert, layers=[1])
+    (other,) = set(cache.iterdir()) - {folder}
+    assert np.load(other / "layer-1.npy").shape == (len(pooled), 32)
+    prepared(cat_task(), tiny_bert)  # the pooled output joins them
+    assert np.load(other / "pooled.npy").shape == (len(pooled), 32)
+
+
+def test_the_disk_is_bounded(tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def size() -> int:
+        return sum(file.stat().st_size for file in cache.glob("*/*.npy"))
+
+    prepared(tag_task(), tiny_bert)
+    one = size()
+    monkeypatch.setenv("FINETUNE_CACHE_GB", str(1.5 * one / 1e9))
+    _, features, watch = prepared(tag_task(), tiny_bert, weights="another")  # for which the first goes
+    assert features[0].states is not None
+    assert watch.notes == []
+    assert size() == one
+    monkeypatch.setenv("FINETUNE_CACHE_GB", str(0.5 * one / 1e9))
+    _, features, watch = prepared(tag_task(), tiny_bert, weights="a third")  # one of three layers fits
+    assert features[0].states is not None
+    assert size() < 0.5 * one
+    monkeypatch.setenv("FINETUNE_CACHE_GB", "0")
+    trainer, features, watch = prepared(tag_task(), tiny_bert, weights="a fourth")
+    assert features[0].states is None
+    assert "more than the cache may hold (0.0 GB, FINETUNE_CACHE_GB)" in watch.notes[0]
+    assert len(losses(trainer, features)) == 2
+
+
+def test_a_cache_of_another_model_and_a_damaged_one_are_refused(tiny_bert: Path, cache: Path) -> None:
+    prepared(tag_task(), tiny_bert)
+    (folder,) = cache.iterdir()
+    facts = json.loads((folder / "states.json").read_text())
+    (folder / "states.json").write_text(json.dumps(facts | {"weights": "other"}))
+    with pytest.raises(UserError, match=r"states of another model or version \(weights\). Remove that folder"):
+        prepared(tag_task(), tiny_bert)
+    (folder / "states.json").write_text(json.dumps(facts))
+    (folder / "layer-2.npy").write_bytes((folder / "layer-2.npy").read_bytes()[:-10])
+    with pytest.raises(UserError, match=r"the cached states are damaged\. Remove that folder"):
+        prepared(tag_task(), tiny_bert)
+    (folder / "states.json").write_text("{")
+    with pytest.raises(UserError, match="damaged"):
+        prepared(tag_task(), tiny_bert)
+
+
+def test_a_cache_that_cannot_be_written_is_named(tiny_bert: Path, cache: Path) -> None:
+    cache.write_text("a file where the folder should be")
+    with pytest.raises(UserError, match=r"the cache cannot be used.*FINETUNE_CACHE"):
+        prepared(tag_task(), tiny_bert)
+    assert cache_folder() == cache
