@@ -142,6 +142,36 @@ def score(
 
 
 @app.command()
+def compare(
+    a: Annotated[str, typer.Argument(help="A run (folder, id, or its task).")],
+    b: Annotated[str, typer.Argument(help="Another run of the same task.")],
+    seeds: Annotated[bool, typer.Option("--seeds", help="Take all runs that differ from each in seeds alone.")] = False,
+    split: Annotated[str | None, typer.Option(help="Default: the split that the task is scored on first.")] = None,
+    changed: Annotated[int, typer.Option(min=0, help="Show so many rows that one has right and one wrong.")] = 5,
+    out: Out = RESULTS,
+    as_json: Json = False,
+) -> None:
+    """Whether a difference is more than chance: `finetune compare RUN RUN`."""
+    import json
+
+    from rich.console import Console
+
+    from finetune.compare import compare as find
+    from finetune.display import changed_table, comparison_table
+
+    found = find(a, b, out=out, split=split, seeds=seeds)
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), default=str))
+        return
+    console = Console()
+    console.print(comparison_table(found))
+    for note in found.notes:
+        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+    if changed and found.changed:
+        console.print(changed_table(found, changed))
+
+
+@app.command()
 def submission(
     runs: Annotated[list[str], typer.Argument(help="Trained runs, one for each task (folder, id, or task's name).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The zip to write.")],

@@ -3,7 +3,7 @@
 import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,6 +15,10 @@ from finetune.published import anchors
 from finetune.record import RunRecord
 from finetune.squad_metrics import normalised
 
+if TYPE_CHECKING:
+    from finetune.compare import Comparison
+
+NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
 LINE_EVERY = 20.0  # seconds between lines of progress where standard error is no terminal
 
 
@@ -201,6 +205,42 @@ def summary_table(records: Iterable[RunRecord]) -> Table:
                 f"{max(scores):.1f}",
                 "" if base is None else f"{base:.1f}",
             )
+    return table
+
+
+def comparison_table(found: "Comparison") -> Table:
+    """Each metric of both sides, the difference with its interval and p, and how many rows would tell it."""
+    sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
+    title = f"{found.task}, {found.rows:,} rows of {found.split}; A is {sides[0]}, B is {sides[1]}"
+    table = Table(title=escape(title), title_justify="left")
+    for column in ("metric", "A", "B", "B - A", "95 % interval", "p", "rows to tell it"):
+        table.add_column(column, justify="left" if column == "metric" else "right")
+    for name, each in found.differences.items():
+        low, high = (f"{100 * edge:+.1f}" for edge in each.interval)
+        table.add_row(
+            name,
+            f"{100 * each.a:.1f}",
+            f"{100 * each.b:.1f}",
+            f"{100 * each.value:+.1f}",
+            f"{low} to {high}",
+            f"{each.p:.4f}",
+            "" if each.rows_needed is None else f"{each.rows_needed:,}",
+        )
+    test = "" if found.mcnemar is None else f"McNemar's exact test: p {found.mcnemar:.4f}. "
+    table.caption = f"{test}p and interval: paired bootstrap. Rows to tell it: for 80 % power at a level of 5 %."
+    return table
+
+
+def changed_table(found: "Comparison", most: int) -> Table:
+    """Some of the rows that one side has right and the other wrong."""
+    better = [sum(change.better == side for change in found.changed) for side in "ab"]
+    title = f"{better[0]} rows that only A has right, {better[1]} that only B has right"
+    table = Table(title=title, title_justify="left", show_lines=True)
+    for column in ("id", "text", "gold", "A", "B"):
+        table.add_column(column, overflow="fold")
+    for change in found.changed[:most]:
+        shown = [value for name, value in change.row.items() if name not in NOT_TEXT and value]
+        table.add_row(str(change.row["id"]), *map(_plain, (shown, change.gold, change.a, change.b)))
     return table
 
 
