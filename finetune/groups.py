@@ -39,19 +39,22 @@ def summarised(scores: Sequence[float]) -> Summary:
     return Summary(n=n, mean=mean, best=max(scores), sd=sd, interval=(mean - half, mean + half))
 
 
-def groups(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
-    """The records, those together that differ in their seeds alone; groups and runs in the order they came."""
+def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[list[RunRecord]]:
+    """The records, those together that differ in their seeds alone; groups and runs in the order they came.
+
+    `over` are further settings (dotted keys) that runs of a group may differ in, as the folds of cross-validation.
+    """
     found: dict[str, list[RunRecord]] = {}
     for record in records:
-        found.setdefault(group_key(record), []).append(record)
+        found.setdefault(group_key(record, over=over), []).append(record)
     return list(found.values())
 
 
-def group_key(record: RunRecord) -> str:
-    """The same for runs that differ in their seeds alone."""
-    settings = {key: value for key, value in record.recipe.items() if key not in SEEDS}
-    facts = [record.task, record.task_version, record.weights, record.data, record.precision, settings]
-    return json.dumps(facts, sort_keys=True)
+def group_key(record: RunRecord, *, over: Sequence[str] = ()) -> str:
+    """The same for runs that differ in their seeds, and in the settings `over`, alone."""
+    settings = {key: value for key, value in flat(record.recipe).items() if key not in (*SEEDS, *over)}
+    facts = [record.task, record.task_version, record.weights, record.precision, settings]
+    return json.dumps([*facts, None if over else record.data], sort_keys=True)
 
 
 def seeds_of(record: RunRecord) -> tuple[int, int]:
@@ -87,15 +90,15 @@ def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tup
 
 def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """For each record the settings (dotted keys) in which these records differ, seeds left out."""
-    flat = [_flat({key: value for key, value in record.recipe.items() if key not in SEEDS}) for record in records]
-    keys = [
-        key for key in dict.fromkeys(key for one in flat for key in one) if len({str(o.get(key)) for o in flat}) > 1
-    ]
-    return [{key: one.get(key) for key in keys if key in one} for one in flat]
+    every = [flat({key: value for key, value in record.recipe.items() if key not in SEEDS}) for record in records]
+    keys = dict.fromkeys(key for one in every for key in one)
+    differ = [key for key in keys if len({str(one.get(key)) for one in every}) > 1]
+    return [{key: one[key] for key in differ if key in one} for one in every]
 
 
-def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings by dotted keys."""
     found: dict[str, Any] = {}
     for key, value in settings.items():
-        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return found
