@@ -86,7 +86,7 @@ def evaluate(
     model: Annotated[
         str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
     ],
-    task: Annotated[str, typer.Argument(help="The task to score it on.")],
+    task: Annotated[str, typer.Argument(help="The task to score it on, or a file of data as it was trained on.")],
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="Write every answer to this Parquet file.")] = None,
     data: Data = None,
@@ -251,17 +251,19 @@ def predict(
 
     from rich.console import Console
 
-    from finetune.data.answering import answer_lines
+    from finetune.data.answering import answer_lines, lines_of
     from finetune.data.predict import default_output, predict_file
     from finetune.display import ProgressDisplay, prediction_words
     from finetune.events import unwatched
     from finetune.predictor import load
     from finetune.targets import split_arguments
 
+    if file == "-" and (output or settings or raw):
+        raise UserError("of standard input there is no output file and no column to set", "Leave -o and settings out")
     watch = unwatched if quiet else ProgressDisplay(Console(stderr=True))
     predictor = load(model, out=out, watch=watch if file != "-" else unwatched, device=device)
     if file == "-":
-        for answer in answer_lines(predictor, sys.stdin):
+        for answer in answer_lines(predictor, lines_of(sys.stdin)):
             typer.echo(json.dumps(answer, ensure_ascii=False))
         return
     _, given = split_arguments(settings or [])
@@ -357,6 +359,7 @@ def check(
     limit: Annotated[int | None, typer.Option(help="Of a recipe, use at most so many rows of each split.")] = None,
     device: Device = None,
     fix: Annotated[Path | None, typer.Option(help="Of data, write a mended copy to this file.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
     as_json: Json = False,
 ) -> None:
     """Check what a run would use, or what is wrong with data: `finetune check reviews.csv --fix mended.csv`."""
@@ -368,7 +371,7 @@ def check(
     if any(map(is_own_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
-        _check_data(names[0], settings, fix, as_json=as_json)
+        _check_data(names[0], settings, fix, raw=raw, as_json=as_json)
         return
     if fix is not None:
         raise UserError("--fix is for data of your own", "Name a file of data that exists")
@@ -381,8 +384,8 @@ def _check_recipes(recipes: list[tuple[str, Any]], data: Path | None, device: st
 
     from rich.console import Console
 
-    from finetune.checking import check as find
     from finetune.display import facts_table
+    from finetune.preview import check as find
     from finetune.source import source_of
 
     for _, recipe in recipes:
@@ -399,7 +402,7 @@ def _check_recipes(recipes: list[tuple[str, Any]], data: Path | None, device: st
             console.print(f"-> {example['label']}", markup=False, highlight=False)
 
 
-def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, as_json: bool) -> None:
+def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, raw: bool, as_json: bool) -> None:
     """Ends with 1 where there is an error or a warning."""
     import json
 
@@ -413,7 +416,7 @@ def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, as_j
     if fix is not None:
         require_place(fix, target)
     report = check_data(target, settings)
-    mends = {} if fix is None else write_mended(report.parts[0], fix)
+    mends = {} if fix is None else write_mended(report.parts[0], fix, raw=raw)
     if as_json:
         typer.echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": mends})))
     else:
@@ -454,7 +457,7 @@ def _print_guesses(names: list[str], settings: dict[str, Any]) -> None:
 
     console = Console(stderr=True)
     for name in filter(is_own_data, names):
-        from finetune.data.own import table_of
+        from finetune.data.reading import table_of
         from finetune.data.showing import file_line, layout_table
         from finetune.data.starting import starting_recipe
 
