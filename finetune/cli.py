@@ -2,6 +2,7 @@
 
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,14 @@ Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 or mps; defa
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 RESULTS = Path("results")
+
+
+class Pool(StrEnum):
+    """How the vectors of a text become one."""
+
+    NONE = "none"
+    CLS = "cls"
+    MEAN = "mean"
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -206,6 +215,39 @@ def table(
         _print_error(error)
     if damaged:
         raise typer.Exit(2)
+
+
+@app.command()
+def features(
+    model: Annotated[str, typer.Argument(help="A Hub name, a folder, or minilm.")],
+    target: Annotated[str, typer.Argument(metavar="DATA", help="Data of your own, or a recipe, for its task's data.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value.")] = None,
+    layers: Annotated[str, typer.Option(help="As in a recipe: last, concat-last-4, [4,6] ...")] = "last",
+    pool: Annotated[
+        str, typer.Option(help="cls or mean: a vector for each text; none: for each token or word.")
+    ] = "none",
+    split: Annotated[str, typer.Option(help="Which split of the data.")] = "train",
+    output: Annotated[Path, typer.Option("-o", "--output", help="A .parquet or .npz file.")] = Path("features.parquet"),
+    data: Data = None,
+    device: Device = None,
+) -> None:
+    """Write what an encoder makes of texts: `finetune features minilm reviews.csv --pool mean -o reviews.npz`."""
+    _quiet_libraries()
+    from rich.console import Console
+
+    from finetune.display import ProgressDisplay
+    from finetune.recipe import override_value
+    from finetune.source import source_of
+    from finetune.targets import load_recipe, split_arguments
+    from finetune.vectors import write_features
+
+    _, given = split_arguments(settings or [])
+    recipe = load_recipe(target, given | {"model": model, "layers": override_value(layers)})
+    watch = ProgressDisplay(Console(stderr=True))
+    count, width = write_features(
+        recipe, output, source=source_of(data), split=split, pool=pool.value, watch=watch, device=device
+    )
+    typer.echo(f"{count:,} sequences, vectors of {width:,} numbers -> {output}")
 
 
 @app.command()

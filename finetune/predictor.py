@@ -38,6 +38,7 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
         "task": task.name if layout else recipe.task,
         **({"layout": layout} if layout else {}),
         **recipe.model_dump(include={"layers", "bilstm"}, exclude_defaults=True),
+        **({"bare": True} if recipe.train.solver == "logistic" else {}),
         "max_length": recipe.max_length,
         "precision": precision,
         "options": {name: value for name, value in option_values(task).items() if value is not None},
