@@ -251,17 +251,19 @@ def predict(
 
     from rich.console import Console
 
-    from finetune.data.answering import answer_lines
+    from finetune.data.answering import answer_lines, lines_of
     from finetune.data.predict import default_output, predict_file
     from finetune.display import ProgressDisplay, prediction_words
     from finetune.events import unwatched
     from finetune.predictor import load
     from finetune.targets import split_arguments
 
+    if file == "-" and (output or settings or raw):
+        raise UserError("of standard input there is no output file and no column to set", "Leave -o and settings out")
     watch = unwatched if quiet else ProgressDisplay(Console(stderr=True))
     predictor = load(model, out=out, watch=watch if file != "-" else unwatched, device=device)
     if file == "-":
-        for answer in answer_lines(predictor, sys.stdin):
+        for answer in answer_lines(predictor, lines_of(sys.stdin)):
             typer.echo(json.dumps(answer, ensure_ascii=False))
         return
     _, given = split_arguments(settings or [])

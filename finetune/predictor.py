@@ -64,17 +64,25 @@ class Predictor:
         except TypeError as error:
             wanted = ", ".join(signature(self.task.row).parameters)
             raise UserError(f"{self.task.name} cannot answer {len(inputs)} inputs", f"Give it {wanted}") from error
+        from finetune.data.answering import inputs_fault
+
         row = self.task.row(*inputs)
-        if fault := self.task.fault(row):
+        if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
             raise UserError(f"the row {fault}", "Give it what is missing")
         return self.answers([row])[0]
 
     def answers(self, rows: Sequence[Row]) -> list[Answer]:
         """One answer a row. Raises UserError for rows that cannot be encoded."""
+        return self.answers_and_cuts(rows)[0]
+
+    def answers_and_cuts(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
+        """One answer a row, and whether the row lost tokens to `max_length`. Raises UserError as `answers` does."""
         if not rows:
-            return []
+            return [], []
         features = encode(self.task, rows, self.tokenizer, self.max_length, self.trainer.model.backbone.config)
-        return self.task.decode(self.trainer.predict(features), features, rows)
+        cuts = {feature.row for feature in features if feature.truncated}
+        answers = self.task.decode(self.trainer.predict(features), features, rows)
+        return answers, [number in cuts for number in range(len(rows))]
 
     def predict(self, rows: Iterable[Any]) -> list[dict[str, Any]]:
         """The answers to many rows, as `finetune predict` writes them; `error` says why one could not be answered.

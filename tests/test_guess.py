@@ -176,7 +176,7 @@ def test_unlabelled_and_unusable_rows_are_left_out_with_their_numbers(tmp_path: 
     assert len(usable) == 37
     assert len(notes) == 2
     assert "2 rows without a label (rows 4, 9)" in " ".join(notes)
-    assert "1 rows that cannot be used: the first has no text in the column 'text' (row 6)" in " ".join(notes)
+    assert "1 row that cannot be used: the first has no text in the column 'text' (row 6)" in " ".join(notes)
 
 
 def test_dev_is_stratified_the_same_in_any_order_and_keeps_equal_texts_together() -> None:

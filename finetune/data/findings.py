@@ -29,3 +29,8 @@ def shown(text: str, most: int = 40) -> str:
     """A text for a message: what cannot be seen is escaped, what is long is cut."""
     plain = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[: most + 1])
     return f"'{plain}'" if len(text) <= most else f"'{plain[: most - 3]}...'"
+
+
+def so_many(count: int, noun: str = "row") -> str:
+    """`1 row`, `1,200 rows`."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"

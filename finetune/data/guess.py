@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -73,7 +73,9 @@ def guess(table: Table, given: Mapping[str, str]) -> Layout:
     """
     facts = {name: facts_of(name, values) for name, values in table.columns.items()}
     chosen = {
-        name: _columns(given[name], facts, name, table) for name in ("text", "label", "id", "group") if given.get(name)
+        name: named_columns(given[name], facts, name, table)
+        for name in ("text", "label", "id", "group")
+        if given.get(name)
     }
     shape = given.get("shape")
     if shape is not None and shape not in get_args(Shape):
@@ -95,7 +97,7 @@ def guess(table: Table, given: Mapping[str, str]) -> Layout:
     return replace(layout, labels=found_labels(layout, table.columns))
 
 
-def _columns(text: Any, facts: Mapping[str, ColumnFacts], role: str, table: Table) -> list[str]:
+def named_columns(text: Any, facts: Collection[str], role: str, table: Table) -> list[str]:
     """The columns in `title,body`. Raises UserError with the nearest name for one that is not there."""
     text = unicodedata.normalize("NFC", str(text))
     names = [text] if text in facts else [name.strip() for name in text.split(",")]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from finetune.data.kinds import as_number, as_text, is_missing
 
 Shape = Literal["classification", "regression", "multi-label", "tagging", "span", "choice"]
+TEXT_SHAPES = ("classification", "regression", "multi-label")  # whose input is a text or a pair
 
 
 @dataclass(frozen=True, kw_only=True)

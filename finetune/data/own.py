@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.cells import NoRow, row_of
+from finetune.data.findings import so_many
 from finetune.data.guess import guess
 from finetune.data.layout import Layout, Shape, found_labels
 from finetune.data.reading import Record, Table, read_table
@@ -53,7 +54,7 @@ class OwnData:
         chosen = self._given(rows) if self.split else drawn_for_dev(self.layout, usable)
         rows = [row for index, row in enumerate(rows) if (index in chosen) == (split == "dev")]
         if split == "dev":
-            notes = [f"{path}: {len(rows)} rows were {self._rule()}"]
+            notes = [f"{path}: {so_many(len(rows))} {'was' if len(rows) == 1 else 'were'} {self._rule()}"]
         return Rows(rows=rows, origin=str(path), notes=tuple(notes), drawn=True)
 
     def _given(self, rows: Sequence[Row]) -> set[int]:
@@ -159,7 +160,7 @@ def usable_rows(
             rows.append((row, record))
     merged = _merged(out)
     return rows, [
-        f"{table.path}: {len(some)} rows {why} ({numbers(some)}); left out" for why, some in merged.items() if some
+        f"{table.path}: {so_many(len(some))} {why} ({numbers(some)}); left out" for why, some in merged.items() if some
     ]
 
 

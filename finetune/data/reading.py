@@ -155,7 +155,7 @@ def records(path: Path, form: FileFormat) -> Iterator[Record]:
     }[form.kind]
     halves = form.damaged or form.kind in ("json", "json-lines")
     with _reading(path):
-        yield from map(_whole, read(path, form)) if halves else read(path, form)
+        yield from map(whole, read(path, form)) if halves else read(path, form)
 
 
 @contextmanager
@@ -166,7 +166,7 @@ def _reading(path: Path) -> Iterator[None]:
         raise UserError(f"{path}: cannot be read ({first_line(error)})", "Check that the file is whole") from error
 
 
-def _whole(record: Record) -> Record:
+def whole(record: Record) -> Record:
     """The record, or one with a fault where a text has half a character or bytes of another encoding."""
     for name, value in record.values.items():
         texts = value if isinstance(value, list) else [value]
@@ -305,18 +305,29 @@ def _of_object(value: Any, *, row: int, line: int) -> Record:
     return Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True)))
 
 
+def parquet_facts(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
+    """How many rows a Parquet file has, and its columns."""
+    with _reading(path), _parquet_file(path, form) as opened:
+        return int(opened.metadata.num_rows), frozenset(opened.schema_arrow.names)
+
+
 def _parquet(path: Path, form: FileFormat) -> Iterator[Record]:
+    row = 0
+    with _parquet_file(path, form) as opened:
+        for batch in opened.iter_batches(batch_size=10_000):
+            for values in batch.to_pylist():
+                row += 1
+                yield Record(row=row, line=row, values=values)
+
+
+@contextmanager
+def _parquet_file(path: Path, form: FileFormat) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    row = 0
     with open_bytes(path, packed=form.gzip) as file:
         try:
-            opened = pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
-            for batch in opened.iter_batches(batch_size=10_000):
-                for values in batch.to_pylist():
-                    row += 1
-                    yield Record(row=row, line=row, values=values)
+            yield pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
         except (pa.ArrowException, ValueError) as error:
             raise UserError(f"{path}: is no whole Parquet file ({first_line(error)})", "Write it again") from error
 

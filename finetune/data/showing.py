@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from finetune.data.examine import Report
-from finetune.data.findings import Finding
+from finetune.data.findings import Finding, so_many
 from finetune.data.layout import Layout
 from finetune.data.reading import Table as Data
 
@@ -35,7 +35,7 @@ def layout_table(layout: Layout) -> Table:
 
 def file_line(split: str, table: Data) -> str:
     """`train reviews.csv: text parted by commas, in UTF-8, quotes mean nothing; 120 rows`."""
-    return f"{split} {table.path}: {table.form}; {len(table) + len(table.faults):,} rows"
+    return f"{split} {table.path}: {table.form}; {so_many(len(table) + len(table.faults))}"
 
 
 def finding_lines(findings: Sequence[Finding]) -> Iterator[Text]:
@@ -49,7 +49,7 @@ def finding_lines(findings: Sequence[Finding]) -> Iterator[Text]:
 
 def summary(report: Report) -> str:
     """`2 errors, 1 warning, 3 notes`."""
-    return ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in report.counts.items())
+    return ", ".join(so_many(count, severity) for severity, count in report.counts.items())
 
 
 def _place(finding: Finding) -> str:
