@@ -359,6 +359,7 @@ def check(
     limit: Annotated[int | None, typer.Option(help="Of a recipe, use at most so many rows of each split.")] = None,
     device: Device = None,
     fix: Annotated[Path | None, typer.Option(help="Of data, write a mended copy to this file.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
     as_json: Json = False,
 ) -> None:
     """Check what a run would use, or what is wrong with data: `finetune check reviews.csv --fix mended.csv`."""
@@ -370,7 +371,7 @@ def check(
     if any(map(is_own_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
-        _check_data(names[0], settings, fix, as_json=as_json)
+        _check_data(names[0], settings, fix, raw=raw, as_json=as_json)
         return
     if fix is not None:
         raise UserError("--fix is for data of your own", "Name a file of data that exists")
@@ -401,7 +402,7 @@ def _check_recipes(recipes: list[tuple[str, Any]], data: Path | None, device: st
             console.print(f"-> {example['label']}", markup=False, highlight=False)
 
 
-def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, as_json: bool) -> None:
+def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, raw: bool, as_json: bool) -> None:
     """Ends with 1 where there is an error or a warning."""
     import json
 
@@ -415,7 +416,7 @@ def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, as_j
     if fix is not None:
         require_place(fix, target)
     report = check_data(target, settings)
-    mends = {} if fix is None else write_mended(report.parts[0], fix)
+    mends = {} if fix is None else write_mended(report.parts[0], fix, raw=raw)
     if as_json:
         typer.echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": mends})))
     else:

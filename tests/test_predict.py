@@ -267,7 +267,7 @@ def test_cells_like_formulas_do_not_run(reviewer: Predictor, tmp_path: Path) -> 
     assert [line["note"] for line in read(tmp_path / "out.csv")] == ["'=cmd|' /C calc'!A0", "-3.5", "'@x"]
     predict_file(reviewer, path, tmp_path / "raw.csv", options={}, watch=unwatched, raw=True)
     assert read(tmp_path / "raw.csv")[0]["note"] == "=cmd|' /C calc'!A0"
-    assert [safe(cell) for cell in ("+1", "\tx", "a=b", ["=x"])] == ["+1", "'\tx", "a=b", '["=x"]']
+    assert [safe(cell) for cell in ("+1", "-", "\tx", "a=b", ["=x"])] == ["+1", "-", "'\tx", "a=b", '["=x"]']
 
 
 def test_it_goes_on_after_an_interruption(reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

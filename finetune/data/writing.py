@@ -82,9 +82,12 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[st
 
 
 def safe(cell: Any) -> str:
-    """A cell as text that no spreadsheet runs: an apostrophe before what begins like a formula and is no number."""
+    """A cell as text that no spreadsheet runs: an apostrophe before what begins like a formula.
+
+    Numbers, and a sign alone (as a label may be), run nothing.
+    """
     text = flat(cell)
-    return f"'{text}" if text.startswith(FORMULA) and not NUMBER.fullmatch(text) else text
+    return f"'{text}" if text.startswith(FORMULA) and len(text) > 1 and not NUMBER.fullmatch(text) else text
 
 
 def flat(cell: Any) -> str:
