@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import random
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from finetune.data.formats import detect
 from finetune.data.guess import guess
 from finetune.data.own import usable_rows
-from finetune.data.reading import Table, read_table
+from finetune.data.reading import Table, column_names, read_table
 from finetune.errors import UserError
 
 ROWS = [["text", "label"], ["a fine film, really", "pos"], ['the "worst" of all', "neg"], ["two\nlines", "pos"]]
@@ -103,6 +104,16 @@ def test_a_quote_that_is_not_closed_spoils_its_row_alone(tmp_path: Path) -> None
     assert table.columns["text"][101] == "row, 102" or table.columns["text"][100] == "row, 101"
 
 
+def test_a_quoted_cell_may_have_any_number_of_lines(tmp_path: Path) -> None:
+    long = "\n".join(f"line {i}, of many" for i in range(5_000))
+    table = read_table(write(tmp_path / "rows.csv", as_csv([["text", "label"], [long, "a"], ["short", "b"]])))
+    assert table.columns == {"text": [long, "short"], "label": ["a", "b"]}
+    rows = ['"this is not closed,a', *(f"row {i},b" for i in range(1_500)), *['"x, ""y""",a'] * 300]
+    table = read_table(write(tmp_path / "open.csv", "text,label\n" + "\n".join(rows)))
+    assert [fault.row for fault in table.faults] == [1]
+    assert (len(table), table.columns["text"][-2:]) == (1_800, ['x, "y"'] * 2)
+
+
 def test_a_wrong_number_of_cells_is_a_fault_of_that_row(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "rows.csv", "text,label\na,1\nb\nc,1,2\nd,0\n"))
     assert [(fault.row, fault.line) for fault in table.faults] == [(2, 3), (3, 4)]
@@ -124,6 +135,29 @@ def test_a_missing_header_is_seen(tmp_path: Path, text: str, header: bool) -> No
 def test_names_of_columns_are_trimmed_filled_and_distinct(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "rows.csv", "\ufeff text , label,,label\na,1,x,2\n"))
     assert list(table.columns) == ["text", "label", "column 3", "label 4"]
+    names = list(read_table(write(tmp_path / "again.csv", "a 3,b,a 3,a\n1,2,3,4\n")).columns)
+    assert len(set(names)) == 4
+    assert column_names(["a", "a 3", "a"]) == ["a", "a 3", "a 3 3"]
+
+
+def test_json_lines_are_known_whatever_their_first_line_is(tmp_path: Path) -> None:
+    rows = [json.dumps({"text": f"row {i}", "label": i}) for i in range(9)]
+    for name, first in (("a.jsonl", "{broken"), ("b.txt", "what is this"), ("c.jsonl", "[1, 2]")):
+        table = read_table(write(tmp_path / name, "\n".join([first, *rows])))
+        assert (table.form.kind, len(table), [fault.row for fault in table.faults]) == ("json-lines", 9, [1])
+    long = json.dumps({"text": "x" * 300_000, "label": 1})
+    for name in ("long.jsonl", "long.json", "long.txt"):
+        assert len(read_table(write(tmp_path / name, "\n".join([long, *rows])))) == 10
+    indented = write(tmp_path / "indented.txt", json.dumps({"data": [{"text": "a"}, {"text": "b"}]}, indent=2))
+    assert read_table(indented).form.kind == "json"
+
+
+def test_a_key_of_its_own_in_every_line_is_neither_slow_nor_endless(tmp_path: Path) -> None:
+    lines = (json.dumps({"text": "a", f"key {i}": i}) for i in range(20_000))
+    with pytest.raises(UserError, match="different columns, nearly all of them empty"):
+        read_table(write(tmp_path / "keys.jsonl", "\n".join(lines)))
+    wide = {f"key {i}": i for i in range(10_000)}
+    assert len(read_table(write(tmp_path / "wide.jsonl", "\n".join([json.dumps(wide)] * 3))).columns) == 10_000
 
 
 def test_json_lines_with_other_keys_in_some_rows(tmp_path: Path) -> None:
@@ -182,6 +216,9 @@ def test_columns_of_words_and_tags(tmp_path: Path) -> None:
     assert [(fault.row, fault.line) for fault in table.faults] == [(2, 5)]
 
 
+PACKED = gzip.compress(random.Random(0).randbytes(1 << 21).hex().encode(), mtime=0)  # more than is seen at first
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -191,6 +228,10 @@ def test_columns_of_words_and_tags(tmp_path: Path) -> None:
         ("old.xls", b"\xd0\xcf\x11\xe0rest", "old Excel"),
         ("pages.pdf", b"%PDF-1.4 rest", "PDF"),
         ("cut.csv.gz", gzip.compress(b"text,label\n" * 1000, mtime=0)[:-20], "cannot be read"),
+        ("bad.csv.gz", PACKED[:3000] + b"\xff" * 99 + PACKED[3099:], "cannot be read"),
+        ("late.csv.gz", PACKED[:-3000] + b"\xff" * 99 + PACKED[-2901:], "cannot be read"),
+        ("cut.xlsx", b"PK\x03\x04 xl/ and so on", "no whole Excel"),
+        ("wide.txt", "\u3000\n\u3000".encode(), "is empty"),
         ("cut.parquet", b"PAR1rest", "no whole Parquet"),
         ("cut.json", b'[{"text": "a"}', "is not JSON"),
         ("number.json", b"[\n3\n", "is not JSON"),
