@@ -86,7 +86,7 @@ def evaluate(
     model: Annotated[
         str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
     ],
-    task: Annotated[str, typer.Argument(help="The task to score it on.")],
+    task: Annotated[str, typer.Argument(help="The task to score it on, or a file of data as it was trained on.")],
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="Write every answer to this Parquet file.")] = None,
     data: Data = None,
@@ -384,8 +384,8 @@ def _check_recipes(recipes: list[tuple[str, Any]], data: Path | None, device: st
 
     from rich.console import Console
 
-    from finetune.checking import check as find
     from finetune.display import facts_table
+    from finetune.preview import check as find
     from finetune.source import source_of
 
     for _, recipe in recipes:
@@ -457,7 +457,7 @@ def _print_guesses(names: list[str], settings: dict[str, Any]) -> None:
 
     console = Console(stderr=True)
     for name in filter(is_own_data, names):
-        from finetune.data.own import table_of
+        from finetune.data.reading import table_of
         from finetune.data.showing import file_line, layout_table
         from finetune.data.starting import starting_recipe
 

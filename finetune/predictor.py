@@ -11,8 +11,9 @@ from transformers import PretrainedConfig
 
 from finetune import cpu, weights
 from finetune import task as tasks
-from finetune.data.layout import Layout
-from finetune.data.own import layout_from, layout_of, trained_task
+from finetune.data.answering import answer_values
+from finetune.data.layout import Layout, inputs_fault
+from finetune.data.tasks import layout_from, layout_of, trained_task
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
 from finetune.events import Watcher, unwatched
@@ -64,8 +65,6 @@ class Predictor:
         except TypeError as error:
             wanted = ", ".join(signature(self.task.row).parameters)
             raise UserError(f"{self.task.name} cannot answer {len(inputs)} inputs", f"Give it {wanted}") from error
-        from finetune.data.answering import inputs_fault
-
         row = self.task.row(*inputs)
         if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
             raise UserError(f"the row {fault}", "Give it what is missing")
@@ -89,8 +88,6 @@ class Predictor:
 
         A row is a text, a tuple of inputs, or a mapping by the names of the columns that the model was trained on.
         """
-        from finetune.data.answering import answer_values
-
         return answer_values(self, rows)
 
 

@@ -16,12 +16,12 @@ import pytest
 
 from finetune.data import characters, duplicates
 from finetune.data.characters import census, runs_of
-from finetune.data.checks_labels import misspelled, unified
 from finetune.data.checks_tags import is_legal
 from finetune.data.examine import Report, check_data
 from finetune.data.mend import write_mended
 from finetune.data.minhash import LEAST, likeness, near_pairs
 from finetune.data.reading import read_table
+from finetune.data.spellings import misspelled, unified
 
 InProcess = Callable[..., tuple[int, str, str]]
 KOREAN = ["오늘 날씨가 정말 좋다", "영화가 너무 지루했다", "배우들의 연기가 훌륭하다", "다시는 보고 싶지 않다"]

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -19,17 +20,19 @@ import finetune as package
 from finetune.data import predict as predicting
 from finetune.data.answering import answer_lines, lines_of
 from finetune.data.layout import Layout
-from finetune.data.own import trained_task
 from finetune.data.predict import default_output, predict_file
 from finetune.data.reading import Record, read_table
 from finetune.data.scored import scores_of
 from finetune.data.starting import starting_recipe
+from finetune.data.tasks import trained_task
 from finetune.data.writing import safe
 from finetune.errors import UserError
 from finetune.events import unwatched
+from finetune.folder import folder_name
 from finetune.predictor import Predictor
 from finetune.run import run
 from finetune.source import Source
+from finetune.targets import latest_run
 from finetune.task import Answer
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
@@ -442,6 +445,46 @@ def test_the_commands(in_process: Callable[..., tuple[int, str, str]], tmp_path:
         code, _, error = call("predict", "reviews.csv", *arguments)
         assert (code, "Traceback" in error) == (2, False)
         assert said in error
+
+
+def test_a_run_is_scored_on_another_file(
+    reviews: Path, in_process: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    def call(*arguments: str) -> tuple[int, str, str]:
+        return in_process("evaluate", str(reviews), *arguments, data=tmp_path)
+
+    written(tmp_path / "more.csv", [("review", "mark"), *REVIEWS[:9], ("a text", "")])
+    code, shown, said = call("more.csv")
+    assert (code, "1 row without a label" in said) == (0, True)
+    assert "dev macro f1 100.0" in shown
+    written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
+    code, _, said = call("other.csv")
+    assert (code, len(said.splitlines())) == (2, 1)
+    assert "has no column review" in said and "finetune predict" in said
+
+
+def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("리뷰.csv", "my reviews (1).csv"):
+        data = written(tmp_path / name, [("review", "mark"), *REVIEWS[:20]])
+        recipe, _ = starting_recipe(name, {"model": str(tiny_bert), **FAST, "train.epochs": 1})
+        record = run(recipe, source=Source(), out=Path("results"), watch=unwatched, device="cpu")
+        found = latest_run(name, Path("results"))
+        assert found is not None and found.path.name == record.id
+        data.unlink()  # a run is found by the name of its data, also where the data is not
+        again = latest_run(name, Path("results"))
+        assert again is not None and again.path == found.path
+    assert sorted(path.name for path in Path("results").iterdir()) == ["my-reviews-1-.csv", "리뷰.csv"]
+    old = {name: re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") for name in ("a b.csv", "x.py:t", "a_(1)", ".b-")}
+    assert {name: folder_name(name) for name in old} == old  # as they were before other scripts were kept
+
+
+def test_data_is_no_recipe_to_copy(in_process: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS[:9]])
+    code, _, said = in_process("cp", "reviews.csv", "mine.toml", data=tmp_path)
+    assert code == 2
+    assert "reviews.csv is data, not a recipe. `finetune init reviews.csv`" in said
+    assert not (tmp_path / "mine.toml").exists()
 
 
 def test_lines_come_and_go_through_a_pipe(reviews: Path) -> None:

@@ -8,9 +8,9 @@ from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
 from finetune.data.cells import NoRow, row_of
-from finetune.data.layout import TEXT_SHAPES, Layout
-from finetune.data.own import shape_of
+from finetune.data.layout import Layout, inputs_fault
 from finetune.data.reading import Record, whole
+from finetune.data.tasks import shape_of
 from finetune.errors import UserError, first_line
 from finetune.task import Answer, Row
 
@@ -96,14 +96,6 @@ def lines_of(stream: IO[str]) -> Iterable[str]:
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
     return stream
-
-
-def inputs_fault(layout: Layout | None, count: int) -> str:
-    """What is wrong with so many texts for a model that was trained on one, or on two; nothing for other shapes."""
-    if layout is None or layout.shape not in TEXT_SHAPES or count == len(layout.text):
-        return ""
-    texts = {1: "one text", 2: "two texts"}
-    return f"has {texts.get(count, f'{count} texts')} where the model reads {texts[len(layout.text)]}"
 
 
 def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layout, str]:

@@ -64,6 +64,11 @@ def cleaned(text: str) -> str:
     return unicodedata.normalize("NFC", without_controls(text))
 
 
+def same_text(text: str) -> str:
+    """What texts that say the same have in common: NFC, small letters, no control characters, single spaces."""
+    return " ".join(cleaned(text).lower().split())
+
+
 def without_controls(text: str) -> str:
     """The text without control characters; those that part words become spaces."""
     return CONTROL.sub(lambda found: " " if found[0].isspace() else "", text)

@@ -19,8 +19,9 @@ from finetune.data import (
 from finetune.data.findings import SEVERITIES, Finding
 from finetune.data.guess import guess
 from finetune.data.layout import Layout
-from finetune.data.own import OPTIONS, OwnData, table_of
+from finetune.data.own import OPTIONS, OwnData
 from finetune.data.part import Check, CheckOfAll, Part, part_of
+from finetune.data.reading import table_of
 from finetune.data.splits import split_files
 from finetune.data.starting import MODEL, fitting_length
 from finetune.data.tokens import tokens

@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Literal
 
+from finetune.columns import TAG
 from finetune.errors import UserError, first_line
 
 Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "excel"]
@@ -24,7 +25,6 @@ CHUNK = 1 << 20
 LINES_SEEN = 50  # that are tried as JSON
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 HANGUL = re.compile("[\uac00-\ud7a3]")
-TAG = re.compile(r"O|[BIESLU]-\S+")
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.characters import codes_of, runs_of
+from finetune.data.characters import codes_of, runs_of, same_text
 
 LEAST = 0.8  # likeness of near duplicates
 RUN = 5  # characters
@@ -25,7 +25,7 @@ def near_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
 
     Case and spaces make no difference.
     """
-    plain = [" ".join(text.lower().split()) for text in texts]
+    plain = [same_text(text) for text in texts]
     if len(plain) < 2:
         return []
     signatures = np.concatenate([_signatures(plain[some]) for some in runs_of([len(text) for text in plain])])

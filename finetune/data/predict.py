@@ -15,9 +15,9 @@ from finetune.data.formats import FileFormat, detect, open_bytes
 from finetune.data.guess import guess, named_columns
 from finetune.data.journal import Journal
 from finetune.data.layout import Layout
-from finetune.data.own import shape_of
 from finetune.data.reading import Record, Table, header, parquet_facts, records
 from finetune.data.scored import scores_of
+from finetune.data.tasks import shape_of
 from finetune.data.writing import SUFFIXES, require_writable, write_rows
 from finetune.errors import UserError
 from finetune.events import Watcher

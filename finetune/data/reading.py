@@ -66,6 +66,20 @@ def read_table(path: Path) -> Table:
     return table
 
 
+@lru_cache(maxsize=4)
+def _read(path: Path, _: tuple[int, int]) -> Table:
+    return read_table(path)
+
+
+def table_of(path: Path) -> Table:
+    """The file's table, read once as long as the file does not change."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its name") from error
+    return _read(path, (stat.st_mtime_ns, stat.st_size))
+
+
 def _records_table(path: Path, form: FileFormat) -> Table:
     columns: dict[str, list[Any]] = {name: [] for name in header(path, form)}
     rows, lines, faults, seen, filled = array("q"), array("q"), [], _Seen(), 0

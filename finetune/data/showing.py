@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from finetune.data.examine import Report
-from finetune.data.findings import Finding, so_many
+from finetune.data.findings import Finding, places, so_many
 from finetune.data.layout import Layout
 from finetune.data.reading import Table as Data
 
@@ -56,12 +56,5 @@ def _place(finding: Finding) -> str:
     """`reviews.csv: rows 3, 17, 40 and 9 more; lines 4, 18, 41`."""
     if not finding.count:
         return finding.file
-    more = f" and {finding.count - SHOWN:,} more" if finding.count > SHOWN else ""
-    rows = f"{finding.file}: row{'s' * (finding.count > 1)} {_numbers(finding.rows)}{more}"
-    if finding.rows == finding.lines:
-        return rows
-    return f"{rows}; line{'s' * (finding.count > 1)} {_numbers(finding.lines)}"
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers[:SHOWN]))
+    found = list(zip(finding.rows, finding.lines, strict=True))
+    return f"{finding.file}: {places(found, most=SHOWN, count=finding.count)}"

@@ -11,10 +11,9 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune import weights
 from finetune.data.characters import kind_number, runs_of
-from finetune.data.checks_shapes import choices_of
 from finetune.data.findings import Finding
 from finetune.data.kinds import as_text
-from finetune.data.layout import Shape
+from finetune.data.layout import Shape, choices_of
 from finetune.data.part import Part
 from finetune.errors import UserError
 from finetune.prepare import load_tokenizer
@@ -134,7 +133,7 @@ def _inputs(part: Part, rows: Sequence[int]) -> tuple[list[str], list[str] | Non
     firsts = [as_text(columns[0][row]) for row in rows]
     if part.layout.shape != "choice":
         return firsts, [as_text(columns[1][row]) for row in rows]
-    return firsts, [max(choices_of(part, row), key=len) for row in rows]
+    return firsts, [max(choices_of([cells[row] for cells in columns[1:]]), key=len) for row in rows]
 
 
 @lru_cache(maxsize=1)
