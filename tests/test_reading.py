@@ -6,17 +6,26 @@ import io
 import json
 import random
 import unicodedata
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
+from finetune.data import tokens
+from finetune.data.examine import check_data
 from finetune.data.formats import detect
 from finetune.data.guess import guess
+from finetune.data.mend import write_mended
 from finetune.data.own import usable_rows
 from finetune.data.reading import Table, column_names, read_table
+from finetune.data.writing import write_rows
 from finetune.errors import UserError
 
 ROWS = [["text", "label"], ["a fine film, really", "pos"], ['the "worst" of all', "neg"], ["two\nlines", "pos"]]
@@ -191,10 +200,6 @@ def test_squads_layout(tmp_path: Path) -> None:
 
 
 def test_parquet_excel_and_gzip(tmp_path: Path) -> None:
-    import openpyxl
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     pq.write_table(pa.table({"text": ["a", "b"], "label": [1, 0]}), tmp_path / "rows.parquet")
     book = openpyxl.Workbook()
     for row in (["text", "label"], ["a", 1], ["b", 0]):
@@ -255,7 +260,7 @@ def test_odd_but_legal_cells(tmp_path: Path) -> None:
 
 
 CELL = st.text(max_size=12) | st.sampled_from(
-    ["", " ", "=1+1", '"', '""', "a,b", "\0", "\u202e", "가", "é", "1", "O", "B-X"]
+    ["", " ", "=1+1", "\r", "\ud800", "x\udfffy", '"', '""', "a,b", "\0", "\u202e", "가", "é", "1", "O", "B-X"]
 )
 BYTES = st.binary(max_size=400)
 VALUE = st.recursive(
@@ -268,8 +273,53 @@ NAMES = st.lists(NAME, min_size=1, max_size=5)
 
 
 @st.composite
+def tables(draw: st.DrawFn) -> tuple[str, bytes]:
+    """(suffix, content) of a whole Parquet or Excel file, or of one with a byte changed or its end lost."""
+    names = draw(st.lists(NAME, min_size=1, max_size=4, unique=True))
+    count = draw(st.integers(0, 5))
+    kinds = [
+        st.text(max_size=8),
+        st.integers(-9, 9),
+        st.floats(),
+        st.booleans(),
+        st.lists(st.text(max_size=4), max_size=3),
+    ]
+    columns = {
+        name: draw(st.lists(st.none() | draw(st.sampled_from(kinds)), min_size=count, max_size=count)) for name in names
+    }
+    file = io.BytesIO()
+    if draw(st.booleans()):
+        suffix = ".parquet"
+        pq.write_table(pa.table(columns), file)
+    else:
+        suffix = ".xlsx"
+        book = openpyxl.Workbook()
+        for row in [names, *zip(*columns.values(), strict=True)]:
+            book.active.append(
+                [ILLEGAL_CHARACTERS_RE.sub("", str(cell)) if isinstance(cell, str | list) else cell for cell in row]
+            )
+        book.save(file)
+    content = bytearray(file.getvalue())
+    place = draw(st.none() | st.integers(0, len(content) - 1))
+    if place is not None and draw(st.booleans()):
+        content[place] ^= 0xFF
+    elif place is not None:
+        del content[place:]
+    return suffix, bytes(content)
+
+
+@st.composite
 def files(draw: st.DrawFn) -> tuple[str, bytes]:
-    """(suffix, content) of a file that someone might have, whole or broken."""
+    """(suffix, content) of a file that someone might have, whole or broken, packed or not."""
+    suffix, content = draw(st.one_of(texts(), texts(), texts(), tables()))
+    if draw(st.sampled_from([False] * 9 + [True])):
+        return f"{suffix}.gz", gzip.compress(content, mtime=0)
+    return suffix, content
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> tuple[str, bytes]:
+    """(suffix, content) of a file of text, or of any bytes."""
     kind = draw(st.sampled_from(["csv", "tsv", "txt", "jsonl", "json", "conll", "bytes"]))
     if kind == "bytes":
         return draw(st.sampled_from([".csv", ".txt", ".json", ".parquet", ".gz", ".xlsx"])), draw(BYTES)
@@ -289,6 +339,22 @@ def files(draw: st.DrawFn) -> tuple[str, bytes]:
     return f".{kind}", text.encode(encoding, "replace" if encoding in ("cp949", "latin-1") else "surrogatepass")
 
 
+def all_is_well(path: Path, model: Path) -> None:
+    """Reading and checking: either a UserError in one line, or every row in its place."""
+    read_and_guess(path)
+    try:
+        report = check_data(str(path), {"model": str(model)})
+        json.dumps(report.as_json())
+        count = len(report.parts[0].table) + len(report.parts[0].table.faults)
+        for finding in report.findings:
+            assert len(finding.rows) == len(finding.lines) <= finding.count <= count
+            assert set(finding.rows) <= set(range(1, count + 1))
+        assert "\n" not in "".join(finding.what + finding.remedy for finding in report.findings)
+        write_mended(report.parts[0], path.with_name("mended.jsonl"))
+    except UserError as error:
+        assert "\n" not in str(error)
+
+
 def read_and_guess(path: Path) -> None:
     """Everything up to rows: either a UserError in one line, or every row in its place."""
     try:
@@ -306,7 +372,9 @@ def read_and_guess(path: Path) -> None:
         assert "\n" not in str(error)
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"))
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")) | st.sampled_from(
+    ["\r", "a\rb", "\r\n"]
+)
 FUZZ: dict[str, Any] = {
     "deadline": 5_000,
     "suppress_health_check": [HealthCheck.function_scoped_fixture],
@@ -314,23 +382,34 @@ FUZZ: dict[str, Any] = {
 }
 
 
+@pytest.fixture
+def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps the tokenizer from being loaded for each file."""
+    monkeypatch.setattr(tokens, "load_tokenizer", lru_cache(maxsize=1)(tokens.load_tokenizer))
+
+
 @settings(max_examples=200, **FUZZ)
 @given(content=files())
-def test_no_file_ends_in_a_traceback(tmp_path: Path, content: tuple[str, bytes]) -> None:
-    read_and_guess(write(tmp_path / f"fuzzed{content[0]}", content[1]))
+def test_no_file_ends_in_a_traceback(
+    tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
+) -> None:
+    all_is_well(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
 
 
 @pytest.mark.slow
 @settings(max_examples=2_000, **FUZZ)
 @given(content=files())
-def test_no_file_of_many_ends_in_a_traceback(tmp_path: Path, content: tuple[str, bytes]) -> None:
-    read_and_guess(write(tmp_path / f"fuzzed{content[0]}", content[1]))
+def test_no_file_of_many_ends_in_a_traceback(
+    tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
+) -> None:
+    all_is_well(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
 
 
 @settings(max_examples=60, **FUZZ)
 @given(rows=st.lists(st.tuples(TEXT, st.sampled_from("ab")), min_size=3, max_size=20))
 def test_what_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
     written = [[f"t {text}", label] for text, label in rows]
-    path = write(tmp_path / "round.csv", as_csv([["text", "label"], *written]))
+    path = tmp_path / "round.csv"
+    write_rows(path, [{"text": text, "label": label} for text, label in written], ["text", "label"])
     if detect(path).quoted:  # else no cell needed quotes
         assert cells(read_table(path)) == written
