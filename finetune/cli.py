@@ -223,9 +223,7 @@ def features(
     target: Annotated[str, typer.Argument(metavar="DATA", help="Data of your own, or a recipe, for its task's data.")],
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value.")] = None,
     layers: Annotated[str, typer.Option(help="As in a recipe: last, concat-last-4, [4,6] ...")] = "last",
-    pool: Annotated[
-        str, typer.Option(help="cls or mean: a vector for each text; none: for each token or word.")
-    ] = "none",
+    pool: Annotated[Pool, typer.Option(help="cls or mean: a vector a text; none: one a token, or a word.")] = Pool.NONE,
     split: Annotated[str, typer.Option(help="Which split of the data.")] = "train",
     output: Annotated[Path, typer.Option("-o", "--output", help="A .parquet or .npz file.")] = Path("features.parquet"),
     data: Data = None,

@@ -1,6 +1,6 @@
 """`finetune features`: what an encoder makes of texts, for use elsewhere: a vector for each token, word or text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -53,7 +53,10 @@ def write_features(
 
     Raises UserError for layers whose weights are learned, and for a file of another format.
     """
-    writers = {".parquet": partial(_write_parquet, tokens=pool == "none"), ".npz": _write_npz}
+    writers: dict[str, Callable[..., tuple[int, int]]] = {
+        ".parquet": partial(_write_parquet, tokens=pool == "none"),
+        ".npz": _write_npz,
+    }
     if file.suffix not in writers:
         raise UserError(f"{file}: features are written as {' or '.join(writers)}", "Name a file that ends so")
     if isinstance(recipe.layers, str) and recipe.layers.startswith("weighted"):
