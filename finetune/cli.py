@@ -261,6 +261,19 @@ def show(
         _show_run(found, predictions, as_json=as_json)
 
 
+@app.command()
+def report(
+    runs: Annotated[list[str], typer.Argument(help="Runs (folder, id, or a task's name, for its latest run).")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path("report.html"),
+    out: Out = RESULTS,
+) -> None:
+    """Write one HTML file about runs: scores, curves, calibration, mistakes: `finetune report RUN -o report.html`."""
+    from finetune.report.write import write_report
+
+    size = write_report(runs, output, out=out)
+    typer.echo(f"{output}: {size / 1e6:.1f} MB")
+
+
 @app.command(name="cp")
 def copy(
     name: Annotated[str, typer.Argument(help="The recipe to copy.")],

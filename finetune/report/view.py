@@ -39,6 +39,7 @@ class View(ABC):
     length_in = "characters"
     decision = "rows"
     softmax = False  # whether probabilities are one distribution a row, so that a temperature can be fitted
+    square = True  # whether gold and answers are of the same classes
     bounded = True  # whether scores lie between 0 and 1
 
     @staticmethod
@@ -85,6 +86,10 @@ class View(ABC):
     def says(self, value: Any) -> str:
         """A gold or an answer in words."""
         return str(value)
+
+    def verdict(self, line: Line) -> tuple[str, str]:
+        """What the gold and what the model says of a row, in words."""
+        return self.says(line["gold"]), self.says(line["answer"])
 
     def agreeing(self, line: Line) -> list[str]:
         """The baselines that give the same answer, but for those that give one answer to all rows."""

@@ -139,12 +139,9 @@ class LabelsView(View):
         return text_parts(line)
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """How sure each label is there, or is not; right where the threshold puts it on the right side."""
+        """Each label's probability, and whether the row has it."""
         found = self._matrices()
-        if found is None:
-            return None
-        chances, gold, answered = found
-        return np.where(answered, chances, 1 - chances).ravel(), (gold == answered).ravel()
+        return None if found is None else (found[0].ravel(), found[1].ravel())
 
     def certainty(self) -> np.ndarray:
         """That of the surest wrong label."""

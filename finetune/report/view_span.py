@@ -17,6 +17,7 @@ class SpanView(View):
 
     measure = "F1 of the words"
     decision = "answers"
+    square = False
 
     @staticmethod
     def fits(line: Line) -> bool:

@@ -70,9 +70,12 @@ class TagsView(View):
             (_type(a), _type(b)) for line in self.lines for a, b in zip(line["gold"], line["answer"], strict=True)
         ]
 
-    def says(self, value: object) -> str:
-        """Nothing: the marks in the text say it."""
-        return ""
+    def verdict(self, line: Line) -> tuple[str, str]:
+        """Of the surest wrong word; nothing where none is wrong, since the marks in the text say all."""
+        sure, place = _surest(line)
+        if sure == -np.inf:
+            return "", ""
+        return f"{line['words'][place]} {line['gold'][place]}", f"{line['words'][place]} {line['answer'][place]}"
 
     def agreeing(self, line: Line) -> list[str]:
         """The baselines that give the surest wrong word the same tag."""
