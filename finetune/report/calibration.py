@@ -1,4 +1,4 @@
-"""Whether a model is as often right as it is sure: reliability bins and the expected calibration error (Guo et al. 2017)."""
+"""Whether a model is as often right as it is sure: bins of reliability and their error, ECE (Guo et al. 2017)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a page is made of: cards with a chart, a table, a matrix, or rows with their texts. Plain data for the template."""
+"""What a page is made of, as plain data: cards with a chart, a table, a matrix, or rows with their texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,14 +34,17 @@ class Matrix:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A row of the data: its texts, its gold and its answer in words, and facts such as how sure the model is."""
+    """A row of the data: its texts, its gold and its answer in words, and facts such as how sure the model is.
+
+    `right` is None where answers are neither right nor wrong, but near or far.
+    """
 
     id: str
     parts: Sequence[Part]
     gold: str = ""
     answer: str = ""
     facts: Sequence[str] = ()
-    right: bool = False
+    right: bool | None = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from finetune.display import plain_metrics
 from finetune.published import anchors
 from finetune.record import RunRecord
 from finetune.report.card import Card, Table
-from finetune.report.charts import loss_chart, method_chart, score_chart, spread_chart
+from finetune.report.charts_run import loss_chart, method_chart, score_chart, spread_chart
 from finetune.report.markup import cut
 from finetune.report.material import Material
 from finetune.report.seeds import spreads
@@ -113,7 +113,10 @@ def facts_card(record: RunRecord) -> Card:
         "finished": record.finished,
         "model": f"{record.model} ({record.weights[:10]})",
         "data": record.data[:10],
-        **{f"rows of {split}": f"{count:,}, from {record.data_origin.get(split, '')}" for split, count in record.rows.items()},
+        **{
+            f"rows of {split}": f"{count:,}, from {record.data_origin.get(split, '')}"
+            for split, count in record.rows.items()
+        },
         "options of the task": ", ".join(f"{name} {_value(value)}" for name, value in record.options.items()),
         "device": f"{record.device}, {record.precision}, {record.processes} process{'es' * (record.processes > 1)}",
         "training": f"{record.seconds.get('training', 0):,.0f} s, {record.examples_per_second:.1f} rows/s",

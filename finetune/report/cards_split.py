@@ -1,36 +1,43 @@
-"""The cards that the predictions of a split give: classes, confusion, calibration, lengths, mistakes, examples."""
+"""The cards that the predictions of a split give: classes, confusion, calibration, lengths, and rows."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from finetune.report.calibration import expected_error, reliability
-from finetune.report.card import Card, Matrix, Shown, Table
-from finetune.report.charts import class_chart, length_chart, reliability_chart, scatter_chart
+from finetune.report.card import Card, Matrix, Table
+from finetune.report.cards_rows import examples_card, mistakes_card, shown_of, suspects_card
+from finetune.report.charts_split import class_chart, length_chart, reliability_chart, scatter_chart
 from finetune.report.lengths import length_bins
 from finetune.report.markup import cut
-from finetune.report.mistakes import SURE, bar, suspects, surest_mistakes
-from finetune.report.view import Line, View
+from finetune.report.view import View
 from finetune.report.view_sentence import NumberView
 from finetune.temperature import fit_temperature, with_temperature
 
 MOST_CLASSES = 25  # of a chart and of a matrix
 MOST_LINES = 60  # of a table
-MOST_SHOWN = 20  # rows with their texts
-EXAMPLES = 6
 OTHERS = "(others)"
 NAME = 40
 
 
-def split_cards(view: View) -> Iterator[Card]:
-    """All that a shape has."""
+@dataclass(frozen=True, kw_only=True)
+class Temperature:
+    """What it is, and which rows it was fitted on."""
+
+    value: float
+    of: str
+
+
+def split_cards(view: View, temperature: Temperature | None = None) -> Iterator[Card]:
+    """All that a shape has. A temperature is given for splits that it must not be fitted on."""
     yield from class_cards(view)
     if pairs := view.pairs():
         yield matrix_card(pairs, square=view.square)
     if isinstance(view, NumberView):
         yield Card(title="Answers over golds", chart=scatter_chart(view.values("gold"), view.values("answer")))
-    yield from calibration_cards(view)
+    yield from calibration_cards(view, temperature)
     if bins := length_bins(view.lengths(), view.scores()):
         chart = length_chart(bins, measure=view.measure, length=view.length_in, bounded=view.bounded)
         note = f"{view.measure}, in bins of about as many rows each, with 95 % intervals."
@@ -38,6 +45,12 @@ def split_cards(view: View) -> Iterator[Card]:
     yield mistakes_card(view)
     yield suspects_card(view)
     yield examples_card(view)
+
+
+def temperature_of(view: View, of: str) -> Temperature | None:
+    """The one that fits best; None where probabilities are no softmax, or it is not known which is whose."""
+    chances = view.chances()
+    return None if chances is None else Temperature(value=fit_temperature(*chances), of=of)
 
 
 def class_cards(view: View) -> Iterator[Card]:
@@ -58,7 +71,7 @@ def class_cards(view: View) -> Iterator[Card]:
     columns = ["class", "precision", "recall", "f1", "gold", "model", "both"]
     yield Card(
         title="By class",
-        note=_of(len(shown), len(every), "classes, the most frequent"),
+        note=shown_of(len(shown), len(every), "classes, the most frequent"),
         chart=class_chart(shown) if len(shown) <= MOST_CLASSES else None,
         table=Table(columns=columns, rows=rows),
     )
@@ -83,7 +96,7 @@ def matrix_card(pairs: Sequence[tuple[str, str]], *, square: bool) -> Card:
     return Card(
         title="Confusion",
         note=f"Down: gold, across: the model's answer. A cell has its count and its share of the gold's row. "
-        f"{_of(len(kept), len(seen), 'classes, the most frequent')}",
+        f"{shown_of(len(kept), len(seen), 'classes, the most frequent')}",
         matrix=Matrix(
             down=[cut(name, NAME) for name in down],
             across=[cut(name, NAME) for name in across],
@@ -93,84 +106,23 @@ def matrix_card(pairs: Sequence[tuple[str, str]], *, square: bool) -> Card:
     )
 
 
-def calibration_cards(view: View) -> Iterator[Card]:
-    """Reliability, ECE, and for a softmax the temperature that these rows would give."""
+def calibration_cards(view: View, temperature: Temperature | None) -> Iterator[Card]:
+    """Reliability and ECE; for a softmax also with the temperature that is given, or that these rows would give."""
     found = view.decisions()
     if found is None or not len(found[0]):
         return
     bins = reliability(*found)
-    facts = [f"Expected calibration error (ECE) {100 * expected_error(bins):.1f} points over {len(found[0]):,} {view.decision}."]
+    facts = [
+        f"Expected calibration error (ECE) {100 * expected_error(bins):.1f} points "
+        f"over {len(found[0]):,} {view.decision}."
+    ]
     after = []
-    chances = view.chances()
-    if chances is not None:
-        temperature = fit_temperature(*chances)
-        cooled = np.array([max(with_temperature(row, temperature)) for row in chances[0]])
+    used = temperature or temperature_of(view, "these very rows")
+    if used is not None:
+        cooled = np.array([max(with_temperature(line["probabilities"], used.value)) for line in view.lines])
         after = reliability(cooled, found[1])
-        facts.append(
-            f"With the temperature {temperature:.2f}, which is fitted on these very rows, {100 * expected_error(after):.1f}; "
-            "finetune predict RUN FILE temperature=dev applies that of dev."
-        )
+        facts.append(f"With the temperature {used.value:.2f}, fitted on {used.of}, {100 * expected_error(after):.1f}.")
     yield Card(title="Calibration", note=" ".join(facts), chart=reliability_chart(bins, after))
-
-
-def mistakes_card(view: View) -> Card:
-    """The wrong answers that the model is surest of."""
-    some, wrong = surest_mistakes(view, MOST_SHOWN)
-    count = len(view.lines)
-    if not view.bounded:
-        title, note = "Largest errors", _of(len(some), count, "rows, the furthest off first")
-    else:
-        title, note = "Most confident errors", f"{wrong:,} of {count:,} rows have a mistake. "
-        note += _of(len(some), wrong, "of them, the surest first")
-    return Card(title=title, note=note, shown=[shown_row(view, line, sure) for line, sure in some], wide=True)
-
-
-def suspects_card(view: View) -> Card:
-    """Golds to look at."""
-    some, count = suspects(view, MOST_SHOWN)
-    limit = bar(view)
-    if not np.isfinite(limit):
-        rule = "There are no probabilities, so none is suggested."
-    elif view.bounded:
-        rule = f"The model contradicts the gold and is at least {100 * limit:.1f} % sure: as sure as it is in the mean where it is right, and at least {100 * SURE:.0f} %."
-    else:
-        rule = f"The answer is off by over {limit:.2f}, three times the root of the mean squared error."
-    note = f"Only a suggestion: the model may be wrong, look at the text. {rule} {_of(len(some), count, 'such rows')}"
-    return Card(
-        title="Gold that may be a mistake", note=note, shown=[shown_row(view, line, sure) for line, sure in some], wide=True
-    )
-
-
-def examples_card(view: View) -> Card:
-    """The first rows as they come."""
-    scores, sure = view.scores(), view.certainty()
-    shown = [shown_row(view, line, sure[i], right=scores[i] == 1) for i, line in enumerate(view.lines[:EXAMPLES])]
-    return Card(title="Examples", note=_of(len(shown), len(view.lines), "rows, the first"), shown=shown, wide=True)
-
-
-def shown_row(view: View, line: Line, certainty: float, *, right: bool = False) -> Shown:
-    """A row for the page."""
-    facts = []
-    if not view.bounded:
-        facts.append(f"off by {certainty:.3f}")
-    elif 0 < certainty < np.inf:
-        facts.append(f"{100 * certainty:.1f} % sure")
-    if not right and view.bounded and (agreeing := view.agreeing(line)):
-        facts.append(f"{' and '.join(agreeing)} says so too")
-    gold, answer = view.verdict(line)
-    return Shown(
-        id=cut(str(line["id"]), NAME),
-        parts=view.parts(line),
-        gold=cut(gold),
-        answer=cut(answer),
-        facts=facts,
-        right=right,
-    )
-
-
-def _of(shown: int, count: int, what: str) -> str:
-    """`Shown are 20 of 1,234 rows`; nothing where all are shown."""
-    return "" if shown == count else f"Shown are {shown:,} of {count:,} {what}."
 
 
 def _ordered(names: set[str]) -> list[str]:

@@ -1,8 +1,9 @@
-"""Texts with marks in them: entities, answers in a context, the right choice. Plain data, which the template escapes."""
+"""Texts with marks in them, as plain data that the template escapes: entities, answers in a context, choices."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from finetune.chunks import Chunk
 
@@ -71,11 +72,16 @@ def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> Part:
     last = min(len(text), max(end for _, end, _ in marks) + AROUND)
     edges = sorted({first, last, *(edge for start, end, _ in marks for edge in (start, end))})
     segments = [Segment(text="… ")] * (first > 0)
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         kinds = {mark for a, b, mark in marks if a <= start and end <= b}
         mark = "right" if len(kinds) > 1 else next(iter(kinds), "")
-        segments.append(Segment(text=cut(text[start:end]), mark=mark))
+        segments.append(Segment(text=_without_middle(text[start:end]), mark=mark))
     return Part(name=name, segments=[*segments, *([Segment(text=" …")] * (last < len(text)))])
+
+
+def _without_middle(text: str) -> str:
+    """Both ends of what stands between two marks."""
+    return cut(text) if len(text) <= 2 * AROUND else f"{cut(text[:AROUND])} … {cut(text[-AROUND:])}"
 
 
 def _joined(words: Sequence[str]) -> str:

@@ -39,7 +39,9 @@ def find_folders(names: Sequence[str], out: Path) -> list[RunFolder]:
     for name in names:
         folder = find_run(name, out) or latest_run(name, out)
         if folder is None:
-            raise UserError(f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs; --out names their folder")
+            raise UserError(
+                f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs; --out names their folder"
+            )
         found.setdefault(folder.path.resolve(), folder)
     return list(found.values())
 

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from finetune.report.card import Section
 from finetune.report.cards_run import overview_card, run_cards, seed_cards, settings_card
-from finetune.report.cards_split import split_cards
+from finetune.report.cards_split import Temperature, split_cards, temperature_of
 from finetune.report.material import Material, labels_of
 from finetune.report.seeds import seed_groups
 from finetune.report.view import View
@@ -51,18 +51,21 @@ def sections_of(runs: Sequence[Material]) -> Iterator[Section]:
     for number, run in enumerate(runs, start=1):
         missing = f"Not there: {'; '.join(run.missing)}." if run.missing else ""
         yield Section(id=f"run-{number}", title=run.name, cards=list(run_cards(run)), note=missing)
-        for split in run.predictions:
-            yield split_section(run, split, f"run-{number}-{split}")
+        temperature = None
+        for split, lines in run.predictions.items():
+            view = view_of(lines, labels_of(run.folder))
+            yield split_section(run, split, view and named(view, run, split), temperature, f"run-{number}-{split}")
+            if view is not None and temperature is None:
+                temperature = temperature_of(view, split)
 
 
-def split_section(run: Material, split: str, name: str) -> Section:
-    """What the predictions of a split say."""
-    view = view_of(run.predictions[split], labels_of(run.folder))
+def split_section(run: Material, split: str, view: View | None, temperature: Temperature | None, name: str) -> Section:
+    """What the predictions of a split say; the temperature is that of the run's first split, for the others."""
     title = f"{run.name}: {split}"
     if view is None:
         note = "The predictions have no gold, or are of a shape of their own, which is not looked into."
         return Section(id=name, title=title, link=split, cards=[], level=3, note=note)
-    cards = list(split_cards(named(view, run, split)))
+    cards = list(split_cards(view, temperature))
     return Section(id=name, title=title, link=split, cards=cards, level=3)
 
 
@@ -72,4 +75,3 @@ def named(view: View, run: Material, split: str) -> View:
         return view
     groups = dict.fromkeys(name.rpartition("/")[0] for name in run.record.scores[split] if "/" in name)
     return LabelsView(lines=view.lines, labels=list(groups))
-

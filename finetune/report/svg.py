@@ -3,7 +3,7 @@
 import io
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 # Colours that stand for the page's own; nothing of matplotlib's looks like them.
 INK, QUIET, GRID, SURFACE = "#010203", "#020304", "#030405", "#040506"
-SERIES = ("#050607", "#060708", "#070809")
+ONE, TWO, THREE = SERIES = ("#050607", "#060708", "#070809")
 NAMES = {
     INK: "currentColor",
     QUIET: "var(--quiet)",
@@ -21,8 +21,9 @@ NAMES = {
     SURFACE: "var(--surface)",
     **{colour: f"var(--series{number})" for number, colour in enumerate(SERIES, start=1)},
 }
+NAME = 22  # characters of a name beside an axis
 WIDTH = 360  # units of the picture; a page of 400 pixels shows it at about this width
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,  # a label may hold dollar signs
     "font.family": "DejaVu Sans",  # which matplotlib brings along, and measures with
@@ -49,7 +50,7 @@ STYLE = {
 
 
 def drawn(draw: Callable[[Figure], Any], *, says: str, height: int = 240) -> Markup:
-    """An inline `<svg>` with what `draw` puts on a figure. `says` is its content in words, for whoever cannot see it."""
+    """An inline `<svg>` with what `draw` puts on a figure. `says` is its content in words, for who cannot see it."""
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # the reader's browser has the glyphs
     figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
     text = io.StringIO()
@@ -65,6 +66,11 @@ def axes_of(figure: Figure, *, x: str = "", y: str = "", **facts: Any) -> Axes:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     return axes  # type: ignore[no-any-return]
+
+
+def percent(values: Sequence[float]) -> list[float]:
+    """From a scale of 0 to 1."""
+    return [100 * value for value in values]
 
 
 def _inline(text: str, says: str, height: int) -> Markup:

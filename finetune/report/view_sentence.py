@@ -92,7 +92,8 @@ class NumberView(View):
 
     def scores(self) -> np.ndarray:
         """The absolute error."""
-        return np.abs(self.values("answer") - self.values("gold"))
+        off: np.ndarray = np.abs(self.values("answer") - self.values("gold"))
+        return off
 
     def lengths(self) -> np.ndarray:
         """Characters."""
@@ -149,7 +150,8 @@ class LabelsView(View):
         if found is None:
             return super().certainty()
         chances, gold, answered = found
-        return np.where(gold == answered, -np.inf, np.where(answered, chances, 1 - chances)).max(axis=1)
+        wrong: np.ndarray = np.where(gold == answered, -np.inf, np.where(answered, chances, 1 - chances))
+        return wrong.max(axis=1)  # type: ignore[no-any-return]
 
     def classes(self) -> list[ClassScore]:
         """Each label."""

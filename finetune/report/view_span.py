@@ -67,12 +67,11 @@ def _outcome(line: Line) -> str:
 
 
 def _marks(line: Line) -> Iterator[tuple[int, int, str]]:
-    """(start, end, mark): the answer where it was found; each gold where its text is nearest to it."""
-    start, end = line.get("start"), line.get("end")
-    found = line["answer"] and start is not None and end is not None
-    if found and line["context"][start:end] == line["answer"]:
+    """(start, end, mark): the answer where it was found; the gold where its text is nearest to that."""
+    start, end = int(line.get("start") or 0), int(line.get("end") or 0)
+    if line["answer"] and line["context"][start:end] == line["answer"]:
         yield start, end, "answer"
-    gold = line["gold"] and [match.start() for match in re.finditer(re.escape(line["gold"]), line["context"])]
-    if gold:
-        nearest = min(gold, key=lambda place: abs(place - (start if found else 0)))
-        yield nearest, nearest + len(line["gold"]), "gold"
+    golds = re.finditer(re.escape(line["gold"]), line["context"]) if line["gold"] else ()
+    nearest = min((match.span() for match in golds), key=lambda span: abs(span[0] - start), default=None)
+    if nearest is not None:
+        yield *nearest, "gold"

@@ -66,9 +66,7 @@ class TagsView(View):
 
     def pairs(self) -> list[tuple[str, str]]:
         """Types, a word each, whether it begins an entity or not."""
-        return [
-            (_type(a), _type(b)) for line in self.lines for a, b in zip(line["gold"], line["answer"], strict=True)
-        ]
+        return [(_type(a), _type(b)) for line in self.lines for a, b in zip(line["gold"], line["answer"], strict=True)]
 
     def verdict(self, line: Line) -> tuple[str, str]:
         """Of the surest wrong word; nothing where none is wrong, since the marks in the text say all."""
