@@ -142,6 +142,68 @@ def score(
 
 
 @app.command()
+def compare(
+    a: Annotated[str, typer.Argument(help="A run (folder, id, or its task).")],
+    b: Annotated[str, typer.Argument(help="Another run of the same task.")],
+    seeds: Annotated[bool, typer.Option("--seeds", help="Take all runs that differ from each in seeds alone.")] = False,
+    split: Annotated[str | None, typer.Option(help="Default: the split that the task is scored on first.")] = None,
+    changed: Annotated[int, typer.Option(min=0, help="Show so many rows that one has right and one wrong.")] = 5,
+    out: Out = RESULTS,
+    as_json: Json = False,
+) -> None:
+    """Whether a difference is more than chance: `finetune compare RUN RUN`."""
+    import json
+
+    from rich.console import Console
+
+    from finetune.compare import compare as find
+    from finetune.summaries import changed_table, comparison_table
+
+    found = find(a, b, out=out, split=split, seeds=seeds)
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), default=str))
+        return
+    console = Console()
+    console.print(comparison_table(found))
+    for note in found.notes:
+        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+    if changed and found.changed:
+        console.print(changed_table(found, changed))
+
+
+@app.command()
+def table(
+    name: Annotated[str | None, typer.Argument(help="glue, squad, ner, choice, table-1 to table-7, or a file.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it: .md, .csv or .html.")] = None,
+    out: Out = RESULTS,
+) -> None:
+    """Show our scores beside the published ones, from records alone: `finetune table glue`."""
+    from rich.console import Console
+
+    from finetune.record import all_records
+    from finetune.table import lines_of, load_table, table_files
+    from finetune.table_formats import as_grid, write_table
+
+    console = Console()
+    if name is None:
+        from finetune.display import facts_table
+
+        console.print(facts_table("tables", {name: load_table(name).title for name in table_files()}))
+        return
+    found = load_table(name)
+    records, damaged = all_records(out)
+    lines = lines_of(found, records)
+    if output is None:
+        console.print(as_grid(found, lines))
+    else:
+        write_table(output, name, found, lines)
+    for error in damaged:
+        _print_error(error)
+    if damaged:
+        raise typer.Exit(2)
+
+
+@app.command()
 def submission(
     runs: Annotated[list[str], typer.Argument(help="Trained runs, one for each task (folder, id, or task's name).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The zip to write.")],
@@ -413,7 +475,8 @@ def _print_guesses(names: list[str], settings: dict[str, Any]) -> None:
 def _print_records(records: list["RunRecord"], *, as_json: bool, quiet: bool) -> None:
     from rich.console import Console
 
-    from finetune.display import in_words, summary_table
+    from finetune.display import in_words
+    from finetune.summaries import summary_lines, summary_table
 
     if not _first_process():
         return
@@ -427,6 +490,8 @@ def _print_records(records: list["RunRecord"], *, as_json: bool, quiet: bool) ->
             _print_record(console, record)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
+        for text in summary_lines(records):
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_record(console: Any, record: "RunRecord") -> None:

@@ -153,10 +153,10 @@ def record_table(record: RunRecord) -> Table:
         table.add_row(split, "this run", *(f"[bold]{100 * scores[metric]:.1f}" for metric in metrics))
         for method, given in record.baselines[split].items():
             table.add_row(split, method, *(f"{100 * given[metric]:.1f}" for metric in metrics))
-        whole = record.recipe["limit"] is None
-        for anchor in (
-            anchors(task=record.task, model=record.model, split=split, rows=record.rows[split]) if whole else ()
-        ):
+        published = anchors(task=record.task, settings=record.recipe) if record.recipe["limit"] is None else []
+        for anchor in published:
+            if anchor.model != record.model or not anchor.is_of(split, record.rows[split]):
+                continue
             cells = (f"{100 * anchor.score:.1f}" if metric == anchor.metric else "" for metric in metrics)
             table.add_row(split, f"published: {anchor.source}", *cells)
     return table
@@ -173,35 +173,6 @@ def groups_table(record: RunRecord) -> Table | None:
         for group in groups:
             table.add_row(split, escape(group), *(f"{100 * scores[f'{group}/{metric}']:.1f}" for metric in metrics))
     return table if groups else None
-
-
-def summary_table(records: Iterable[RunRecord]) -> Table:
-    """Mean, standard deviation and best of each group of runs that differ in their seeds alone."""
-    groups: dict[str, list[RunRecord]] = {}
-    for record in records:
-        settings = {k: v for k, v in record.recipe.items() if k not in ("seed", "init_seed", "data_seed")}
-        groups.setdefault(repr((record.task, record.weights, record.data, settings)), []).append(record)
-    table = Table(title="all runs", title_justify="left")
-    for column in ("task", "model", "learning rate", "runs", "metric", "mean", "sd", "best", "best baseline"):
-        table.add_column(column, justify="right" if column in ("mean", "sd", "best", "best baseline") else "left")
-    for group in groups.values():
-        first = group[0]
-        split = next(iter(first.scores))
-        for metric in plain_metrics(first.scores[split]):
-            scores = [100 * record.scores[split][metric] for record in group]
-            base = max((100 * given[metric] for given in first.baselines[split].values()), default=None)
-            table.add_row(
-                first.task,
-                escape(first.model),
-                f"{first.recipe['train']['learning_rate']:g}",
-                str(len(group)),
-                f"{split} {metric}",
-                f"{statistics.fmean(scores):.1f}",
-                f"{statistics.stdev(scores):.1f}" if len(scores) > 1 else "",
-                f"{max(scores):.1f}",
-                "" if base is None else f"{base:.1f}",
-            )
-    return table
 
 
 def runs_table(records: Iterable[RunRecord]) -> Table:
@@ -223,7 +194,7 @@ def facts_table(title: str, facts: dict[str, Any]) -> Table:
     table.add_column(overflow="fold")
     for name, value in facts.items():
         if value not in (None, [], {}):
-            table.add_row(name, _plain(value))
+            table.add_row(name, plain(value))
     return table
 
 
@@ -236,7 +207,7 @@ def predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
     for column in ("", *columns):
         table.add_column(column, overflow="fold")
     for line in lines:
-        table.add_row("[red]x[/red]" if _wrong(line) else "", *(_plain(line[column]) for column in columns))
+        table.add_row("[red]x[/red]" if _wrong(line) else "", *(plain(line[column]) for column in columns))
     return table
 
 
@@ -249,9 +220,10 @@ def _wrong(line: dict[str, Any]) -> bool:
     return normalised(line["answer"]) not in [normalised(gold) for gold in line["answers"] or [""]]
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
+    """A value in words, safe in markup."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items())
+        return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(_plain(inner) for inner in value)
+        return ", ".join(plain(inner) for inner in value)
     return f"{value:.4g}" if isinstance(value, float) else escape(str(value))

@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Scores = dict[str, dict[str, float]]  # split (or method) -> metric -> score
@@ -18,15 +19,17 @@ def accuracy(gold: Sequence[Any], answers: Sequence[Any]) -> float:
     return float(accuracy_score(gold, answers))
 
 
-def f1_of(positive: str) -> Metric:
+@dataclass(frozen=True)
+class F1Of:
     """F1 of one class, as GLUE scores MRPC and QQP: 0 when nothing was found."""
 
-    def f1(gold: Sequence[Any], answers: Sequence[Any]) -> float:
+    positive: str
+
+    def __call__(self, gold: Sequence[Any], answers: Sequence[Any]) -> float:
         from sklearn.metrics import f1_score
 
-        return float(f1_score([g == positive for g in gold], [a == positive for a in answers], zero_division=0))
-
-    return f1
+        hits = [[value == self.positive for value in values] for values in (gold, answers)]
+        return float(f1_score(*hits, zero_division=0))
 
 
 def macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> float:
@@ -42,13 +45,15 @@ def label_scores(gold: Sequence[str], answers: Sequence[str], labels: Sequence[s
     return _by_label(labels, right, Counter(answers), Counter(gold))
 
 
-def class_score(label: str, part: str) -> Metric:
+@dataclass(frozen=True)
+class ClassScore:
     """One label's precision, recall or f1, whichever `part` names."""
 
-    def score(gold: Sequence[Any], answers: Sequence[Any]) -> float:
-        return label_scores(gold, answers, [label])[label][PARTS.index(part)]
+    label: str
+    part: str
 
-    return score
+    def __call__(self, gold: Sequence[Any], answers: Sequence[Any]) -> float:
+        return label_scores(gold, answers, [self.label])[self.label][PARTS.index(self.part)]
 
 
 def label_set_scores(

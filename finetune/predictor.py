@@ -1,5 +1,6 @@
 """A trained model that answers: `finetune.load(RUN)(...)`, and what `evaluate` and other commands predict with."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
@@ -15,10 +16,12 @@ from finetune.data.own import layout_from, layout_of, trained_task
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
 from finetune.events import Watcher, unwatched
+from finetune.folder import RunFolder
 from finetune.model import load_config, load_trained
 from finetune.options import configured, option_values
 from finetune.prepare import encode, load_tokenizer
 from finetune.recipe import Recipe, Train
+from finetune.record import load_record
 from finetune.targets import find_run, latest_run
 from finetune.task import Answer, Row, Task
 from finetune.trainer import Trainer
@@ -106,6 +109,16 @@ class Saved:
         if self.layout is not None:
             return trained_task(self.layout, name=self.settings["task"])
         return tasks.find(self.settings["task"])
+
+
+def trained_on(folder: RunFolder) -> Task:
+    """The task of a finished run, with or without the weights at hand. Raises UserError where it is not known here."""
+    file = folder.model / "config.json"
+    settings = json.loads(file.read_text(encoding="utf-8")).get("finetune", {}) if file.is_file() else {}
+    if "layout" in settings:
+        return trained_task(layout_from(settings["layout"]), name=settings["task"])
+    record = load_record(folder.record_file)
+    return tasks.find(settings.get("task", record.recipe["task"]))
 
 
 def saved(model: str | Path, *, out: Path = Path("results")) -> Saved:

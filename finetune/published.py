@@ -2,27 +2,52 @@
 
 import functools
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+DEFAULTS = {"frozen": False, "layers": "last", "bilstm": False}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Anchor:
-    """A published score on a scale of 0 to 1, and who published it."""
+    """A published score on a scale of 0 to 1: who published it, of which model on which split, and of how many rows,
+    where that is known. Of the split `server` the labels are hidden, and no run here has it.
+    """
 
     source: str
+    model: str
+    split: str
     metric: str
     score: float
+    rows: int | None
+
+    def is_of(self, split: str, rows: int) -> bool:
+        """Whether it is a score of that very split."""
+        return self.split == split and self.rows in (None, rows)
 
 
-def anchors(*, task: str, model: str, split: str, rows: int) -> list[Anchor]:
-    """What was published for exactly this model, task and split, and where that is known for so many rows."""
+def structure(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a recipe's settings those that make another kind of model, where they are not at their defaults."""
+    return {name: settings[name] for name, default in DEFAULTS.items() if settings.get(name, default) != default}
+
+
+def anchors(*, task: str, settings: Mapping[str, Any] = MappingProxyType({})) -> list[Anchor]:
+    """What was published for a task, of models whose `structure` is that of these settings."""
     return [
-        Anchor(source=entry["source"], metric=metric, score=score / 100)
+        Anchor(
+            source=entry["source"],
+            model=entry["model"],
+            split=entry["split"],
+            metric=metric,
+            score=score / 100,
+            rows=entry.get("rows", {}).get(task),
+        )
         for entry in _entries()
-        if entry["model"] == model and entry["split"] == split
         for metric, score in entry["scores"].get(task, {}).items()
-        if entry.get("rows", {}).get(task, rows) == rows
+        if structure(entry.get("settings", {})) == structure(settings)
     ]
 
 

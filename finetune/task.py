@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from finetune.errors import UserError, first_line, nearest
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from transformers import PreTrainedTokenizerBase
 
+    from finetune.counting import Counted
     from finetune.features import Feature
     from finetune.model import Backbone, Head
     from finetune.source import Source
@@ -58,7 +59,7 @@ class Task(ABC):
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
     `metrics` names the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
     a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
-    may set.
+    may set. `row_type` is the dataclass of its rows, with which saved predictions are read again.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Task(ABC):
     metrics: tuple[str, ...]
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
+    row_type: ClassVar[type | None] = None
 
     @abstractmethod
     def load(self, source: "Source", split: str) -> Rows:
@@ -117,6 +119,10 @@ class Task(ABC):
 
     def baselines(self, train: Sequence[Row], rows: Sequence[Row]) -> dict[str, list[Answer]]:
         """Answers of cheap methods, by the method's name."""
+        return {}
+
+    def counted(self, answers: Sequence[Answer], rows: Sequence[Row]) -> "dict[str, Counted]":
+        """Those of the metrics that are functions of sums over rows, for resampling; `score` gives the same values."""
         return {}
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:

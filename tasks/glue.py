@@ -10,7 +10,7 @@ from pathlib import Path
 
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow, SentenceTask
-from finetune.metrics import Metric, accuracy, f1_of, matthews, pearson, spearman
+from finetune.metrics import F1Of, Metric, accuracy, matthews, pearson, spearman
 from finetune.source import Source, hub_rows, read_tsv
 from finetune.task import Rows
 
@@ -212,7 +212,7 @@ TASKS = [
             labels=("not_equivalent", "equivalent"),
             spelled=BINARY,
         ),
-        {"f1": f1_of("equivalent"), "accuracy": accuracy},
+        {"f1": F1Of("equivalent"), "accuracy": accuracy},
     ),
     _task(
         "stsb",
@@ -232,7 +232,7 @@ TASKS = [
             spelled=BINARY,
             skips=True,
         ),
-        {"f1": f1_of("duplicate"), "accuracy": accuracy},
+        {"f1": F1Of("duplicate"), "accuracy": accuracy},
     ),
     _task("mnli", MNLI, {"accuracy": accuracy}, dev_splits=("dev", "dev-mismatched")),
     _task(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow, SentenceTask
-from finetune.metrics import accuracy, f1_of
+from finetune.metrics import F1Of, accuracy
 from finetune.source import Source, read_csv
 from finetune.task import Rows
 
@@ -30,6 +30,6 @@ TASKS = [
         read=read,
         labels=("different", "same"),
         metrics=("accuracy", "f1"),
-        scorers={"accuracy": accuracy, "f1": f1_of("same")},
+        scorers={"accuracy": accuracy, "f1": F1Of("same")},
     )
 ]

@@ -16,9 +16,9 @@ def test_accuracy() -> None:
 
 
 def test_f1_of_one_class() -> None:
-    assert metrics.f1_of("a")(GOLD, ANSWERS) == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
-    assert metrics.f1_of("b")(GOLD, ANSWERS) == pytest.approx(2 * 4 / (2 * 4 + 1 + 1))
-    assert metrics.f1_of("a")(["b"], ["b"]) == 0.0
+    assert metrics.F1Of("a")(GOLD, ANSWERS) == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
+    assert metrics.F1Of("b")(GOLD, ANSWERS) == pytest.approx(2 * 4 / (2 * 4 + 1 + 1))
+    assert metrics.F1Of("a")(["b"], ["b"]) == 0.0
 
 
 def test_macro_f1_is_over_the_labels_that_occur() -> None:
@@ -38,7 +38,7 @@ def test_scores_of_each_label_equal_scikit_learns() -> None:
     assert [found[label] for label in labels] == [pytest.approx(scores) for scores in zip(*expected, strict=True)]
     assert metrics.label_scores(gold, answers, ["never"]) == {"never": (0.0, 0.0, 0.0)}
     for index, part in enumerate(("precision", "recall", "f1")):
-        assert metrics.class_score("a", part)(gold, answers) == found["a"][index]
+        assert metrics.ClassScore("a", part)(gold, answers) == found["a"][index]
 
 
 def test_matthews() -> None:

@@ -19,7 +19,7 @@ from finetune.heads.multilabel import MultiLabelRow, MultiLabelTask
 from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.heads.span import SpanRow, SpanTask
 from finetune.heads.tagging import TaggingRow, TaggingTask
-from finetune.metrics import Metric, accuracy, class_score, macro_f1, pearson, spearman
+from finetune.metrics import ClassScore, Metric, accuracy, macro_f1, pearson, spearman
 from finetune.source import Source
 from finetune.targets import data_name
 from finetune.task import Row, Rows, Task
@@ -123,7 +123,7 @@ def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
         scorers = {"macro f1": macro_f1, "accuracy": accuracy}
         if len(layout.labels) <= MOST_CLASSES:
             parts = ("f1", "precision", "recall")
-            scorers |= {f"{label}/{part}": class_score(label, part) for label in layout.labels for part in parts}
+            scorers |= {f"{label}/{part}": ClassScore(label, part) for label in layout.labels for part in parts}
     labels = layout.labels if layout.shape == "classification" else ()
     return SentenceTask(labels=labels, metrics=tuple(scorers), scorers=scorers, windows=True, **given)
 

@@ -12,6 +12,7 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
+from finetune.counting import Counted, mean_counted
 from finetune.errors import UserError
 from finetune.families import CHOICE
 from finetune.features import Feature
@@ -59,6 +60,7 @@ class ChoiceTask(Task):
     read: Callable[[Source, str], Rows]
     counted_from: int = 0
     metrics: tuple[str, ...] = ("accuracy",)
+    row_type = ChoiceRow
 
     def load(self, source: Source, split: str) -> Rows:
         """As `read` gives them. Raises UserError that names the row for choices that are missing."""
@@ -124,6 +126,10 @@ class ChoiceTask(Task):
     def score(self, answers: Sequence[Answer], rows: Sequence[ChoiceRow]) -> dict[str, float]:
         """Share of rows whose choice is the right one."""
         return {"accuracy": accuracy([row.gold for row in rows], [answer.value for answer in answers])}
+
+    def counted(self, answers: Sequence[Answer], rows: Sequence[ChoiceRow]) -> dict[str, Counted]:
+        """As Task has it."""
+        return {"accuracy": mean_counted([a.value == row.gold for a, row in zip(answers, rows, strict=True)])}
 
     def baselines(self, train: Sequence[ChoiceRow], rows: Sequence[ChoiceRow]) -> dict[str, list[Answer]]:
         """The choice that is most like the context by TF-IDF."""

@@ -12,6 +12,7 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
+from finetune.counting import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
 from finetune.errors import UserError
 from finetune.families import SENTENCE
 from finetune.features import Feature
@@ -63,6 +64,7 @@ class MultiLabelTask(Task):
     thresholds: Sequence[Probability] | None = None
     metrics: tuple[str, ...] = ()
     options: tuple[str, ...] = ("windows", "thresholds")
+    row_type = MultiLabelRow
 
     def __post_init__(self) -> None:
         """The metrics follow from the labels; the reader's options stand beside the shape's own."""
@@ -132,6 +134,22 @@ class MultiLabelTask(Task):
         for label, (precision, recall, f1) in label_set_scores(gold, given, self.labels).items():
             scores |= {f"{label}/f1": f1, f"{label}/precision": precision, f"{label}/recall": recall}
         return scores
+
+    def counted(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Counted]:
+        """All of them."""
+        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
+        found = self._matrix(rows).astype(float)
+        answered = np.array([[label in some for label in self.labels] for some in given], dtype=float)
+        counts = found * answered, answered, found
+        metrics = {
+            "micro f1": micro_f1_counted(*set_counts(gold, given)),
+            "macro f1": macro_f1_counted(*counts, none=1.0),
+            "exact match": mean_counted([set(a) == set(b) for a, b in zip(gold, given, strict=True)]),
+        }
+        for index, label in enumerate(self.labels):
+            for part in ("f1", "precision", "recall"):
+                metrics[f"{label}/{part}"] = part_counted(part, *(each[:, index] for each in counts))
+        return metrics
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Any]:
         """For each label the threshold that is best on these rows."""

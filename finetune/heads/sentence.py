@@ -13,6 +13,7 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
+from finetune.counting import Counted, counted
 from finetune.families import SENTENCE
 from finetune.features import Feature
 from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features
@@ -77,6 +78,7 @@ class SentenceTask(Task):
     windows: bool = False
     class_weights: tuple[float, ...] = ()  # one a label, once the training rows were seen
     options: tuple[str, ...] = ("class_weight", "windows")
+    row_type = SentenceRow
 
     def __post_init__(self) -> None:
         """The reader's options stand beside the shape's own; a number has no classes to weigh."""
@@ -150,6 +152,12 @@ class SentenceTask(Task):
         """Every scorer over all rows."""
         gold, values = [row.gold for row in rows], [answer.value for answer in answers]
         return {name: scorer(gold, values) for name, scorer in self.scorers.items()}
+
+    def counted(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, Counted]:
+        """All but rank correlation."""
+        gold, values = [row.gold for row in rows], [answer.value for answer in answers]
+        found = {name: counted(scorer, gold, values) for name, scorer in self.scorers.items()}
+        return {name: one for name, one in found.items() if one is not None}
 
     def baselines(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
         """Majority or mean, and TF-IDF with a linear model."""

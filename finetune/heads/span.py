@@ -12,6 +12,7 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
+from finetune.counting import Counted, mean_counted
 from finetune.errors import UserError
 from finetune.features import IGNORED, Feature
 from finetune.model import Backbone, Head
@@ -82,6 +83,7 @@ class SpanTask(Task):
     threshold_em: float | None = None
     metrics: tuple[str, ...] = ("f1", "em")
     options: tuple[str, ...] = ("stride", "max_question_tokens", "max_answer_tokens", "n_best")
+    row_type = SpanRow
 
     def __post_init__(self) -> None:
         """Where questions may have no answer, there are thresholds, and scores for either kind."""
@@ -173,6 +175,18 @@ class SpanTask(Task):
             answerable = np.array([bool(row.answers) for row in rows])
             scores |= _means("answerable/", pairs[answerable]) | _means("unanswerable/", pairs[~answerable])
         return scores
+
+    def counted(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Counted]:
+        """Means of what each question scores."""
+        pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
+        some = np.array([bool(row.answers) for row in rows])
+        groups = {"": np.ones(len(rows), dtype=bool)}
+        groups |= {"answerable/": some, "unanswerable/": ~some} if self.unanswerable else {}
+        return {
+            f"{group}{metric}": mean_counted(pairs[:, column], among=among.tolist())
+            for group, among in groups.items()
+            for column, metric in enumerate(("em", "f1"))
+        }
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
         """The thresholds of SQuAD 2.0 that are best on these rows, for F1 and for exact match (section 4.3)."""

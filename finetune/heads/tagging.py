@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
 from finetune.chunks import chunks, entity_scores, illegal_transitions, strict_chunks
+from finetune.counting import Counted, part_counted, set_counts
 from finetune.families import TOKEN_DROPOUT, head_dropout
 from finetune.features import IGNORED, Feature
 from finetune.model import Backbone, Head
@@ -62,6 +63,7 @@ class TaggingTask(Task):
     context: Literal["sentence", "document"] = "sentence"
     options: tuple[str, ...] = ("context",)
     metrics: tuple[str, ...] = ()
+    row_type = TaggingRow
 
     def __post_init__(self) -> None:
         """The metrics follow from the types."""
@@ -168,6 +170,20 @@ class TaggingTask(Task):
             precision, recall, f1 = found.get(kind, (0.0, 0.0, 0.0))
             scores |= {f"{kind}/f1": f1, f"{kind}/precision": precision, f"{kind}/recall": recall}
         return scores
+
+    def counted(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
+        """All of them, from how many entities of a sentence are right, were given and are there."""
+        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
+        there, found = list(map(chunks, gold)), list(map(chunks, given))
+        strict = set_counts(list(map(strict_chunks, gold)), list(map(strict_chunks, given)))
+        every = set_counts(there, found)
+        metrics = {part: part_counted(part, *every) for part in ("f1", "precision", "recall")}
+        metrics["strict f1"] = part_counted("f1", *strict)
+        for kind in self.types:
+            counts = set_counts(*([[c for c in row if c[0] == kind] for row in side] for side in (there, found)))
+            for part in ("f1", "precision", "recall"):
+                metrics[f"{kind}/{part}"] = part_counted(part, *counts)
+        return metrics
 
     def baselines(self, train: Sequence[TaggingRow], rows: Sequence[TaggingRow]) -> dict[str, list[Answer]]:
         """Each word's most frequent tag in training."""

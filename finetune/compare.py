@@ -1,0 +1,216 @@
+"""`finetune compare A B`: whether a difference between two runs, or two groups of seeds, is more than chance."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from finetune.counting import Counted
+from finetune.errors import UserError
+from finetune.folder import RunFolder
+from finetune.groups import group_key
+from finetune.predictions import read_predictions
+from finetune.predictor import trained_on
+from finetune.record import RunRecord, all_records, load_record
+from finetune.resampling import RESAMPLES, Difference, Resampled, Rescored, mcnemar, paired_bootstrap
+from finetune.targets import find_run, latest_run
+from finetune.task import Answer, Row, Task
+
+ZERO_OR_ONE = ("accuracy", "exact match", "em")  # metrics by which each row is right or wrong
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One side of a comparison: its runs, which differ in seeds alone, and each one's answers to the same rows."""
+
+    records: Sequence[RunRecord]
+    answers: Sequence[Sequence[Answer]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """A row that one side has right and the other wrong: its own fields and gold, and both answers."""
+
+    better: str
+    row: dict[str, Any]
+    gold: Any
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What was found on one split: a Difference for each metric, McNemar's p where rows are right or wrong."""
+
+    a: Sequence[str]
+    b: Sequence[str]
+    task: str
+    split: str
+    rows: int
+    differences: dict[str, Difference]
+    mcnemar: float | None
+    changed: Sequence[Changed]
+    notes: Sequence[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain values."""
+        plain = asdict(self)
+        for name, difference in self.differences.items():
+            plain["differences"][name]["difference"] = difference.value
+        return plain
+
+
+def compare(a: str, b: str, *, out: Path, split: str | None = None, seeds: bool = False) -> Comparison:
+    """Compares the saved predictions of two runs; with `seeds` of all runs that differ from them in seeds alone.
+
+    Raises UserError for runs of different tasks or rows, and where predictions are not at hand.
+    """
+    folders = [_folders(name, out, seeds=seeds) for name in (a, b)]
+    first = [load_record(some[0].record_file) for some in folders]
+    if first[0].task != first[1].task:
+        raise UserError(f"{a} is a run of {first[0].task}, {b} of {first[1].task}", "Compare runs of one task")
+    if {folder.path for folder in folders[0]} & {folder.path for folder in folders[1]}:
+        raise UserError(f"{a} and {b} are the same run, or differ in seeds alone", "Leave out --seeds, or name another")
+    split = split or next(iter(first[0].scores))
+    if split not in first[0].scores or split not in first[1].scores:
+        raise UserError(f"a run was not scored on '{split}'", f"Choose one of {', '.join(first[0].scores)}")
+    task = trained_on(folders[0][0])
+    rows, left = _side(task, folders[0], split, rows=None)
+    _, right = _side(task, folders[1], split, rows=rows)
+    return _compared(task, rows, left, right, split=split, notes=_notes(left, right))
+
+
+def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
+    """The run, first; then those of other seeds whose predictions are at hand."""
+    found = find_run(name, out) or latest_run(name, out)
+    if found is None:
+        raise UserError(f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs")
+    if not seeds:
+        return [found]
+    mine = load_record(found.record_file)
+    others = [
+        RunFolder.of(out, record.task, record.id)
+        for record in all_records(out)[0]
+        if group_key(record) == group_key(mine) and record.id != mine.id
+    ]
+    return [found, *(other for other in others if list(other.path.glob("predictions-*.parquet")))]
+
+
+def _side(
+    task: Task, folders: Sequence[RunFolder], split: str, *, rows: Sequence[Row] | None
+) -> tuple[Sequence[Row], Side]:
+    """The rows, and the answers of each run. Raises UserError where a run answered other rows than `rows`."""
+    answers = []
+    for folder in folders:
+        lines = read_predictions(folder.predictions(split))
+        here = [_row(task, line, folder) for line in lines]
+        if rows is not None and here != rows:
+            raise UserError(f"{folder.path}: {_unlike(rows, here)}", "Compare runs that answered the same rows")
+        rows = here
+        answers.append([Answer(value=line["answer"], probabilities=line["probabilities"]) for line in lines])
+    assert rows is not None  # there is at least one folder
+    return rows, Side(records=[load_record(folder.record_file) for folder in folders], answers=answers)
+
+
+def _row(task: Task, line: dict[str, Any], folder: RunFolder) -> Row:
+    """A row as it was before it was written."""
+    if task.row_type is None:
+        raise UserError(f"the task {task.name} does not say what its rows are", "Set its row_type")
+    names = {field.name for field in fields(task.row_type)}
+    try:
+        return task.row_type(**{name: _tuples(value) for name, value in line.items() if name in names})
+    except TypeError as error:
+        raise UserError(f"{folder.path}: its predictions lack columns of {task.name}", "Run it with --force") from error
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
+    """In words, how other rows differ from the first side's."""
+    if len(rows) != len(others):
+        return f"its {len(others)} rows are not the {len(rows)} of the other run"
+    index = next(i for i, (one, other) in enumerate(zip(rows, others, strict=True)) if one != other)
+    return f"its row {index + 1} (id {others[index].id!r}) is another than that of the other run"
+
+
+def _notes(left: Side, right: Side) -> list[str]:
+    notes = []
+    if left.records[0].data != right.records[0].data:
+        notes.append("the two were trained on different data, and answered the same rows")
+    if len(left.records) < 2 or len(right.records) < 2:
+        notes.append("one seed on a side: what is compared there is that model, not the method that made it")
+    return notes
+
+
+def _compared(
+    task: Task, rows: Sequence[Row], left: Side, right: Side, *, split: str, notes: Sequence[str]
+) -> Comparison:
+    a, b = ([_metrics(task, answers, rows) for answers in side.answers] for side in (left, right))
+    differences = {metric: _difference([each[metric] for each in a], [each[metric] for each in b]) for metric in a[0]}
+    exact = next((metric for metric in ZERO_OR_ONE if metric in a[0]), None)
+    alone = len(a) == len(b) == 1
+    return Comparison(
+        a=[record.id for record in left.records],
+        b=[record.id for record in right.records],
+        task=task.name,
+        split=split,
+        rows=len(rows),
+        differences=differences,
+        mcnemar=mcnemar(*(_hits(side[0][exact]) for side in (a, b))) if exact and alone else None,
+        changed=_changed(task, rows, left.answers[0], right.answers[0]),
+        notes=notes,
+    )
+
+
+def _metrics(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Resampled]:
+    """The metrics that are not of a group."""
+    counted = task.counted(answers, rows)
+
+    def score(name: str, chosen: Sequence[int]) -> float:
+        return task.score([answers[i] for i in chosen], [rows[i] for i in chosen])[name]
+
+    return {
+        name: counted.get(name) or Rescored(metric=partial(score, name), size=len(rows))
+        for name in task.metrics
+        if "/" not in name
+    }
+
+
+def _difference(a: Sequence[Resampled], b: Sequence[Resampled]) -> Difference:
+    quick = all(isinstance(each, Counted) for each in (*a, *b))
+    return paired_bootstrap(a, b, resamples=RESAMPLES if quick else RESAMPLES // 10)
+
+
+def _hits(metric: Resampled) -> np.ndarray:
+    assert isinstance(metric, Counted)  # as every metric by which rows are right or wrong
+    return metric.counts[:, 0] > 0
+
+
+def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[Answer]) -> list[Changed]:
+    """The rows that one side's first run has right and the other's wrong."""
+    gold = task.gold(rows)
+    right = [_right(task, answers, rows) for answers in (a, b)]
+    return [
+        Changed(
+            better="a" if right[0][index] else "b",
+            row=asdict(rows[index]),
+            gold=gold[index].value,
+            a=a[index].value,
+            b=b[index].value,
+        )
+        for index in np.flatnonzero(right[0] != right[1]).tolist()
+    ]
+
+
+def _right(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> np.ndarray:
+    """Which rows count as the gold does, in the first metric that counts; none differ where no metric does."""
+    given, perfect = (next(iter(task.counted(some, rows).values()), None) for some in (answers, task.gold(rows)))
+    if given is None or perfect is None:
+        return np.zeros(len(rows), dtype=bool)
+    same: np.ndarray = np.isclose(given.counts, perfect.counts).all(1)
+    return same

@@ -1,0 +1,168 @@
+"""Metrics as sums over rows, so that a resample of the rows is scored by adding counts, not by reading texts again.
+
+Their values are those of `metrics`, which has the same scores from whole columns.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from finetune.metrics import ClassScore, F1Of, Metric, accuracy, macro_f1, matthews, pearson
+
+Numbers = Sequence[float] | np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """A metric of some rows: `value` of the sum of their `counts` `(rows, c)`, for sums `(..., c)` at once."""
+
+    counts: np.ndarray
+    value: Callable[[np.ndarray], np.ndarray]
+
+    @property
+    def score(self) -> float:
+        """Over all rows."""
+        return float(self.value(self.counts.sum(0)))
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return len(self.counts)
+
+    def resampled(self, weights: np.ndarray) -> np.ndarray:
+        """Its value for each resample `(resamples,)`; `weights` `(resamples, rows)` say how often each row is in it."""
+        return self.value(weights @ self.counts)
+
+
+def counted(metric: Metric, gold: Sequence[Any], answers: Sequence[Any]) -> Counted | None:
+    """A metric of `metrics` over such rows; None for one that is no function of sums, as rank correlation."""
+    if isinstance(metric, F1Of):
+        return f1_counted(*_hits(gold, answers, metric.positive))
+    if isinstance(metric, ClassScore):
+        return part_counted(metric.part, *_hits(gold, answers, metric.label))
+    makers: dict[Metric, Callable[..., Counted]] = {
+        accuracy: _accuracy,
+        macro_f1: _macro_f1,
+        matthews: _matthews,
+        pearson: _pearson,
+    }
+    maker = makers.get(metric)
+    return None if maker is None else maker(gold, answers)
+
+
+def mean_counted(values: Numbers, among: Sequence[bool] | None = None) -> Counted:
+    """The mean of a value a row; over the rows of a group where `among` says which. 0 over none."""
+    there = np.ones(len(values)) if among is None else np.asarray(among, dtype=float)
+    return Counted(counts=np.column_stack([np.asarray(values, dtype=float) * there, there]), value=_mean)
+
+
+def f1_counted(right: Numbers, given: Numbers, there: Numbers) -> Counted:
+    """F1 of how many a row has right, how many it was given, and how many are there."""
+    return part_counted("f1", right, given, there)
+
+
+def micro_f1_counted(right: Numbers, given: Numbers, there: Numbers) -> Counted:
+    """The same, but 1 where neither side has any."""
+
+    def value(sums: np.ndarray) -> np.ndarray:
+        return np.where(sums[..., 1] + sums[..., 2] > 0, _f1(sums), 1.0)
+
+    return Counted(counts=np.column_stack([right, given, there]).astype(float), value=value)
+
+
+def part_counted(part: str, right: Numbers, given: Numbers, there: Numbers) -> Counted:
+    """Precision, recall or f1 of the same."""
+    return Counted(counts=np.column_stack([right, given, there]).astype(float), value=PARTS[part])
+
+
+def set_counts(
+    gold: Sequence[Collection[Any]], answers: Sequence[Collection[Any]]
+) -> tuple[list[int], list[int], list[int]]:
+    """(right, given, there) of each row's set of things."""
+    right = [len(set(a) & set(b)) for a, b in zip(gold, answers, strict=True)]
+    return right, [len(set(b)) for b in answers], [len(set(a)) for a in gold]
+
+
+def macro_f1_counted(right: np.ndarray, given: np.ndarray, there: np.ndarray, *, none: float) -> Counted:
+    """Mean F1 over the labels that occur; arrays `(rows, labels)`. `none` is the value where no label occurs."""
+
+    def value(sums: np.ndarray) -> np.ndarray:
+        hit, some, all_ = np.split(sums, 3, axis=-1)
+        occurs = some + all_ > 0
+        f1 = np.divide(2 * hit, some + all_, out=np.zeros_like(hit), where=occurs)
+        count = occurs.sum(-1)
+        return np.where(count > 0, f1.sum(-1) / np.maximum(count, 1), none)
+
+    return Counted(counts=np.column_stack([right, given, there]).astype(float), value=value)
+
+
+def _mean(sums: np.ndarray) -> np.ndarray:
+    return _ratio(sums[..., 0], sums[..., 1])
+
+
+def _f1(sums: np.ndarray) -> np.ndarray:
+    return _ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
+
+
+def _precision(sums: np.ndarray) -> np.ndarray:
+    return _ratio(sums[..., 0], sums[..., 1])
+
+
+def _recall(sums: np.ndarray) -> np.ndarray:
+    return _ratio(sums[..., 0], sums[..., 2])
+
+
+PARTS = {"precision": _precision, "recall": _recall, "f1": _f1}
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """0 where there is nothing to divide by."""
+    ratio: np.ndarray = np.divide(above, below, out=np.zeros(np.broadcast(above, below).shape), where=below != 0)
+    return ratio
+
+
+def _hits(gold: Sequence[Any], answers: Sequence[Any], label: Any) -> tuple[Any, Any, Any]:
+    there, given = (np.array([value == label for value in values]) for values in (gold, answers))
+    return there & given, given, there
+
+
+def _accuracy(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+    return mean_counted([a == b for a, b in zip(gold, answers, strict=True)])
+
+
+def _one_hot(gold: Sequence[Any], answers: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    labels = {label: index for index, label in enumerate(sorted({*gold, *answers}, key=str))}
+    eye = np.eye(len(labels))
+    return eye[[labels[value] for value in gold]], eye[[labels[value] for value in answers]]
+
+
+def _macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+    there, given = _one_hot(gold, answers)
+    return macro_f1_counted(there * given, given, there, none=0.0)
+
+
+def _matthews(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+    """Of any number of classes (Gorodkin 2004), from how often each is there, was given, and both agree."""
+    there, given = _one_hot(gold, answers)
+    right = (there * given).sum(1)
+
+    def value(sums: np.ndarray) -> np.ndarray:
+        rows, hits = sums[..., 0], sums[..., 1]
+        t, p = np.split(sums[..., 2:], 2, axis=-1)
+        above = hits * rows - (t * p).sum(-1)
+        return _ratio(above, np.sqrt((rows**2 - (p**2).sum(-1)) * (rows**2 - (t**2).sum(-1))))
+
+    return Counted(counts=np.column_stack([np.ones(len(right)), right, there, given]), value=value)
+
+
+def _pearson(gold: Sequence[float], answers: Sequence[float]) -> Counted:
+    x, y = (np.asarray(values, dtype=float) - np.mean(values) for values in (gold, answers))
+
+    def value(sums: np.ndarray) -> np.ndarray:
+        n, sx, sy, sxx, syy, sxy = np.moveaxis(sums, -1, 0)
+        spread = np.clip(n * sxx - sx**2, 0, None) * np.clip(n * syy - sy**2, 0, None)
+        return _ratio(n * sxy - sx * sy, np.sqrt(spread))
+
+    return Counted(counts=np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y]), value=value)

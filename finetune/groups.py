@@ -1,0 +1,104 @@
+"""Runs that differ in their seeds alone, and what can be said of them together: mean, spread, interval, failures."""
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.stats import t
+
+from finetune.record import RunRecord
+
+SEEDS = ("seed", "init_seed", "data_seed")
+CONSTANT = ("majority", "mean")  # baselines that answer the same to every row
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """Some scores: their mean, standard deviation, 95 % interval of the mean (Student's t), and best.
+
+    What needs several scores is None where there is one.
+    """
+
+    n: int
+    mean: float
+    best: float
+    sd: float | None = None
+    interval: tuple[float, float] | None = None
+
+
+def summarised(scores: Sequence[float]) -> Summary:
+    """The summary of at least one score."""
+    n, mean = len(scores), statistics.fmean(scores)
+    if n < 2:
+        return Summary(n=n, mean=mean, best=mean)
+    sd = statistics.stdev(scores)
+    half = float(t.ppf(0.975, n - 1)) * sd / math.sqrt(n)
+    return Summary(n=n, mean=mean, best=max(scores), sd=sd, interval=(mean - half, mean + half))
+
+
+def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[list[RunRecord]]:
+    """The records, those together that differ in their seeds alone; groups and runs in the order they came.
+
+    `over` are further settings (dotted keys) that runs of a group may differ in, as the folds of cross-validation.
+    """
+    found: dict[str, list[RunRecord]] = {}
+    for record in records:
+        found.setdefault(group_key(record, over=over), []).append(record)
+    return list(found.values())
+
+
+def group_key(record: RunRecord, *, over: Sequence[str] = ()) -> str:
+    """The same for runs that differ in their seeds, and in the settings `over`, alone."""
+    settings = {key: value for key, value in flat(record.recipe).items() if key not in (*SEEDS, *over)}
+    facts = [record.task, record.task_version, record.weights, record.precision, settings]
+    return json.dumps([*facts, None if over else record.data], sort_keys=True)
+
+
+def seeds_of(record: RunRecord) -> tuple[int, int]:
+    """(init_seed, data_seed) as they applied."""
+    init, data = (record.recipe.get(name) for name in SEEDS[1:])
+    seed = record.recipe["seed"]
+    return (seed if init is None else init, seed if data is None else data)
+
+
+def failed(record: RunRecord, split: str) -> bool | None:
+    """Whether a run is no better than the same answer to every row (Mosbach et al. 2021, section 3).
+
+    By accuracy where the task has it, else by the headline; None where there is no such baseline.
+    """
+    metric = "accuracy" if "accuracy" in record.scores[split] else record.headline
+    constant = next((given for name, given in record.baselines[split].items() if name in CONSTANT), None)
+    return None if constant is None else record.scores[split][metric] <= constant[metric]
+
+
+def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tuple[float, float] | None:
+    """Standard deviations over head initialisations and over data orders, each averaged over the other first.
+
+    None unless every one of several initialisations was run with every one of several orders (Dodge et al. 2020).
+    """
+    scores = {seeds_of(record): record.scores[split][metric] for record in records}
+    inits, orders = (sorted({pair[side] for pair in scores}) for side in (0, 1))
+    if len(inits) < 2 or len(orders) < 2 or len(scores) != len(inits) * len(orders):
+        return None
+    by_init = [statistics.fmean(scores[init, order] for order in orders) for init in inits]
+    by_order = [statistics.fmean(scores[init, order] for init in inits) for order in orders]
+    return statistics.stdev(by_init), statistics.stdev(by_order)
+
+
+def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    """For each record the settings (dotted keys) in which these records differ, seeds left out."""
+    every = [flat({key: value for key, value in record.recipe.items() if key not in SEEDS}) for record in records]
+    keys = dict.fromkeys(key for one in every for key in one)
+    differ = [key for key in keys if len({str(one.get(key)) for one in every}) > 1]
+    return [{key: one[key] for key in differ if key in one} for one in every]
+
+
+def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings by dotted keys."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found

@@ -1,0 +1,114 @@
+"""What the command line shows of several runs: groups of seeds, the best of several settings, and a comparison."""
+
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Table
+
+from finetune.display import plain, plain_metrics
+from finetune.groups import differing_settings, failed, groups, spread_by_seed, summarised
+from finetune.record import RunRecord
+
+if TYPE_CHECKING:
+    from finetune.compare import Comparison
+
+NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
+
+
+def summary_table(records: Sequence[RunRecord]) -> Table:
+    """For each group of runs that differ in their seeds alone: mean, spread, 95 % interval, best, failed runs."""
+    found = groups(records)
+    table = Table(title="all runs", title_justify="left")
+    left = ("task", "model", "settings", "runs", "metric", "95 % interval")
+    columns = ("task", "model", "settings", "runs", "failed", "metric", "mean", "sd", "95 % interval", "best")
+    for column in (*columns, "best baseline"):
+        table.add_column(column, justify="left" if column in left else "right")
+    for group, settings in zip(found, differing_settings([group[0] for group in found]), strict=True):
+        split = next(iter(group[0].scores))
+        failures = [failed(record, split) for record in group]
+        for metric in plain_metrics(group[0].scores[split]):
+            each = summarised([record.scores[split][metric] for record in group])
+            base = max((given[metric] for given in group[0].baselines[split].values()), default=None)
+            table.add_row(
+                group[0].task,
+                escape(group[0].model),
+                plain(settings),
+                str(each.n),
+                "" if None in failures else str(sum(map(bool, failures))),
+                f"{split} {metric}",
+                f"{100 * each.mean:.1f}",
+                "" if each.sd is None else f"{100 * each.sd:.1f}",
+                "" if each.interval is None else " to ".join(f"{100 * edge:.1f}" for edge in each.interval),
+                f"{100 * each.best:.1f}",
+                "" if base is None else f"{100 * base:.1f}",
+            )
+    return table
+
+
+def summary_lines(records: Sequence[RunRecord]) -> list[str]:
+    """Which of several settings is best and on what that was decided; spread by head initialisation and data order."""
+    found = groups(records)
+    lines = []
+    tasks = dict.fromkeys(group[0].task for group in found)
+    for task in tasks:
+        mine = [group for group in found if group[0].task == task]
+        split, metric = next(iter(mine[0][0].scores)), mine[0][0].headline
+        for group in mine:
+            if (spread := spread_by_seed(group, metric, split)) is not None:
+                by_init, by_order = (f"{100 * sd:.1f}" for sd in spread)
+                lines.append(
+                    f"{task}: sd of {split} {metric} over head initialisations {by_init}, data orders {by_order}"
+                )
+        if len(mine) > 1:
+            means = [summarised([run.scores[split][metric] for run in group]).mean for group in mine]
+            best = mine[means.index(max(means))]
+            chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
+            others = [name for name in best[0].scores if name != split]
+            lines.append(
+                f"{task}: best of {len(mine)} settings on {split} by {metric}: {plain(chosen)}"
+                + "".join(f"; on {name} it has {_mean(best, name, metric)}" for name in others)
+                + f" ({split} chose it, so its score there is optimistic)"
+            )
+    return lines
+
+
+def _mean(group: Sequence[RunRecord], split: str, metric: str) -> str:
+    return f"{100 * statistics.fmean(record.scores[split][metric] for record in group):.1f}"
+
+
+def comparison_table(found: "Comparison") -> Table:
+    """Each metric of both sides, the difference with its interval and p, and how many rows would tell it."""
+    sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
+    title = f"{found.task}, {found.rows:,} rows of {found.split}; A is {sides[0]}, B is {sides[1]}"
+    table = Table(title=escape(title), title_justify="left")
+    for column in ("metric", "A", "B", "B - A", "95 % interval", "p", "rows to tell it"):
+        table.add_column(column, justify="left" if column == "metric" else "right")
+    for name, each in found.differences.items():
+        low, high = (f"{100 * edge:+.1f}" for edge in each.interval)
+        table.add_row(
+            name,
+            f"{100 * each.a:.1f}",
+            f"{100 * each.b:.1f}",
+            f"{100 * each.value:+.1f}",
+            f"{low} to {high}",
+            f"{each.p:.4f}",
+            "" if each.rows_needed is None else f"{each.rows_needed:,}",
+        )
+    test = "" if found.mcnemar is None else f"McNemar's exact test: p {found.mcnemar:.4f}. "
+    table.caption = f"{test}p and interval: paired bootstrap. Rows to tell it: for 80 % power at a level of 5 %."
+    return table
+
+
+def changed_table(found: "Comparison", most: int) -> Table:
+    """Some of the rows that one side has right and the other wrong."""
+    better = [sum(change.better == side for change in found.changed) for side in "ab"]
+    title = f"{better[0]} rows that only A has right, {better[1]} that only B has right"
+    table = Table(title=title, title_justify="left", show_lines=True)
+    for column in ("id", "text", "gold", "A", "B"):
+        table.add_column(column, overflow="fold")
+    for change in found.changed[:most]:
+        shown = [value for name, value in change.row.items() if name not in NOT_TEXT and value]
+        table.add_row(str(change.row["id"]), *map(plain, (shown, change.gold, change.a, change.b)))
+    return table

@@ -1,0 +1,156 @@
+"""`finetune table`: our scores from the records of runs beside the published ones; nothing is trained."""
+
+import statistics
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from finetune.errors import UserError, nearest
+from finetune.groups import Summary, flat, groups, summarised
+from finetune.published import Anchor, anchors, structure
+from finetune.recipe import Settings
+from finetune.record import RunRecord
+
+TABLES = Path(__file__).with_name("recipes") / "tables"
+
+
+class Row(Settings):
+    """What one line for each model is about."""
+
+    name: str
+    task: str
+    metric: str
+    split: str = Field("dev", description="of our runs, on which settings are chosen")
+    server: str = Field("server", description="of published scores on hidden labels")
+    settings: dict[str, Any] = Field({}, description="dotted keys that a run must have set so")
+    over: list[str] = Field([], description="dotted keys that are averaged over like seeds, such as options.fold")
+
+
+class Table(Settings):
+    """A file of recipes/tables. `margin` is in points: how near a published score counts as equal. `source` is how
+    the names of the sources begin that are shown; without one, all are shown of models that one can load.
+    """
+
+    title: str
+    source: str = ""
+    margin: float = Field(1.0, gt=0)
+    row: list[Row]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One model on one row: ours on dev and test where there are runs, and what was published of the same model."""
+
+    name: str
+    metric: str
+    model: str
+    choices: int
+    dev: Summary | None
+    test: Summary | None
+    published_dev: Sequence[Anchor]
+    published_test: Sequence[Anchor]
+    verdicts: Sequence[str]
+
+
+def table_files() -> dict[str, Path]:
+    """The package's tables by name."""
+    return {file.stem: file for file in sorted(TABLES.glob("*.toml"))}
+
+
+def load_table(name: str) -> Table:
+    """A table by its name, or from a file. Raises UserError for one that is not there, and for its faults."""
+    file = Path(name) if Path(name).is_file() else table_files().get(name)
+    if file is None:
+        known = list(table_files())
+        raise UserError(f"no table or file is called '{name}'", f"{nearest(name, known)}There are {', '.join(known)}")
+    try:
+        return Table.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: is not TOML ({error})") from error
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].lower()}" for fault in error.errors(include_url=False)
+        )
+        raise UserError(f"{file}: {faults}", "Compare with the files of recipes/tables") from None
+
+
+def lines_of(table: Table, records: Sequence[RunRecord]) -> list[Line]:
+    """For each row a line for every model that has a run or a published score; models with runs first.
+
+    Where a model was run with several settings, those that are best on dev are shown.
+    """
+    return [line for row in table.row for line in _lines(row, records, table)]
+
+
+def rule(table: Table) -> str:
+    """How the verdict is found, in words."""
+    within = f"{table.margin:g} point{'s' * (table.margin != 1)}"
+    return (
+        f"Verdict: equal where the whole 95 % interval of our mean (Student's t over seeds) lies within {within} of "
+        f"the published score, lower or higher where it lies wholly beyond that, else undecided, as always with one "
+        f"run. "
+        f"The published score is taken as exact."
+    )
+
+
+def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Line]:
+    mine = [record for record in records if _fits(record, row)]
+    shown = _published(row, table.source)
+    for model in dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)]):
+        choices = groups((record for record in mine if record.model == model), over=row.over)
+        best = max(choices, key=lambda runs: _mean(runs, row), default=[])
+        theirs = [anchor for anchor in shown if anchor.model == model]
+        dev = [record.scores[row.split][row.metric] for record in best]
+        test = [record.scores["test"][row.metric] for record in best if "test" in record.scores]
+        beside = [anchor for anchor in theirs if anchor.split == row.split]
+        ours = summarised(dev) if dev else None
+        yield Line(
+            name=row.name,
+            metric=row.metric,
+            model=model,
+            choices=len(choices),
+            dev=ours,
+            test=summarised(test) if test else None,
+            published_dev=beside,
+            published_test=[anchor for anchor in theirs if anchor.split != row.split],
+            verdicts=[] if ours is None else [_verdict(ours, a, best[0].rows[row.split], table) for a in beside],
+        )
+
+
+def _published(row: Row, source: str) -> list[Anchor]:
+    return [
+        anchor
+        for anchor in anchors(task=row.task, settings=row.settings)
+        if anchor.metric == row.metric
+        and anchor.split in (row.split, "test", row.server)
+        and (anchor.source.startswith(source) if source else "/" in anchor.model)
+    ]
+
+
+def _mean(runs: Sequence[RunRecord], row: Row) -> float:
+    return statistics.fmean(record.scores[row.split][row.metric] for record in runs)
+
+
+def _fits(record: RunRecord, row: Row) -> bool:
+    """Whether a run is of a row's task and kind, on all of its data."""
+    if record.task != row.task or record.recipe["limit"] is not None or row.split not in record.scores:
+        return False
+    given = flat(record.recipe)
+    wanted = {key: value for key, value in row.settings.items() if key not in structure(row.settings)}
+    same = structure(record.recipe) == structure(row.settings)
+    return same and all(given.get(key) == value for key, value in wanted.items())
+
+
+def _verdict(ours: Summary, anchor: Anchor, rows: int, table: Table) -> str:
+    if not anchor.is_of(anchor.split, rows):
+        return "other rows"
+    if ours.interval is None:
+        return "undecided"
+    low, high = (100 * (edge - anchor.score) for edge in ours.interval)
+    if -table.margin <= low and high <= table.margin:
+        return "equal"
+    return "lower" if high < -table.margin else "higher" if low > table.margin else "undecided"

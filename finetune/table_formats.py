@@ -1,0 +1,153 @@
+"""A table of `finetune table` as text: for the terminal, as Markdown, CSV or HTML."""
+
+import csv
+import html
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table as Grid
+
+from finetune.errors import UserError
+from finetune.folder import write_atomically
+from finetune.groups import Summary
+from finetune.published import Anchor
+from finetune.table import Line, Table, rule
+
+HEADER = ("", "metric", "model", "runs", "dev", "95 % interval", "published dev", "verdict", "test", "published test")
+COLUMNS = (
+    *("row", "metric", "model", "settings_tried", "runs"),
+    *("dev_mean", "dev_sd", "dev_low", "dev_high", "dev_best", "test_mean", "test_sd"),
+    *("published_dev", "published_test", "verdict"),
+)
+HIDDEN = "*"  # marks a published score on labels that a server hides
+
+
+def as_grid(table: Table, lines: Sequence[Line]) -> Grid:
+    """For the terminal."""
+    grid = Grid(title=escape(table.title), title_justify="left", caption="\n".join(_below(table, lines)))
+    grid.caption_justify = "left"
+    for column in HEADER:
+        grid.add_column(column, justify="left" if column in HEADER[:3] else "right")
+    for cells in _cells(lines):
+        grid.add_row(*map(escape, cells))
+    return grid
+
+
+def as_markdown(name: str, table: Table, lines: Sequence[Line]) -> str:
+    """What results/tables holds."""
+    rows: list[Sequence[str]] = [HEADER, ["---"] * len(HEADER), *_cells(lines)]
+    body = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in rows)
+    below = "\n".join(f"- {text}" for text in _below(table, lines))
+    return (
+        f"<!-- Generated: finetune table {name} -o results/tables/{name}.md -->\n# {table.title}\n\n{body}\n\n{below}\n"
+    )
+
+
+def as_csv(lines: Sequence[Line]) -> str:
+    """Numbers in points, one column each, for further use."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for line in lines:
+        cells: list[Any] = [line.name, line.metric, line.model, line.choices, line.dev.n if line.dev else 0]
+        cells += ["" if number is None else f"{100 * number:.3f}" for number in _numbers(line)]
+        cells += ["; ".join(f"{100 * a.score:.2f}" for a in some) for some in (line.published_dev, line.published_test)]
+        writer.writerow([*cells, "; ".join(line.verdicts)])
+    return out.getvalue()
+
+
+def as_html(table: Table, lines: Sequence[Line]) -> str:
+    """A page of its own."""
+
+    def row(tag: str, cells: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "\n".join(row("td", cells) for cells in _cells(lines))
+    below = "\n".join(f"<p>{html.escape(text)}</p>" for text in _below(table, lines))
+    title = html.escape(table.title)
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">\n'
+        f"<title>{title}</title>\n<style>body{{font:15px system-ui;margin:1rem}}"
+        f"div{{overflow-x:auto}}td,th{{padding:.2rem .6rem;text-align:left;white-space:nowrap}}</style>\n"
+        f"<h1>{title}</h1>\n<div><table>\n{row('th', HEADER)}\n{body}\n</table></div>\n{below}\n</html>\n"
+    )
+
+
+def write_table(file: Path, name: str, table: Table, lines: Sequence[Line]) -> None:
+    """In the format that the file's name says. Raises UserError for another, and where it cannot be written."""
+    formats = {
+        ".md": lambda: as_markdown(name, table, lines),
+        ".csv": lambda: as_csv(lines),
+        ".html": lambda: as_html(table, lines),
+    }
+    if file.suffix not in formats:
+        raise UserError(f"{file}: tables are written as {', '.join(formats)}", "Name a file that ends so")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, formats[file.suffix]())
+    except OSError as error:
+        raise UserError(f"{file}: cannot be written ({error.strerror})", "Name another file") from error
+
+
+def _cells(lines: Sequence[Line]) -> list[list[str]]:
+    numbers = _sources(lines)
+    return [
+        [
+            line.name,
+            line.metric,
+            line.model,
+            _runs(line),
+            _score(line.dev),
+            "" if line.dev is None or line.dev.interval is None else _interval(line.dev.interval),
+            _published(line.published_dev, numbers),
+            "; ".join(line.verdicts),
+            _score(line.test),
+            _published(line.published_test, numbers),
+        ]
+        for line in lines
+    ]
+
+
+def _runs(line: Line) -> str:
+    if line.dev is None:
+        return "no run"
+    return str(line.dev.n) if line.choices == 1 else f"{line.dev.n}, best of {line.choices} settings on dev"
+
+
+def _score(summary: Summary | None) -> str:
+    if summary is None:
+        return ""
+    return f"{100 * summary.mean:.1f}" + ("" if summary.sd is None else f" ± {100 * summary.sd:.1f}")
+
+
+def _interval(edges: tuple[float, float]) -> str:
+    return " to ".join(f"{100 * edge:.1f}" for edge in edges)
+
+
+def _published(some: Sequence[Anchor], numbers: dict[str, int]) -> str:
+    marked = ((anchor, HIDDEN if anchor.split.startswith("server") else "") for anchor in some)
+    return "; ".join(f"{100 * anchor.score:.1f}{mark} [{numbers[anchor.source]}]" for anchor, mark in marked)
+
+
+def _numbers(line: Line) -> list[float | None]:
+    low, high = (line.dev and line.dev.interval) or (None, None)
+    dev = [None] * 2 if line.dev is None else [line.dev.mean, line.dev.sd]
+    test = [None] * 2 if line.test is None else [line.test.mean, line.test.sd]
+    return [*dev, low, high, line.dev and line.dev.best, *test]
+
+
+def _sources(lines: Sequence[Line]) -> dict[str, int]:
+    """Who published, numbered as they come."""
+    every = [anchor.source for line in lines for anchor in (*line.published_dev, *line.published_test)]
+    return {source: number for number, source in enumerate(dict.fromkeys(every), start=1)}
+
+
+def _below(table: Table, lines: Sequence[Line]) -> list[str]:
+    """What stands under a table: the rule of the verdict, what the marks mean, the sources."""
+    notes = ["Scores in points; dev and test: mean ± standard deviation of our runs over seeds.", rule(table)]
+    if any(line.published_test for line in lines):
+        notes.append(f"{HIDDEN} scored by a server on hidden labels: not to be compared with dev.")
+    return notes + [f"[{number}] {source}" for source, number in _sources(lines).items()]

@@ -1,0 +1,254 @@
+"""Groups of seeds and tables: known means and intervals, verdicts, what is shown beside what, and the kept files."""
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from finetune.groups import differing_settings, failed, groups, spread_by_seed, summarised
+from finetune.published import anchors
+from finetune.record import RunRecord, all_records
+from finetune.summaries import summary_lines
+from finetune.table import Table, lines_of, load_table, rule, table_files
+from finetune.table_formats import as_csv, as_html, as_markdown
+from finetune.task import available
+
+ROOT = Path(__file__).resolve().parents[1]
+Finetune = Callable[..., Any]
+BASE = "google-bert/bert-base-uncased"
+
+
+def run(
+    score: float,
+    *,
+    seed: int = 1,
+    task: str = "mrpc",
+    model: str = BASE,
+    test: float | None = None,
+    rows: int = 408,
+    majority: float = 0.5,
+    data: str = "d",
+    **recipe: Any,
+) -> RunRecord:
+    """A record with this accuracy on dev."""
+    settings: dict[str, Any] = {
+        "task": task,
+        "model": model,
+        "seed": seed,
+        "init_seed": None,
+        "data_seed": None,
+        "limit": None,
+    }
+    settings |= {
+        "limit": None,
+        "frozen": False,
+        "layers": "last",
+        "bilstm": False,
+        "options": {},
+        "train": {"learning_rate": 2e-5},
+    }
+    given = {"dev": score} | ({} if test is None else {"test": test})
+    scores = {split: dict.fromkeys(("accuracy", "f1", "em"), value) for split, value in given.items()}
+    constant = dict.fromkeys(("accuracy", "f1", "em"), majority)
+    return RunRecord(
+        id=f"{seed}", task=task, task_version=1, finished="2026", recipe=settings | recipe, model=model, weights="w",
+        data=data, data_origin={}, rows={"dev": rows, "test": rows}, features={}, truncated={}, notes=[], versions={},
+        git_commit=None, device="cpu", precision="fp32", processes=1, seconds={}, examples_per_second=1.0,
+        peak_memory_bytes=1, epochs=[], selected_epoch=1, headline="f1" if task == "conll-2003" else "accuracy",
+        scores=scores, baselines={split: {"majority": constant} for split in scores}, new_weights=[],
+    )  # fmt: skip
+
+
+def test_a_summary_has_students_interval() -> None:
+    scores = [0.84, 0.86, 0.85, 0.88]
+    found = summarised(scores)
+    expected = stats.t.interval(0.95, 3, loc=0.8575, scale=stats.sem(scores))
+    assert (found.n, found.mean, found.best) == (4, pytest.approx(0.8575), 0.88)
+    assert found.sd == pytest.approx(0.0170783, rel=1e-4)
+    assert found.interval == pytest.approx(expected)
+    assert (summarised([0.5]).sd, summarised([0.5]).interval) == (None, None)
+
+
+def test_runs_that_differ_in_seeds_alone_belong_together() -> None:
+    records = [run(0.8), run(0.7, limit=5), run(0.9, seed=2), run(0.6, init_seed=9), run(0.5, data="other")]
+    found = groups(records)
+    assert [[record.scores["dev"]["accuracy"] for record in group] for group in found] == [
+        [0.8, 0.9, 0.6],
+        [0.7],
+        [0.5],
+    ]
+    folds = [run(0.8, options={"fold": fold}, data=f"{fold}") for fold in range(3)]
+    assert len(groups(folds)) == 3
+    assert len(groups(folds, over=["options.fold"])) == 1
+    rates = [run(0.8, train={"learning_rate": rate, "epochs": 3}) for rate in (1e-5, 2e-5)]
+    assert differing_settings(rates) == [{"train.learning_rate": 1e-5}, {"train.learning_rate": 2e-5}]
+
+
+def test_a_run_at_the_majority_class_has_failed() -> None:
+    assert [failed(run(score, majority=0.684), "dev") for score in (0.684, 0.5, 0.7)] == [True, True, False]
+    tagged = run(0.9, task="conll-2003").model_copy(update={"baselines": {"dev": {"most-frequent-tag": {"f1": 0.5}}}})
+    assert failed(tagged, "dev") is None
+
+
+def test_spread_is_told_by_head_initialisation_and_by_data_order() -> None:
+    scores = {(1, 1): 0.80, (1, 2): 0.82, (2, 1): 0.90, (2, 2): 0.92}
+    records = [run(score, init_seed=init, data_seed=order) for (init, order), score in scores.items()]
+    assert spread_by_seed(records, "accuracy", "dev") == (pytest.approx(0.0707107), pytest.approx(0.0141421, rel=1e-4))
+    assert spread_by_seed(records[:3], "accuracy", "dev") is None
+    assert spread_by_seed([run(0.8), run(0.9, seed=2)], "accuracy", "dev") is None
+    (line,) = summary_lines(records)
+    assert line == "mrpc: sd of dev accuracy over head initialisations 7.1, over data orders 1.4"
+
+
+def test_the_set_that_chose_a_setting_is_named() -> None:
+    records = [run(0.8 + rate, test=0.7 + rate, train={"learning_rate": rate}) for rate in (0.01, 0.03, 0.02)]
+    (line,) = summary_lines(records)
+    assert "best of 3 settings on dev by accuracy: train.learning_rate 0.03; on test it has 73.0" in line
+
+
+MRPC = Table.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "accuracy"}]})
+
+
+def line_of(records: list[RunRecord], model: str = BASE) -> Any:
+    (line,) = [line for line in lines_of(MRPC, records) if line.model == model]
+    return line
+
+
+@pytest.mark.parametrize(
+    ("scores", "verdict"),
+    [
+        ([0.866, 0.868], "undecided"),  # 86.7 with an interval of more than a point on either side
+        ([0.8660, 0.8680, 0.8672, 0.8668], "equal"),
+        ([0.8360, 0.8380, 0.8372, 0.8368], "lower"),
+        ([0.8960, 0.8980, 0.8972, 0.8968], "higher"),
+        ([0.8560, 0.8580, 0.8572, 0.8568], "undecided"),  # a point below: the interval lies on both sides of the edge
+        ([0.867], "undecided"),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval(scores: list[float], verdict: str) -> None:
+    line = line_of([run(score, seed=seed) for seed, score in enumerate(scores)])
+    place = [anchor.score for anchor in line.published_dev].index(0.867)
+    assert line.verdicts[place] == verdict
+    assert "within 1 point of the published score" in rule(MRPC)
+
+
+def test_published_scores_are_of_the_same_model_and_dev_is_not_the_servers_test() -> None:
+    lines = lines_of(MRPC, [run(0.8, model="minilm")])
+    ours = lines[0]
+    assert ours.model == "minilm"
+    assert (ours.published_dev, ours.published_test, ours.verdicts) == ([], [], [])
+    theirs = line_of([run(0.8, model="minilm")])
+    assert theirs.dev is None
+    assert theirs.verdicts == []
+    assert {anchor.split for line in lines for anchor in line.published_dev} == {"dev"}
+    assert line_of([run(0.86, rows=100), run(0.87, rows=100, seed=2)]).verdicts[0] in ("undecided", "equal")
+    squad = load_table("squad")
+    other = [line for line in lines_of(squad, [run(0.7, task="squad-v1", rows=99)]) if line.model == BASE]
+    assert set(other[0].verdicts) == {"other rows"}
+
+
+def test_runs_on_part_of_the_data_and_other_kinds_of_model_are_left_out() -> None:
+    assert line_of([run(0.9, limit=100)]).dev is None
+    assert line_of([run(0.9, frozen=True)]).dev is None
+    seven = load_table("table-7")
+    records = [
+        run(0.9, task="conll-2003", options={"context": "document"}),
+        run(0.8, task="conll-2003", frozen=True, bilstm=True, layers="concat-last-4"),
+        run(0.7, task="conll-2003", frozen=True, bilstm=True, layers="last"),
+        run(0.6, task="conll-2003"),
+    ]
+    found = {line.name: line.dev.mean for line in lines_of(seven, records) if line.dev is not None}
+    assert found == {"fine-tuned": 0.9, "concat-last-4": 0.8, "last": 0.7}
+    base = {line.name: line.published_dev for line in lines_of(seven, []) if "base" in line.model}
+    assert [round(anchor.score, 3) for name in ("last", "weighted-sum-all") for anchor in base[name]] == [0.949, 0.955]
+
+
+def test_of_several_settings_the_best_on_dev_is_shown_and_said_to_be_chosen() -> None:
+    rates = [run(score, train={"learning_rate": rate}) for rate, score in ((1e-5, 0.80), (2e-5, 0.84), (3e-5, 0.82))]
+    assert line_of(rates).dev.mean == 0.84
+    assert "| 1, best of 3 settings on dev | 84.0 |" in as_markdown("t", MRPC, lines_of(MRPC, rates))
+
+
+def test_every_table_loads_and_names_tasks_and_metrics_that_exist() -> None:
+    tasks = available()
+    assert {"glue", "squad", "ner", "choice", *(f"table-{number}" for number in range(1, 8))} <= set(table_files())
+    for name in table_files():
+        table = load_table(name)
+        for row in table.row:
+            assert row.metric in tasks[row.task].metrics, (name, row)
+            assert row.split in tasks[row.task].dev_splits, (name, row)
+        assert f"# finetune table {name}\n" in table_files()[name].read_text()
+        if name.startswith("table-"):
+            shown = [anchor for line in lines_of(table, []) for anchor in (*line.published_dev, *line.published_test)]
+            assert {anchor.source.split(" (")[0] for anchor in shown} == {
+                f"Devlin et al. 2019, T{name[1:].replace('-', ' ')}"
+            }
+
+
+def test_the_papers_averages_come_out_of_the_anchors() -> None:
+    """Table 1's last column is the mean of the others, a check on their having been copied right."""
+    for model, average in ((BASE, 79.6), ("google-bert/bert-large-uncased", 82.1), ("OpenAI GPT", 75.1)):
+        metric = {"qqp": "f1", "mrpc": "f1", "cola": "matthews", "stsb": "spearman"}
+        scores = []
+        for task in ("mnli", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte"):
+            found = [a for a in anchors(task=task) if a.model == model and a.metric == metric.get(task, "accuracy")]
+            scores += [a.score for a in found if a.split == "server"]
+            scores += [a.score for a in found if a.split == "server-mismatched"]
+        assert len(scores) == 9
+        assert 100 * sum(scores) / 9 == pytest.approx(average, abs=0.06)
+
+
+def test_formats_hold_the_same_and_escape(tmp_path: Path) -> None:
+    records = [run(0.8612, seed=1, test=0.7), run(0.8712, seed=2, test=0.8), run(0.9, model="a|b<c>")]
+    lines = lines_of(MRPC, records)
+    markdown = as_markdown("mine", MRPC, lines)
+    assert "| 2 | 86.6 ± 0.7 | 80.3 to 93.0 |" in markdown
+    assert "a\\|b<c>" in markdown
+    assert "finetune table mine -o results/tables/mine.md" in markdown
+    assert "[1] Devlin et al. 2019, Table 5 (BERT-BASE)" in markdown
+    assert "no run" in markdown
+    table = list(csv.DictReader(io.StringIO(as_csv(lines))))
+    assert (table[0]["runs"], table[0]["dev_mean"], table[0]["test_mean"]) == ("2", "86.620", "75.000")
+    page = as_html(MRPC, lines)
+    assert "a|b&lt;c&gt;" in page
+    assert "http" not in page
+
+
+def test_the_command(finetune: Finetune, tmp_path: Path) -> None:
+    path = tmp_path / "results" / "mrpc" / "1"
+    path.mkdir(parents=True)
+    (path / "record.json").write_text(run(0.8612).model_dump_json())
+    shown = finetune("table", "glue")
+    assert shown.returncode == 0, shown.stderr
+    assert "86.1" in shown.stdout
+    assert "no run" in shown.stdout
+    assert "server on hidden labels" in shown.stdout
+    assert finetune("table", "glue", "-o", "out.md").returncode == 0
+    assert "86.1" in (tmp_path / "out.md").read_text()
+    wrong = finetune("table", "glue", "-o", "out.txt")
+    assert (wrong.returncode, wrong.stderr) == (
+        2,
+        "error: out.txt: tables are written as .md, .csv, .html. Name a file that ends so\n",
+    )
+    assert "Did you mean 'glue'?" in finetune("table", "glu").stderr
+    (tmp_path / "mine.toml").write_text('title = "x"\n[[row]]\nname = "a"\ntask = "mrpc"\n')
+    assert "mine.toml: row.0.metric: field required" in finetune("table", "mine.toml").stderr
+    (path.parent / "2").mkdir()
+    (path.parent / "2" / "record.json").write_text("{")
+    damaged = finetune("table", "glue")
+    assert damaged.returncode == 2
+    assert "86.1" in damaged.stdout
+    assert "record.json: is no readable record" in damaged.stderr
+    assert "table-7" in finetune("table").stdout
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "results" / "tables").glob("*.md")), ids=lambda file: file.stem)
+def test_the_kept_tables_are_what_the_records_give(file: Path) -> None:
+    records, damaged = all_records(ROOT / "results")
+    assert damaged == []
+    table = load_table(file.stem)
+    assert file.read_text(encoding="utf-8") == as_markdown(file.stem, table, lines_of(table, records))
