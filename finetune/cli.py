@@ -232,7 +232,10 @@ def submission(
 def predict(
     model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
     file: Annotated[str, typer.Argument(help="The rows, in any format; - reads lines from standard input.")],
-    settings: Annotated[list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, if need be.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(help="text=COLUMN, label=COLUMN; temperature=dev, for calibrated probabilities."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
     out: Out = RESULTS,
@@ -252,14 +255,17 @@ def predict(
     from finetune.events import unwatched
     from finetune.predictor import load
     from finetune.targets import split_arguments
+    from finetune.tempered import tempered
 
     watch = unwatched if quiet else ProgressDisplay(Console(stderr=True))
     predictor = load(model, out=out, watch=watch if file != "-" else unwatched, device=device)
+    _, given = split_arguments(settings or [])
+    if "temperature" in given:
+        predictor = tempered(predictor, model, given.pop("temperature"), out=out)
     if file == "-":
         for answer in answer_lines(predictor, sys.stdin):
             typer.echo(json.dumps(answer, ensure_ascii=False))
         return
-    _, given = split_arguments(settings or [])
     to = output or default_output(Path(file))
     options = {name: str(value) for name, value in given.items()}
     found = predict_file(predictor, Path(file), to, options=options, watch=watch, raw=raw)

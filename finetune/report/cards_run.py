@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from finetune.display import plain_metrics
-from finetune.published import anchors
+from finetune.published import Anchor, anchors
 from finetune.record import RunRecord
 from finetune.report.card import Card, Table
 from finetune.report.charts_run import loss_chart, method_chart, score_chart, spread_chart
@@ -62,18 +62,17 @@ def curve_card(records: Mapping[str, RunRecord], first: RunRecord) -> Card:
 def seed_cards(group: Sequence[Material]) -> Iterator[Card]:
     """Of runs that differ in their seeds alone."""
     found = spreads(group)
-    rows = [
-        [
-            f"{one.split} {one.metric}",
-            *(_score(value) for value in (one.mean, one.deviation, min(one.scores), max(one.scores))),
-            _score(one.baseline),
-        ]
-        for one in found
-    ]
-    columns = ["score", "mean", "sd", "lowest", "highest", "best baseline"]
+    rows = []
+    for one in found:
+        each = one.summary
+        interval = " to ".join(map(_score, each.interval or ()))
+        ends = [_score(value) for value in (min(one.scores), each.best, one.baseline)]
+        rows.append([f"{one.split} {one.metric}", _score(each.mean), _score(each.sd), interval, *ends])
+    columns = ["score", "mean", "sd", "95 % interval", "lowest", "highest", "best baseline"]
     yield Card(
         title="Spread over the seeds",
-        note=f"{len(group)} runs that differ in their seeds alone; sd is the standard deviation of a sample.",
+        note=f"{len(group)} runs that differ in their seeds alone. sd is the standard deviation of a sample; "
+        "the interval is of the mean (Student's t).",
         chart=spread_chart(found),
         table=Table(columns=columns, rows=rows),
     )
@@ -132,11 +131,12 @@ def _row(one: Setting) -> list[str]:
     return [one.key, *(_value(value) for value in one.values), _value(one.default)]
 
 
-def _published(record: RunRecord, split: str) -> Sequence[Any]:
-    """Published scores, which are for all rows alone."""
+def _published(record: RunRecord, split: str) -> list[Anchor]:
+    """Published scores of the same model on the same rows."""
     if record.recipe.get("limit") is not None or split not in record.rows:
-        return ()
-    return anchors(task=record.task, model=record.model, split=split, rows=record.rows[split])
+        return []
+    known = anchors(task=record.task, settings=record.recipe)
+    return [anchor for anchor in known if anchor.model == record.model and anchor.is_of(split, record.rows[split])]
 
 
 def _epochs(record: RunRecord) -> str:

@@ -84,7 +84,7 @@ def spread_chart(spreads: Sequence[Spread]) -> Markup:
         for place, one in zip(places, spreads, strict=True):
             shifts = np.linspace(-0.15, 0.15, len(one.scores))
             axes.plot(percent(one.scores), place + shifts, "o", color=ONE, markersize=6, label="a seed")
-            axes.plot([100 * one.mean] * 2, [place - 0.3, place + 0.3], color=INK, linewidth=2, label="mean")
+            axes.plot([100 * one.summary.mean] * 2, [place - 0.3, place + 0.3], color=INK, linewidth=2, label="mean")
             if one.baseline is not None:
                 axes.plot(100 * one.baseline, place, "X", color=TWO, markersize=9, label="best baseline")
         axes.set_yticks(places, [cut(f"{one.split} {one.metric}", NAME) for one in spreads])

@@ -1,13 +1,11 @@
 """Runs that differ in their seeds alone, and how far their scores are apart."""
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.display import plain_metrics
+from finetune.groups import Summary, group_key, summarised
 from finetune.report.material import Material
-
-SEEDS = ("seed", "init_seed", "data_seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,24 +18,16 @@ class Spread:
     baseline: float | None
 
     @property
-    def mean(self) -> float:
-        """Over the seeds."""
-        return statistics.fmean(self.scores)
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of a sample."""
-        return statistics.stdev(self.scores)
+    def summary(self) -> Summary:
+        """Mean, standard deviation, interval."""
+        return summarised(self.scores)
 
 
 def seed_groups(runs: Sequence[Material]) -> list[list[Material]]:
-    """Runs of the same task, data, weights and settings, in the order given."""
+    """Those together that differ in their seeds alone, in the order given."""
     groups: dict[str, list[Material]] = {}
     for run in runs:
-        record = run.record
-        settings = {key: value for key, value in record.recipe.items() if key not in SEEDS}
-        same = (record.task, record.task_version, record.weights, record.data, record.precision, settings)
-        groups.setdefault(repr(same), []).append(run)
+        groups.setdefault(group_key(run.record), []).append(run)
     return list(groups.values())
 
 

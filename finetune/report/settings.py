@@ -1,9 +1,10 @@
 """A run's settings beside the defaults of a recipe."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from finetune.groups import flat
 from finetune.recipe import Recipe
 from finetune.record import RunRecord
 
@@ -32,11 +33,3 @@ def settings_of(records: Sequence[RunRecord]) -> list[Setting]:
         for key in keys
         if key != "task"
     ]
-
-
-def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Tables in tables as dotted keys."""
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return found
