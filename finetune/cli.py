@@ -234,7 +234,7 @@ def predict(
     file: Annotated[str, typer.Argument(help="The rows, in any format; - reads lines from standard input.")],
     settings: Annotated[
         list[str] | None,
-        typer.Argument(help="text=COLUMN, label=COLUMN; temperature=dev, for calibrated probabilities."),
+        typer.Argument(help="text=COLUMN, label=COLUMN, temperature=dev."),
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,

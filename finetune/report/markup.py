@@ -35,9 +35,14 @@ def plain(name: str, text: str) -> Part:
     return Part(name=name, segments=[Segment(text=cut(text))])
 
 
+def clean(text: str) -> str:
+    """Without characters that would steer a browser, or turn the direction of what follows."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def cut(text: str, longest: int = LONGEST) -> str:
-    """The beginning of a text, without characters that would steer a browser; and how much is left out."""
-    text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    """The beginning of a text that is clean, and how much is left out."""
+    text = clean(text)
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} characters more)"
 
 

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from finetune.report.card import Section
 from finetune.report.cards_run import overview_card, run_cards, seed_cards, settings_card
 from finetune.report.cards_split import Temperature, split_cards, temperature_of
+from finetune.report.markup import clean
 from finetune.report.material import Material, labels_of
 from finetune.report.seeds import seed_groups
 from finetune.report.view import View
@@ -24,6 +25,7 @@ def render(runs: Sequence[Material]) -> str:
         loader=PackageLoader("finetune.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: clean(value) if type(value) is str else value,  # Markup is done already
         trim_blocks=True,
         lstrip_blocks=True,
     )

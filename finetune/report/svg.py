@@ -11,6 +11,8 @@ from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from finetune.report.markup import cut
+
 # Colours that stand for the page's own; nothing of matplotlib's looks like them.
 INK, QUIET, GRID, SURFACE = "#010203", "#020304", "#030405", "#040506"
 ONE, TWO, THREE = SERIES = ("#050607", "#060708", "#070809")
@@ -22,6 +24,7 @@ NAMES = {
     **{colour: f"var(--series{number})" for number, colour in enumerate(SERIES, start=1)},
 }
 NAME = 22  # characters of a name beside an axis
+LONGEST = 2_000  # characters of a chart in words
 WIDTH = 360  # units of the picture; a page of 400 pixels shows it at about this width
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -80,6 +83,6 @@ def _inline(text: str, says: str, height: int) -> Markup:
     body = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), body)
     body = re.sub(r"\n\s*", "\n", body)
     body = re.sub(r"(?<=[ \"])#0\d{5}(?=[;\"])", lambda colour: NAMES.get(colour[0], colour[0]), body)
-    title = escape(says)
+    title = escape(cut(says, LONGEST))
     head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{title}"><title>{title}</title>'
     return Markup(f"{head}{body}</svg>")
