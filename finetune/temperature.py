@@ -5,10 +5,11 @@ no answer changes.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 LOWEST, HIGHEST = 0.05, 20.0
 TINY = 1e-30  # stands for probabilities that are 0 in the precision they were saved in
@@ -19,14 +20,13 @@ def fit_temperature(probabilities: Sequence[Sequence[float]], gold: Sequence[int
 
     Each row has the probabilities of its choices, which may be of different numbers, and the number of the right one.
     """
-    logits = padded(probabilities)
-    rows, right = np.arange(len(logits)), np.asarray(gold)
+    logits = centred(probabilities)
+    right = logits[np.arange(len(logits)), np.asarray(gold)]
 
     def loss(sharpness: float) -> float:  # which is convex in 1 / temperature
-        scaled = log_softmax(np.where(np.isinf(logits), logits, logits * sharpness), axis=1)
-        return float(-scaled[rows, right].mean())
+        return float((np.log(np.exp(logits * sharpness).sum(axis=1)) - right * sharpness).mean())
 
-    found = minimize_scalar(loss, bounds=(1 / HIGHEST, 1 / LOWEST), method="bounded", options={"xatol": 1e-6})
+    found = minimize_scalar(loss, bounds=(1 / HIGHEST, 1 / LOWEST), method="bounded", options={"xatol": 1e-5})
     return float(1 / found.x)
 
 
@@ -36,10 +36,16 @@ def with_temperature(probabilities: Sequence[float], temperature: float) -> list
     return softmax(scaled).tolist()  # type: ignore[no-any-return]
 
 
-def padded(probabilities: Sequence[Sequence[float]]) -> np.ndarray:
-    """Logarithms `(rows, most choices)`, minus infinity where a row has fewer choices."""
-    logits = np.full((len(probabilities), max(map(len, probabilities))), -np.inf)
+def highest_with_temperature(probabilities: Sequence[Sequence[float]], temperature: float) -> np.ndarray:
+    """The highest probability of each row, at the temperature `(rows,)`."""
+    confidence: np.ndarray = 1 / np.exp(centred(probabilities) / temperature).sum(axis=1)
+    return confidence
+
+
+def centred(probabilities: Sequence[Sequence[float]]) -> np.ndarray:
+    """Logarithms `(rows, most choices)`, 0 for each row's highest, minus infinity where a row has fewer choices."""
     counts = np.array([len(row) for row in probabilities])
-    there = np.arange(logits.shape[1]) < counts[:, None]
-    logits[there] = np.log(np.maximum(np.concatenate([np.asarray(row, float) for row in probabilities]), TINY))
-    return logits
+    logits = np.full((len(counts), counts.max()), -np.inf)
+    flat = np.fromiter(chain.from_iterable(probabilities), dtype=float, count=int(counts.sum()))
+    logits[np.arange(logits.shape[1]) < counts[:, None]] = np.log(np.maximum(flat, TINY))
+    return logits - logits.max(axis=1, keepdims=True)  # type: ignore[no-any-return]

@@ -42,7 +42,7 @@ from finetune.report.write import write_report
 from finetune.source import Source
 from finetune.span_answers import SpanAnswer
 from finetune.task import Answer, Task
-from finetune.temperature import fit_temperature, with_temperature
+from finetune.temperature import fit_temperature, highest_with_temperature, with_temperature
 from finetune.tempered import tempered
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -183,6 +183,8 @@ def test_a_temperature_stands_rows_of_different_lengths_and_zeros() -> None:
     assert 0.05 <= fit_temperature(given, [0, 2, 0]) <= 20
     assert fit_temperature([[0.6, 0.4]] * 3, [0, 0, 0]) == pytest.approx(0.05, rel=0.01)  # all right: as sure as can be
     assert with_temperature([1.0, 0.0], 2.0) == pytest.approx([1.0, 0.0])
+    highest = [max(with_temperature(row, 1.7)) for row in given]
+    assert highest_with_temperature(given, 1.7) == pytest.approx(highest)
 
 
 def test_lengths_are_cut_into_bins_of_about_as_many_rows() -> None:
@@ -428,13 +430,13 @@ def test_without_the_extra_it_is_named(
 
 def test_a_hundred_thousand_rows_take_seconds_and_little_room(tmp_path: Path) -> None:
     count, labels = 100_000, tuple(f"label {number}" for number in range(80))
-    rows = [SentenceRow(id=str(i), text=f"{NASTY} {i} " * (1 + i % 30), gold=labels[i % 80]) for i in range(count)]
+    rows = [SentenceRow(id=str(i), text=f"the cat {i} " * (1 + i % 30), gold=labels[i % 80]) for i in range(count)]
     even = [1 / 80] * 80
     answers = [Answer(value=labels[(i * 7) % 80], probabilities=even) for i in range(count)]
     folder = saved_run(tmp_path, replace(cat_task(rows), labels=labels), rows, answers, losses=[0.5] * 50_000)
-    started = time.perf_counter()
+    started = time.process_time()
     page = report(tmp_path, folder)
-    assert time.perf_counter() - started < 90  # about 10 s where nothing else runs
+    assert time.process_time() - started < 60  # about 10
     assert len(page.encode()) < 1_000_000
     text = read(page).text
     assert "Shown are 20 of" in text

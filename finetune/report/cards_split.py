@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from finetune.report.calibration import expected_error, reliability
 from finetune.report.card import Card, Matrix, Table
 from finetune.report.cards_rows import examples_card, mistakes_card, shown_of, suspects_card
@@ -14,7 +12,7 @@ from finetune.report.lengths import length_bins
 from finetune.report.markup import cut
 from finetune.report.view import View
 from finetune.report.view_sentence import NumberView
-from finetune.temperature import fit_temperature, with_temperature
+from finetune.temperature import fit_temperature, highest_with_temperature
 
 MOST_CLASSES = 25  # of a chart and of a matrix
 MOST_LINES = 60  # of a table
@@ -24,14 +22,14 @@ NAME = 40
 
 @dataclass(frozen=True, kw_only=True)
 class Temperature:
-    """What it is, and which rows it was fitted on."""
+    """What it is, and which rows it was fitted on, in words."""
 
     value: float
     of: str
 
 
-def split_cards(view: View, temperature: Temperature | None = None) -> Iterator[Card]:
-    """All that a shape has. A temperature is given for splits that it must not be fitted on."""
+def split_cards(view: View, temperature: Temperature | None) -> Iterator[Card]:
+    """All that a shape has."""
     yield from class_cards(view)
     if pairs := view.pairs():
         yield matrix_card(pairs, square=view.square)
@@ -47,10 +45,10 @@ def split_cards(view: View, temperature: Temperature | None = None) -> Iterator[
     yield examples_card(view)
 
 
-def temperature_of(view: View, of: str) -> Temperature | None:
-    """The one that fits best; None where probabilities are no softmax, or it is not known which is whose."""
+def temperature_of(view: View) -> Temperature | None:
+    """The one that fits these rows best; None where probabilities are no softmax, or it is not known which is whose."""
     chances = view.chances()
-    return None if chances is None else Temperature(value=fit_temperature(*chances), of=of)
+    return None if chances is None else Temperature(value=fit_temperature(*chances), of="these very rows")
 
 
 def class_cards(view: View) -> Iterator[Card]:
@@ -107,7 +105,7 @@ def matrix_card(pairs: Sequence[tuple[str, str]], *, square: bool) -> Card:
 
 
 def calibration_cards(view: View, temperature: Temperature | None) -> Iterator[Card]:
-    """Reliability and ECE; for a softmax also with the temperature that is given, or that these rows would give."""
+    """Reliability and ECE; for a softmax also with a temperature."""
     found = view.decisions()
     if found is None or not len(found[0]):
         return
@@ -117,11 +115,11 @@ def calibration_cards(view: View, temperature: Temperature | None) -> Iterator[C
         f"over {len(found[0]):,} {view.decision}."
     ]
     after = []
-    used = temperature or temperature_of(view, "these very rows")
-    if used is not None:
-        cooled = np.array([max(with_temperature(line["probabilities"], used.value)) for line in view.lines])
-        after = reliability(cooled, found[1])
-        facts.append(f"With the temperature {used.value:.2f}, fitted on {used.of}, {100 * expected_error(after):.1f}.")
+    if temperature is not None:
+        chances = [line["probabilities"] for line in view.lines]
+        after = reliability(highest_with_temperature(chances, temperature.value), found[1])
+        better = f"{100 * expected_error(after):.1f}"
+        facts.append(f"With the temperature {temperature.value:.2f}, fitted on {temperature.of}, {better}.")
     yield Card(title="Calibration", note=" ".join(facts), chart=reliability_chart(bins, after))
 
 

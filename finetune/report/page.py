@@ -1,6 +1,7 @@
 """The page: sections of cards about runs, rendered by jinja2, which escapes every text."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -53,16 +54,23 @@ def sections_of(runs: Sequence[Material]) -> Iterator[Section]:
     for number, run in enumerate(runs, start=1):
         missing = f"Not there: {'; '.join(run.missing)}." if run.missing else ""
         yield Section(id=f"run-{number}", title=run.name, cards=list(run_cards(run)), note=missing)
-        temperature = None
-        for split, lines in run.predictions.items():
-            view = view_of(lines, labels_of(run.folder))
-            yield split_section(run, split, view and named(view, run, split), temperature, f"run-{number}-{split}")
-            if view is not None and temperature is None:
-                temperature = temperature_of(view, split)
+        yield from split_sections(run, f"run-{number}")
+
+
+def split_sections(run: Material, name: str) -> Iterator[Section]:
+    """A section for each split with predictions. The temperature is that of the first one."""
+    temperature = None
+    for split, lines in run.predictions.items():
+        view = view_of(lines, labels_of(run.folder))
+        if view is not None and temperature is None:
+            temperature = temperature_of(view)
+        yield split_section(run, split, view and named(view, run, split), temperature, f"{name}-{split}")
+        if temperature is not None:
+            temperature = replace(temperature, of=next(iter(run.predictions)))
 
 
 def split_section(run: Material, split: str, view: View | None, temperature: Temperature | None, name: str) -> Section:
-    """What the predictions of a split say; the temperature is that of the run's first split, for the others."""
+    """What the predictions of a split say."""
     title = f"{run.name}: {split}"
     if view is None:
         note = "The predictions have no gold, or are of a shape of their own, which is not looked into."
