@@ -131,13 +131,13 @@ def speed_table(*runs: dict[str, Any]) -> str:
 
 def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: list[dict[str, Any]]) -> str:
     """Files that `finetune run FILE` was given without an option; then speed and memory of check and predict."""
-    lines = ["| file | rows | score on dev | ours | best baseline | training |", "|---|---|---|---|---|---|"]
+    lines = ["| file | rows | score on dev | ours | best baseline |", "|---|---|---|---|---|"]
     for name in OWN_DATA:
         for run in (record for record in records if record.task == name):
             ours = 100 * run.scores["dev"][run.headline]
             best = 100 * max(given[run.headline] for given in run.baselines["dev"].values())
-            rows, minutes = sum(run.rows.values()), run.seconds["training"] / 60
-            lines.append(f"| {name} | {rows:,} | {run.headline} | {ours:.1f} | {best:.1f} | {minutes:.0f} min |")
+            rows = sum(run.rows.values())
+            lines.append(f"| {name} | {rows:,} | {run.headline} | {ours:.1f} | {best:.1f} |")
     lines += ["", "| command | rows | time | rows/s | most memory |", "|---|---|---|---|---|"]
     speeds = [("check", check["rows"], check["seconds"], check["peak_gigabytes"])]
     speeds += [

@@ -48,6 +48,9 @@ def run(
     limit: Annotated[int | None, typer.Option(help="Use at most so many rows of each split.")] = None,
     device: Device = None,
     force: Annotated[bool, typer.Option("--force", help="Run anew what is already done.")] = False,
+    discard: Annotated[
+        bool, typer.Option("--discard-half", help="Of several runs, stop the worse half after a quarter of training.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -68,7 +71,9 @@ def run(
     from finetune.source import source_of
 
     watch = unwatched if quiet or as_json or not _first_process() else ProgressDisplay(Console(stderr=True))
-    records, failures = run_all(recipes, source=source_of(data), out=out, watch=watch, device=device, force=force)
+    records, failures = run_all(
+        recipes, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
+    )
     _print_records(records, as_json=as_json, quiet=quiet)
     for failure in failures:
         _print_error(failure)

@@ -9,6 +9,7 @@ from typing import Any
 
 from scipy.stats import t
 
+from finetune.recipe import flat
 from finetune.record import RunRecord
 
 SEEDS = ("seed", "init_seed", "data_seed")
@@ -94,11 +95,3 @@ def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     keys = dict.fromkeys(key for one in every for key in one)
     differ = [key for key in keys if len({str(one.get(key)) for one in every}) > 1]
     return [{key: one[key] for key in differ if key in one} for one in every]
-
-
-def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Settings by dotted keys."""
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return found

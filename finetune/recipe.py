@@ -140,7 +140,7 @@ def parse(table: dict[str, Any], *, origin: str) -> Recipe:
     An option of the task may stand beside the recipe's own keys (`fold = 1`) as well as in `[options]`.
     """
     if isinstance(table.get("grid"), dict):
-        table = table | {"grid": _flat(table["grid"])}
+        table = table | {"grid": flat(table["grid"])}
     options = _known_options(table)
     moved = {key: table[key] for key in table if key in options}
     if moved:
@@ -170,12 +170,12 @@ def _known_options(table: dict[str, Any]) -> tuple[str, ...]:
         return ()
 
 
-def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested tables as dotted keys: TOML reads `train.epochs = [1, 2]` as a table in a table."""
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, value in table.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found
 
 
 def override_value(text: str) -> Any:

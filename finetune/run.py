@@ -25,12 +25,19 @@ from finetune.trainer import Trainer
 
 
 def run(
-    recipe: Recipe, *, source: Source, out: Path, watch: Watcher, device: str | None = None, force: bool = False
+    recipe: Recipe,
+    *,
+    source: Source,
+    out: Path,
+    watch: Watcher,
+    device: str | None = None,
+    force: bool = False,
+    pause_after: int | None = None,
 ) -> RunRecord:
     """Trains, scores and saves one run under `out`, or returns its record if that is already there.
 
     A run that was interrupted goes on from its last checkpoint. Raises UserError for whatever a user can mend,
-    before anything is written.
+    before anything is written, and Paused where it stops after the epoch `pause_after`.
     """
     started = time.perf_counter()
     place = resolve_device(device)
@@ -61,6 +68,7 @@ def run(
         trainer = Trainer(
             model=model, settings=recipe.train, accelerator=accelerator, pad_id=tokenizer.pad_token_id,
             data_seed=recipe.seeds[1], watch=watch, checkpoints=Checkpoints(folder.checkpoint, writes=main),
+            pause_after=pause_after,
         )  # fmt: skip
         if recipe.frozen:
             features = {

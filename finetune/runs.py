@@ -1,6 +1,9 @@
 """Several runs, one after the other, of which one that fails does not keep the others from running."""
 
 import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import ceil
 from pathlib import Path
 
 import torch
@@ -11,23 +14,71 @@ from finetune.recipe import Recipe
 from finetune.record import RunRecord
 from finetune.run import run
 from finetune.source import Source
+from finetune.trainer import Paused
+
+Named = tuple[str, Recipe]
+EARLY = 0.25  # of the epochs, after which the worse half is discarded (Dodge et al. 2020, section 5: 20 to 30 %)
 
 
 def run_all(
-    recipes: list[tuple[str, Recipe]], *, source: Source, out: Path, watch: Watcher, device: str | None, force: bool
+    recipes: Sequence[Named],
+    *,
+    source: Source,
+    out: Path,
+    watch: Watcher,
+    device: str | None,
+    force: bool,
+    discard: bool = False,
 ) -> tuple[list[RunRecord], list[UserError]]:
-    """The records of those that came to their end, and what kept the others from theirs."""
-    records, failures = [], []
-    for name, recipe in recipes:
-        try:
-            records.append(run(recipe, source=source, out=out, watch=watch, device=device, force=force))
-        except (UserError, OSError, torch.OutOfMemoryError) as error:
-            if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-                raise  # the other processes would wait for this one for ever
-            failures.append(_failure(error, name if len(recipes) > 1 else ""))
-        finally:
-            watch("end")
-    return records, failures
+    """The records of those that came to their end, and what kept the others from theirs.
+
+    With `discard` all are trained for a quarter of their epochs first, and only the better half goes on; the others
+    keep their checkpoints, and go on where they are run again without it.
+    """
+    one = partial(run, source=source, out=out, watch=watch, device=device)
+    failures: list[UserError] = []
+    if discard:
+        recipes, force = _better_half(recipes, partial(one, force=force), watch, failures), False
+    records = [
+        _tried(name, partial(one, recipe, force=force), len(recipes), watch, failures) for name, recipe in recipes
+    ]
+    return [record for record in records if isinstance(record, RunRecord)], failures
+
+
+def _better_half(
+    recipes: Sequence[Named], one: Callable[..., RunRecord], watch: Watcher, failures: list[UserError]
+) -> list[Named]:
+    """Those that score best early on, in their order; of an odd number the larger half."""
+    if any(recipe.train.epochs < 2 for _, recipe in recipes):
+        raise UserError("--discard-half needs runs of several epochs", "Raise train.epochs, or leave it out")
+    scores = {}
+    for index, (name, recipe) in enumerate(recipes):
+        pause = ceil(EARLY * recipe.train.epochs)
+        found = _tried(name, partial(one, recipe, pause_after=pause), len(recipes), watch, failures)
+        if isinstance(found, RunRecord):  # it was done before; what it scored early is in its record
+            scores[index] = found.epochs[min(pause, len(found.epochs)) - 1]["headline"]
+        elif found is not None:
+            scores[index] = found
+    kept = sorted(sorted(scores, key=lambda index: -scores[index])[: ceil(len(scores) / 2)])
+    watch("note", text=f"discarded {len(scores) - len(kept)} of {len(scores)} runs by their score after early epochs")
+    return [recipes[index] for index in kept]
+
+
+def _tried(
+    name: str, one: Callable[[], RunRecord], count: int, watch: Watcher, failures: list[UserError]
+) -> RunRecord | float | None:
+    """The record; the score so far of a run that paused; or nothing, and a failure more."""
+    try:
+        return one()
+    except Paused as paused:
+        return paused.headline
+    except (UserError, OSError, torch.OutOfMemoryError) as error:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise  # the other processes would wait for this one for ever
+        failures.append(_failure(error, name if count > 1 else ""))
+        return None
+    finally:
+        watch("end")
 
 
 def _failure(error: Exception, name: str) -> UserError:

@@ -58,9 +58,8 @@ def summary_lines(records: Sequence[RunRecord]) -> list[str]:
         for group in mine:
             if (spread := spread_by_seed(group, metric, split)) is not None:
                 by_init, by_order = (f"{100 * sd:.1f}" for sd in spread)
-                lines.append(
-                    f"{task}: sd of {split} {metric} over head initialisations {by_init}, data orders {by_order}"
-                )
+                what = f"sd of {split} {metric} over head initialisations {by_init}, over data orders {by_order}"
+                lines.append(f"{task}: {what}")
         if len(mine) > 1:
             means = [summarised([run.scores[split][metric] for run in group]).mean for group in mine]
             best = mine[means.index(max(means))]

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from finetune.errors import UserError, nearest
-from finetune.groups import Summary, flat, groups, summarised
+from finetune.groups import Summary, groups, summarised
 from finetune.published import Anchor, anchors, structure
-from finetune.recipe import Settings
+from finetune.recipe import Settings, flat
 from finetune.record import RunRecord
 
 TABLES = Path(__file__).with_name("recipes") / "tables"

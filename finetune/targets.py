@@ -1,6 +1,7 @@
 """What a TARGET on the command line means: what exists is data or a recipe, else it names a recipe; and a run."""
 
 import fnmatch
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ from finetune import recipe
 from finetune.errors import UserError, nearest
 from finetune.folder import RunFolder
 from finetune.grid import expand
-from finetune.recipe import Recipe
+from finetune.recipe import Recipe, flat
 from finetune.record import load_record
 
 RECIPES = Path(__file__).with_name("recipes")
+PRESET = "preset"  # the setting that names a set of settings
 
 
 def recipe_files() -> dict[str, Path]:
@@ -55,7 +57,12 @@ def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1
 
 
 def _loaded(target: str, settings: dict[str, Any]) -> Iterator[tuple[str, Recipe]]:
-    """(where it is from, recipe) of what a target names: data of one's own, or recipes; with settings replaced."""
+    """(where it is from, recipe) of what a target names: data of one's own, or recipes; with settings replaced.
+
+    `preset=NAME` among the settings stands for those of a file in recipes/presets; the others go before them.
+    """
+    if PRESET in settings:
+        settings = _with_preset(settings)
     if is_own_data(target):
         from finetune.data.starting import starting_recipe
 
@@ -68,6 +75,24 @@ def _loaded(target: str, settings: dict[str, Any]) -> Iterator[tuple[str, Recipe
         if settings.get("task", loaded.task) != loaded.task:  # whose options are its own
             loaded = loaded.model_copy(update={"options": {}})
         yield str(file), loaded.with_settings(settings, origin="command line")
+
+
+def preset_files() -> dict[str, Path]:
+    """The package's presets by name."""
+    return {file.stem: file for file in sorted((RECIPES / "presets").glob("*.toml"))}
+
+
+def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, and behind them those of the preset that they name."""
+    name, own = settings[PRESET], {key: value for key, value in settings.items() if key != PRESET}
+    known = preset_files()
+    if name not in known:
+        raise UserError(
+            f"no preset is called '{name}'", f"{nearest(str(name), list(known))}There are {', '.join(known)}"
+        )
+    table = tomllib.loads(known[name].read_text(encoding="utf-8"))
+    grid = {key: values for key, values in flat(table.pop("grid", {})).items() if key not in own}
+    return flat(table) | ({"grid": grid} if grid else {}) | own
 
 
 def is_own_data(target: str) -> bool:

@@ -55,9 +55,20 @@ class Progress:
         return self.epochs[self.best_epoch - 1]["headline"] if self.best_epoch else None
 
 
+class Paused(Exception):
+    """Training stopped after an epoch as it was told to, its checkpoint saved; `headline` is the score by then."""
+
+    def __init__(self, headline: float) -> None:
+        self.headline = headline
+        super().__init__(headline)
+
+
 @dataclass(kw_only=True)
 class Trainer:
-    """Fits a model to features and predicts with it, on whatever devices and processes Accelerate has."""
+    """Fits a model to features and predicts with it, on whatever devices and processes Accelerate has.
+
+    With `pause_after` it stops behind that epoch, to go on from there another time.
+    """
 
     model: Model
     settings: Train
@@ -66,11 +77,13 @@ class Trainer:
     data_seed: int
     watch: Watcher
     checkpoints: Checkpoints | None = None
+    pause_after: int | None = None
 
     def fit(self, features: Sequence[Feature], evaluate: Callable[["Trainer"], tuple[float, Scores]]) -> Progress:
         """Trains, and leaves the selected weights in the model.
 
-        After each epoch `evaluate(self)` gives the headline score and all scores.
+        After each epoch `evaluate(self)` gives the headline score and all scores. Raises Paused after the epoch
+        `pause_after`, if it is not the last.
         """
         progress = Progress()
         updates_an_epoch = math.ceil(len(features) / self.settings.batch_size)
@@ -84,6 +97,7 @@ class Trainer:
             state["scaler"] = self.accelerator.scaler
         if self.checkpoints is not None:
             progress = Progress(**(self.checkpoints.restore(state) or {}))
+        self._pause_if_due(progress)
         self.watch(
             "training",
             updates=updates,
@@ -102,6 +116,7 @@ class Trainer:
             self._end_epoch(epoch, evaluate, progress)
             if self.checkpoints is not None:
                 self.checkpoints.save(state, progress)
+            self._pause_if_due(progress)
         if progress.best_weights is not None:
             self.model.load_state_dict(progress.best_weights)
         return progress
@@ -164,6 +179,10 @@ class Trainer:
         progress.losses += losses
         progress.seconds += seconds
         self.watch("updates", update=progress.update, epoch=epoch, losses=losses, seconds=seconds)
+
+    def _pause_if_due(self, progress: Progress) -> None:
+        if self.pause_after is not None and self.pause_after <= len(progress.epochs) < self.settings.epochs:
+            raise Paused(progress.epochs[self.pause_after - 1]["headline"])
 
     def _out_of_patience(self, progress: Progress) -> bool:
         patience = self.settings.patience
