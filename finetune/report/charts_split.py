@@ -74,7 +74,8 @@ def length_chart(bins: Sequence[LengthBin], *, measure: str, length: str, bounde
         axes.errorbar(places, heights, yerr=margins, fmt="-o", color=ONE, capsize=4, markersize=6, linewidth=1.6)
         axes.set_xticks(places, [f"{_range(b, gap)}\n({b.count:,})" for b in bins])
         axes.margins(x=0.08, y=0.12)
-        axes.set_ylim(bottom=max(0, axes.get_ylim()[0]))
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(0, low), min(high, 102) if bounded else high)
 
     said = "; ".join(f"{_range(b)} {length} {factor * b.score:.1f}" for b in bins)
     return drawn(draw, says=f"{measure} by length: {said}", height=260)
