@@ -158,6 +158,32 @@ def shapes(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> dict[st
     return found
 
 
+def nasty_tasks() -> Iterator[tuple[Task, list[Any], list[Answer]]]:
+    """Rows of each shape with markup in every text, label and id."""
+    text = [SentenceRow(id=NASTY + str(i), text=NASTY, pair=NASTY, gold=("a", NASTY)[i % 2]) for i in range(4)]
+    task = replace(cat_task(text), labels=("a", NASTY), name="nasty")
+    yield task, text, [Answer(value=NASTY, probabilities=[0.01, 0.99])] * 4
+    words = [TaggingRow(id=NASTY, words=(NASTY, "b"), gold=("B-<b>", "O"))] * 4
+    tags = replace(tag_task(), read=lambda *_: None, types=("<b>", "<i>"))
+    yield tags, words, [Answer(value=["O", "B-<i>"], probabilities=[0.99, 0.99])] * 4
+    questions = [SpanRow(id=NASTY, question=NASTY, context=f"x {NASTY} y", answers=(NASTY,), start=2)] * 4
+    yield span_task(), questions, [SpanAnswer(value=NASTY, start=2, end=2 + len(NASTY), score=0.99)] * 4
+    choices = [ChoiceRow(id=NASTY, context=NASTY, choices=(NASTY, "b"), gold=0)] * 4
+    yield choice_task(), choices, [Answer(value=1, probabilities=[0.01, 0.99])] * 4
+
+
+@pytest.fixture(scope="module")
+def page(shapes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of all shapes, of seeds, and of markup and long words in the data."""
+    folder = tmp_path_factory.mktemp("page")
+    runs = [saved_run(folder, task, rows, answers) for task, rows, answers in nasty_tasks()]
+    task, rows = cat_task(), [replace(row, text="x" * 900) for row in cat_rows(64)]
+    gold = [Answer(value=answer.value, probabilities=[0.1, 0.9]) for answer in task.gold(rows)]
+    runs += [saved_run(folder, task, rows, gold, seed=seed) for seed in (1, 2)]
+    write_report([str(run) for run in (*shapes.values(), *runs)], folder / "report.html", out=folder)
+    return folder / "report.html"
+
+
 def test_ece_is_that_of_a_hand() -> None:
     confidence = np.array([0.95, 0.92, 0.65, 0.7, 0.25, 1.0])
     right = np.array([1, 0, 1, 1, 0, 1])
@@ -328,12 +354,13 @@ def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None
     assert set(own) == set(shapes)
 
 
-def test_every_chart_says_in_words_what_it_shows(shapes: dict[str, Path], tmp_path: Path) -> None:
-    page = report(tmp_path, *shapes.values())
-    charts = re.findall(r"<svg [^>]*>(?:<title>.*?</title>)?", page)
+def test_every_chart_says_in_words_what_it_shows(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    read(text)
+    charts = re.findall(r"<svg [^>]*>(?:<title>.*?</title>)?", text)
     assert all('role="img" aria-label="' in chart and "<title>" in chart for chart in charts)
     assert len(charts) > 30
-    assert "#0" not in re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)  # every colour is one of the page's
+    assert "#0" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)  # every colour is one of the page's
 
 
 def test_several_seeds_are_one_group(tmp_path: Path) -> None:
@@ -353,20 +380,6 @@ def test_the_same_run_is_shown_once(shapes: dict[str, Path], tmp_path: Path) -> 
     folder = shapes["toy-cats"]
     page = report(tmp_path, folder, folder.name, "toy-cats", out=folder.parents[1])
     assert page.count(">Facts<") == 1
-
-
-def nasty_tasks() -> Iterator[tuple[Task, list[Any], list[Answer]]]:
-    """Rows of each shape with markup in every text, label and id."""
-    text = [SentenceRow(id=NASTY + str(i), text=NASTY, pair=NASTY, gold=("a", NASTY)[i % 2]) for i in range(4)]
-    task = replace(cat_task(text), labels=("a", NASTY), name="nasty")
-    yield task, text, [Answer(value=NASTY, probabilities=[0.01, 0.99])] * 4
-    words = [TaggingRow(id=NASTY, words=(NASTY, "b"), gold=("B-<b>", "O"))] * 4
-    tags = replace(tag_task(), read=lambda *_: None, types=("<b>", "<i>"))
-    yield tags, words, [Answer(value=["O", "B-<i>"], probabilities=[0.99, 0.99])] * 4
-    questions = [SpanRow(id=NASTY, question=NASTY, context=f"x {NASTY} y", answers=(NASTY,), start=2)] * 4
-    yield span_task(), questions, [SpanAnswer(value=NASTY, start=2, end=2 + len(NASTY), score=0.99)] * 4
-    choices = [ChoiceRow(id=NASTY, context=NASTY, choices=(NASTY, "b"), gold=0)] * 4
-    yield choice_task(), choices, [Answer(value=1, probabilities=[0.01, 0.99])] * 4
 
 
 def test_markup_in_data_stays_text(tmp_path: Path) -> None:
@@ -510,18 +523,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
     yield opened
     opened.quit()
-
-
-@pytest.fixture(scope="module")
-def page(shapes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of all shapes, of seeds, and of markup and long words in the data."""
-    folder = tmp_path_factory.mktemp("page")
-    runs = [saved_run(folder, task, rows, answers) for task, rows, answers in nasty_tasks()]
-    task, rows = cat_task(), [replace(row, text="x" * 900) for row in cat_rows(64)]
-    gold = [Answer(value=answer.value, probabilities=[0.1, 0.9]) for answer in task.gold(rows)]
-    runs += [saved_run(folder, task, rows, gold, seed=seed) for seed in (1, 2)]
-    write_report([str(run) for run in (*shapes.values(), *runs)], folder / "report.html", out=folder)
-    return folder / "report.html"
 
 
 CONTRAST = """

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.groups import flat
-from finetune.recipe import Recipe
+from finetune.recipe import Recipe, flat
 from finetune.record import RunRecord
 
 

@@ -19,7 +19,8 @@ class TagsView(View):
     @staticmethod
     def fits(line: Line) -> bool:
         """Words and a tag for each."""
-        return isinstance(line.get("words"), list) and isinstance(line["gold"], list)
+        words, gold, answer = (line.get(name) for name in ("words", "gold", "answer"))
+        return isinstance(words, list) and isinstance(gold, list) and len(words) == len(gold) == len(answer or ())
 
     def scores(self) -> np.ndarray:
         """Of the words of a row."""

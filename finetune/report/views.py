@@ -14,5 +14,5 @@ VIEWS: tuple[type[View], ...] = (TagsView, ChoiceView, SpanView, LabelsView, Num
 def view_of(lines: Sequence[Line], labels: Sequence[str] = ()) -> View | None:
     """The lines that have a gold, seen as their shape; None where there is none, or it is a shape of its own."""
     known = [line for line in lines if line["gold"] is not None and line["answer"] is not None]
-    kind = next((kind for kind in VIEWS if known and kind.fits(known[0])), None)
+    kind = next((kind for kind in VIEWS if known and all(map(kind.fits, known))), None)
     return None if kind is None else kind(lines=known, labels=labels)
