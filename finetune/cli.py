@@ -2,6 +2,7 @@
 
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,14 @@ Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 or mps; defa
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 RESULTS = Path("results")
+
+
+class Pool(StrEnum):
+    """How the vectors of a text become one."""
+
+    NONE = "none"
+    CLS = "cls"
+    MEAN = "mean"
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -86,7 +95,7 @@ def evaluate(
     model: Annotated[
         str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
     ],
-    task: Annotated[str, typer.Argument(help="The task to score it on.")],
+    task: Annotated[str, typer.Argument(help="The task to score it on, or a file of data as it was trained on.")],
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="Write every answer to this Parquet file.")] = None,
     data: Data = None,
@@ -209,6 +218,37 @@ def table(
 
 
 @app.command()
+def features(
+    model: Annotated[str, typer.Argument(help="A Hub name, a folder, or minilm.")],
+    target: Annotated[str, typer.Argument(metavar="DATA", help="Data of your own, or a recipe, for its task's data.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value.")] = None,
+    layers: Annotated[str, typer.Option(help="As in a recipe: last, concat-last-4, [4,6] ...")] = "last",
+    pool: Annotated[Pool, typer.Option(help="cls or mean: a vector a text; none: one a token, or a word.")] = Pool.NONE,
+    split: Annotated[str, typer.Option(help="Which split of the data.")] = "train",
+    output: Annotated[Path, typer.Option("-o", "--output", help="A .parquet or .npz file.")] = Path("features.parquet"),
+    data: Data = None,
+    device: Device = None,
+) -> None:
+    """Write what an encoder makes of texts: `finetune features minilm reviews.csv --pool mean -o reviews.npz`."""
+    _quiet_libraries()
+    from rich.console import Console
+
+    from finetune.display import ProgressDisplay
+    from finetune.recipe import override_value
+    from finetune.source import source_of
+    from finetune.targets import load_recipe, split_arguments
+    from finetune.vectors import write_features
+
+    _, given = split_arguments(settings or [])
+    recipe = load_recipe(target, given | {"model": model, "layers": override_value(layers)})
+    watch = ProgressDisplay(Console(stderr=True))
+    count, width = write_features(
+        recipe, output, source=source_of(data), split=split, pool=pool.value, watch=watch, device=device
+    )
+    typer.echo(f"{count:,} sequences, vectors of {width:,} numbers -> {output}")
+
+
+@app.command()
 def submission(
     runs: Annotated[list[str], typer.Argument(help="Trained runs, one for each task (folder, id, or task's name).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The zip to write.")],
@@ -254,7 +294,7 @@ def predict(
 
     from rich.console import Console
 
-    from finetune.data.answering import answer_lines
+    from finetune.data.answering import answer_lines, lines_of
     from finetune.data.predict import default_output, predict_file
     from finetune.display import ProgressDisplay, prediction_words
     from finetune.events import unwatched
@@ -262,13 +302,15 @@ def predict(
     from finetune.targets import split_arguments
     from finetune.tempered import tempered
 
+    if file == "-" and (output or settings or raw):
+        raise UserError("of standard input there is no output file and no column to set", "Leave -o and settings out")
     watch = unwatched if quiet else ProgressDisplay(Console(stderr=True))
     predictor = load(model, out=out, watch=watch if file != "-" else unwatched, device=device)
     _, given = split_arguments(settings or [])
     if "temperature" in given:
         predictor = tempered(predictor, model, given.pop("temperature"), out=out)
     if file == "-":
-        for answer in answer_lines(predictor, sys.stdin):
+        for answer in answer_lines(predictor, lines_of(sys.stdin)):
             typer.echo(json.dumps(answer, ensure_ascii=False))
         return
     to = output or default_output(Path(file))
@@ -376,6 +418,7 @@ def check(
     limit: Annotated[int | None, typer.Option(help="Of a recipe, use at most so many rows of each split.")] = None,
     device: Device = None,
     fix: Annotated[Path | None, typer.Option(help="Of data, write a mended copy to this file.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
     as_json: Json = False,
 ) -> None:
     """Check what a run would use, or what is wrong with data: `finetune check reviews.csv --fix mended.csv`."""
@@ -387,7 +430,7 @@ def check(
     if any(map(is_own_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
-        _check_data(names[0], settings, fix, as_json=as_json)
+        _check_data(names[0], settings, fix, raw=raw, as_json=as_json)
         return
     if fix is not None:
         raise UserError("--fix is for data of your own", "Name a file of data that exists")
@@ -400,8 +443,8 @@ def _check_recipes(recipes: list[tuple[str, Any]], data: Path | None, device: st
 
     from rich.console import Console
 
-    from finetune.checking import check as find
     from finetune.display import facts_table
+    from finetune.preview import check as find
     from finetune.source import source_of
 
     for _, recipe in recipes:
@@ -418,7 +461,7 @@ def _check_recipes(recipes: list[tuple[str, Any]], data: Path | None, device: st
             console.print(f"-> {example['label']}", markup=False, highlight=False)
 
 
-def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, as_json: bool) -> None:
+def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, raw: bool, as_json: bool) -> None:
     """Ends with 1 where there is an error or a warning."""
     import json
 
@@ -432,7 +475,7 @@ def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, as_j
     if fix is not None:
         require_place(fix, target)
     report = check_data(target, settings)
-    mends = {} if fix is None else write_mended(report.parts[0], fix)
+    mends = {} if fix is None else write_mended(report.parts[0], fix, raw=raw)
     if as_json:
         typer.echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": mends})))
     else:
@@ -473,7 +516,7 @@ def _print_guesses(names: list[str], settings: dict[str, Any]) -> None:
 
     console = Console(stderr=True)
     for name in filter(is_own_data, names):
-        from finetune.data.own import table_of
+        from finetune.data.reading import table_of
         from finetune.data.showing import file_line, layout_table
         from finetune.data.starting import starting_recipe
 

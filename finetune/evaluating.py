@@ -3,13 +3,16 @@
 from pathlib import Path
 
 from finetune import task as tasks
+from finetune.data.own import task_on
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.metrics import Scores
 from finetune.predictions import write_predictions
-from finetune.predictor import load
+from finetune.predictor import load, saved
 from finetune.prepare import load_splits
 from finetune.source import Source
+from finetune.targets import is_own_data
+from finetune.task import Task
 
 
 def evaluate(
@@ -25,11 +28,15 @@ def evaluate(
 ) -> Scores:
     """Scores by split (the task's dev splits, or the one named); with `predictions` also writes every answer there.
 
-    A split without gold has no scores. Raises UserError where that leaves nothing to give.
+    The task may be a file or folder of data with the columns that the model was trained on: all its rows count. A
+    split without gold has no scores. Raises UserError where that leaves nothing to give.
     """
-    predictor = load(model, task=tasks.find(task_name), out=out, watch=watch, device=device)
+    wanted = _task_of_data(model, task_name, out) if is_own_data(task_name) else tasks.find(task_name)
+    predictor = load(model, task=wanted, out=out, watch=watch, device=device)
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
+    for note in (note for loaded in splits.values() for note in loaded.notes):
+        watch("note", text=note)
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
     if not labelled and predictions is None:
@@ -46,3 +53,14 @@ def evaluate(
         for remark in task.remarks(answers[name], rows[name]):
             watch("note", text=f"{name}: {remark}")
     return {name: task.score(answers[name], rows[name]) for name in labelled}
+
+
+def _task_of_data(model: str, data: str, out: Path) -> Task:
+    """The model's own task on other data. Raises UserError for data without the columns of its training."""
+    layout = saved(model, out=out).layout
+    if layout is None:
+        raise UserError(
+            f"{model} was trained on no file of data, so it cannot be told what the columns of {data} are to it",
+            f"Name them: finetune predict {model} {data} text=COLUMN label=COLUMN",
+        )
+    return task_on(layout, data, otherwise=f"finetune predict {model} {data} text=COLUMN label=COLUMN")

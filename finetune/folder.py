@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +28,7 @@ class RunFolder:
     @classmethod
     def of(cls, out: Path, task: str, run: str) -> "RunFolder":
         """The folder of a run under a results folder."""
-        return cls(out / (re.sub(r"[^A-Za-z0-9._-]+", "-", task).strip("-.") or "task") / run)
+        return cls(out / folder_name(task) / run)
 
     def predictions(self, split: str) -> Path:
         """The predictions of one split."""
@@ -68,6 +69,20 @@ class RunFolder:
             write_atomically(self.path / "split.json", json.dumps(drawn) + "\n")
         write_atomically(self.record_file, record.model_dump_json(indent=2) + "\n")
         self.checkpoint.unlink(missing_ok=True)
+
+
+def folder_name(task: str) -> str:
+    """The folder of a task's runs: its name with letters of every script, and a hyphen for each other sign."""
+    kept = (
+        c if unicodedata.category(c)[0] in "LMN" or c in "._-" else "\0" for c in unicodedata.normalize("NFC", task)
+    )
+    return re.sub("\0+", "-", "".join(kept)).strip("-.") or "task"
+
+
+def data_name(path: str) -> str:
+    """What the task of a file or folder of data is called: `reviews.csv`, or `korsts-data` for a folder."""
+    resolved = Path(path).resolve()
+    return f"{resolved.name}-data" if resolved.is_dir() else resolved.name
 
 
 def write_atomically(file: Path, text: str) -> None:

@@ -27,6 +27,7 @@ class Backbone(nn.Module):
     """A pretrained encoder, always in fp32, and what is read of it.
 
     `layers` and `bilstm` are as in a recipe; where the encoder is `frozen`, only the reader of layers is trained.
+    Where it is `bare`, a head puts no new layer but its output on a mix of layers.
     """
 
     def __init__(
@@ -36,10 +37,12 @@ class Backbone(nn.Module):
         layers: Layers | Sequence[int] = "last",
         bilstm: bool = False,
         frozen: bool = False,
+        bare: bool = False,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.frozen = frozen
+        self.bare = bare
         self.reader: Reader | None = None
         if layers != "last" or bilstm:
             mix = mix_of(layers, depth=self.config.num_hidden_layers)
@@ -122,6 +125,7 @@ class Head(nn.Module):
     """
 
     reads: ClassVar[Literal["pooled", "sequence"]]
+    reads_words: ClassVar[bool] = False  # of the sequence the positions that a label belongs to, each by itself
     auto_class: ClassVar[str]
     output: nn.Linear
 
@@ -201,6 +205,20 @@ class Model(nn.Module):
         """Logits of a batch (`features.Batch`), see `Head.forward`; with `counts` `(batch,)` those of each feature's
         choices in a row, `(batch, most choices)`, where a feature with fewer has minus infinity.
         """
+        hidden, mask = self.hidden(input_ids, attention_mask, token_type_ids, counts, positions, states)
+        logits: Tensor = self.head(hidden, mask)
+        return logits if counts is None else _by_feature(logits.squeeze(-1), counts)
+
+    def hidden(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor,
+        token_type_ids: Tensor | None = None,
+        counts: Tensor | None = None,
+        positions: Tensor | None = None,
+        states: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """What the head gets, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`."""
         if states is None:
             states, attention_mask = self.backbone.states(
                 self.backbone.numbers(pooled=self.pooled),
@@ -210,9 +228,7 @@ class Model(nn.Module):
                 attention_mask=attention_mask,
                 token_type_ids=token_type_ids,
             )
-        hidden = self.backbone.read(states, attention_mask, pooled=self.pooled)
-        logits: Tensor = self.head(hidden, attention_mask)
-        return logits if counts is None else _by_feature(logits.squeeze(-1), counts)
+        return self.backbone.read(states, attention_mask, pooled=self.pooled), attention_mask
 
 
 def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
@@ -225,7 +241,13 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
         set_dropout(config, recipe.train.dropout)
     encoder, info = _from_pretrained(AutoModel, folder, config=config)
     keep_pretrained(encoder, freeze=recipe.freeze_layers, reinit=recipe.reinit_layers)
-    backbone = Backbone(encoder, layers=recipe.layers, bilstm=recipe.bilstm, frozen=recipe.frozen)
+    backbone = Backbone(
+        encoder,
+        layers=recipe.layers,
+        bilstm=recipe.bilstm,
+        frozen=recipe.frozen,
+        bare=recipe.train.solver == "logistic",
+    )
     return backbone, sorted(info["missing_keys"])
 
 
@@ -348,7 +370,7 @@ def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Mode
 def _reading(config: PretrainedConfig) -> dict[str, Any]:
     """What a run saved of how its model reads the encoder."""
     saved = getattr(config, "finetune", None) or {}
-    return {name: saved[name] for name in ("layers", "bilstm") if name in saved}
+    return {name: saved[name] for name in ("layers", "bilstm", "bare") if name in saved}
 
 
 def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:

@@ -11,8 +11,9 @@ from transformers import PretrainedConfig
 
 from finetune import cpu, weights
 from finetune import task as tasks
-from finetune.data.layout import Layout
-from finetune.data.own import layout_from, layout_of, trained_task
+from finetune.data.answering import answer_values
+from finetune.data.layout import Layout, inputs_fault
+from finetune.data.tasks import layout_from, layout_of, trained_task
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
 from finetune.events import Watcher, unwatched
@@ -37,6 +38,7 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
         "task": task.name if layout else recipe.task,
         **({"layout": layout} if layout else {}),
         **recipe.model_dump(include={"layers", "bilstm"}, exclude_defaults=True),
+        **({"bare": True} if recipe.train.solver == "logistic" else {}),
         "max_length": recipe.max_length,
         "precision": precision,
         "options": {name: value for name, value in option_values(task).items() if value is not None},
@@ -65,24 +67,28 @@ class Predictor:
             wanted = ", ".join(signature(self.task.row).parameters)
             raise UserError(f"{self.task.name} cannot answer {len(inputs)} inputs", f"Give it {wanted}") from error
         row = self.task.row(*inputs)
-        if fault := self.task.fault(row):
+        if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
             raise UserError(f"the row {fault}", "Give it what is missing")
         return self.answers([row])[0]
 
     def answers(self, rows: Sequence[Row]) -> list[Answer]:
         """One answer a row. Raises UserError for rows that cannot be encoded."""
+        return self.answers_and_cuts(rows)[0]
+
+    def answers_and_cuts(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
+        """One answer a row, and whether the row lost tokens to `max_length`. Raises UserError as `answers` does."""
         if not rows:
-            return []
+            return [], []
         features = encode(self.task, rows, self.tokenizer, self.max_length, self.trainer.model.backbone.config)
-        return self.task.decode(self.trainer.predict(features), features, rows)
+        cuts = {feature.row for feature in features if feature.truncated}
+        answers = self.task.decode(self.trainer.predict(features), features, rows)
+        return answers, [number in cuts for number in range(len(rows))]
 
     def predict(self, rows: Iterable[Any]) -> list[dict[str, Any]]:
         """The answers to many rows, as `finetune predict` writes them; `error` says why one could not be answered.
 
         A row is a text, a tuple of inputs, or a mapping by the names of the columns that the model was trained on.
         """
-        from finetune.data.answering import answer_values
-
         return answer_values(self, rows)
 
 

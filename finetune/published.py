@@ -8,7 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-DEFAULTS = {"frozen": False, "layers": "last", "bilstm": False}
+from finetune.recipe import flat
+
+DEFAULTS = {"frozen": False, "layers": "last", "bilstm": False, "train.solver": "adam"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,8 @@ class Anchor:
 
 def structure(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Of a recipe's settings those that make another kind of model, where they are not at their defaults."""
-    return {name: settings[name] for name, default in DEFAULTS.items() if settings.get(name, default) != default}
+    given = flat(dict(settings))
+    return {name: given[name] for name, default in DEFAULTS.items() if given.get(name, default) != default}
 
 
 def anchors(*, task: str, settings: Mapping[str, Any] = MappingProxyType({})) -> list[Anchor]:

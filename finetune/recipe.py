@@ -44,6 +44,7 @@ class Train(Settings):
         description="features an update (rows, where each makes one), over all processes and accumulated parts",
     )
     epochs: int = Field(3, ge=1)
+    solver: Literal["adam", "logistic"] = Field("adam", description="logistic: scikit-learn's, on a frozen encoder")
     learning_rate: float = Field(2e-5, gt=0, description="the peak, reached at the end of the warm-up")
     schedule: Schedule = Field("linear", description="what the learning rate does after the warm-up")
     warmup: float = Field(0.1, ge=0, le=1, description="share of the updates over which the learning rate rises")

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from finetune import task as tasks
@@ -10,6 +11,7 @@ from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.environment import versions
 from finetune.events import EventLog, Watcher
 from finetune.folder import RunFolder
+from finetune.logistic import fit_logistic, require_linear
 from finetune.model import build_model, save_checkpoint
 from finetune.options import changed_options, resolved
 from finetune.predictions import write_predictions
@@ -58,6 +60,8 @@ def run(
         return done
 
     model, new = build_model(files.folder, task.head, recipe, device=place)
+    if recipe.train.solver == "logistic":
+        require_linear(model, frozen=recipe.frozen)
     tokenizer = load_tokenizer(files.folder)
     features = {split: encode(task, rows[split], tokenizer, recipe.max_length, model.backbone.config) for split in rows}
     accelerator = build_accelerator(place, precision)
@@ -76,7 +80,8 @@ def run(
                 for split, given in features.items()
             }
         dev = Evaluation(task=task, rows=rows, features={split: features[split] for split in task.dev_splits})
-        progress = trainer.fit(features[task.train_split], dev)
+        fit = partial(fit_logistic, trainer) if recipe.train.solver == "logistic" else trainer.fit
+        progress = fit(features[task.train_split], dev)
         answers = dev.final_answers(trainer, progress)
         if main:
             baselines = dev.baselines(rows[task.train_split])

@@ -8,7 +8,7 @@ from typing import Any
 
 from finetune import recipe
 from finetune.errors import UserError, nearest
-from finetune.folder import RunFolder
+from finetune.folder import RunFolder, data_name, folder_name
 from finetune.grid import expand
 from finetune.recipe import Recipe, flat
 from finetune.record import load_record
@@ -30,6 +30,8 @@ def recipe_files() -> dict[str, Path]:
 def find_recipes(target: str) -> list[Path]:
     """The recipe files that a target names. Raises UserError with the nearest names where there is none."""
     path = Path(target)
+    if is_own_data(target):
+        raise UserError(f"{target} is data, not a recipe", f"`finetune init {target}` prints the recipe to run it by")
     if path.is_file():
         return [path]
     named = recipe_files()
@@ -101,12 +103,6 @@ def is_own_data(target: str) -> bool:
     return path.is_dir() or (path.is_file() and path.suffix.lower() != ".toml")
 
 
-def data_name(path: str) -> str:
-    """What the task of a file or folder of data is called: `reviews.csv`, or `korsts-data` for a folder."""
-    resolved = Path(path).resolve()
-    return f"{resolved.name}-data" if resolved.is_dir() else resolved.name
-
-
 def _check_options(single: Recipe) -> None:
     from finetune.options import resolved  # which takes seconds to import
 
@@ -137,7 +133,7 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
 def latest_run(task: str, out: Path) -> RunFolder | None:
     """The run of a task that finished last; None where there is none."""
     name = data_name(task) if is_own_data(task) else task
-    folders = [RunFolder(file.parent) for file in (out / name).glob("*/record.json")]
+    folders = [RunFolder(file.parent) for file in (out / folder_name(name)).glob("*/record.json")]
     return max(folders, key=lambda folder: load_record(folder.record_file).finished, default=None)
 
 

@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
-from finetune.data import duplicates
-from finetune.data.checks_labels import misspelled, unified
+from finetune.data import characters, duplicates
+from finetune.data.characters import census, runs_of
 from finetune.data.checks_tags import is_legal
 from finetune.data.examine import Report, check_data
 from finetune.data.mend import write_mended
 from finetune.data.minhash import LEAST, likeness, near_pairs
 from finetune.data.reading import read_table
+from finetune.data.spellings import misspelled, unified
 
 InProcess = Callable[..., tuple[int, str, str]]
 KOREAN = ["오늘 날씨가 정말 좋다", "영화가 너무 지루했다", "배우들의 연기가 훌륭하다", "다시는 보고 싶지 않다"]
@@ -129,16 +130,16 @@ def test_rows_that_cannot_be_read_are_found_in_their_rows_and_lines(tmp_path: Pa
     path = write_csv(tmp_path / "bad.csv", [["text", "label"], *zip(texts(60), labels(60), strict=True)], quote=True)
     lines = path.read_text().splitlines()
     lines[3] = '"a cell too many","good","more"'
-    lines[7] = '"a quote that is not closed,good'  # so it ends where that of the next row begins
+    lines[7] = '"a quote that is not closed,good'  # it would end where that of the next row begins
     lines[20:22] = ['"another that is not closed,good', '"though, this has a comma","bad"']
     lines[11] = '"bytes of another encoding: \udcff\udcfe","bad"'
     lines[12:14] = ['"a cell of two', 'lines and é è ê ë","good"']
     path.write_bytes(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
     report = check(path)
-    expected = {"cells": (3,), "swallowed-rows": (7,), "bytes": (10,), "quote": (18,)}
+    expected = {"cells": (3,), "quote": (7, 19), "bytes": (11,)}
     assert {code: found(report).get(code) for code in expected} == expected
     (finding,) = (finding for finding in report.findings if finding.code == "quote")
-    assert finding.lines == (21,)
+    assert finding.lines == (8, 21)
     write_csv(path, [["text", "label"], ["two\nlines", "good"], ["three", "bad"], ["", "good"]])
     (finding,) = (finding for finding in check(path).findings if finding.code == "missing-text")
     assert (finding.rows, finding.lines, finding.count) == ((3,), (5,), 1)
@@ -629,6 +630,56 @@ def test_tags_and_lists_of_labels_are_mended_as_json_lines(
     mended = [json.loads(line) for line in fixed.read_text().splitlines()]
     assert mended[3]["labels"] == ["a", "c"] and len(mended) == 59
     assert not {"label-variant", "duplicate"} & set(found(check(fixed)))
+
+
+def test_a_mended_file_runs_nothing_in_a_spreadsheet(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    path = reviews(tmp_path / "a.csv", text={3: "=HYPERLINK(A1) and more words here"})
+    for raw, cell in (([], "'=HYPERLINK"), (["--raw"], "=HYPERLINK")):
+        fixed = tmp_path / f"fixed{len(raw)}.csv"
+        _, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), *raw, data=tmp_path)
+        assert read_table(fixed).columns["text"][2].startswith(cell)
+        assert ("no spreadsheet" in out) is not raw
+
+
+def test_long_texts_are_looked_at_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = texts(40, words=30)
+    whole, near = census(many), near_pairs([*many, many[3] + "!"])
+    monkeypatch.setattr(characters, "CHUNK", 1_000)
+    assert [part.stop - part.start for part in runs_of([400, 400, 400, 5_000, 1])] == [2, 1, 1, 1]
+    assert (census(many) == whole).all()
+    assert near_pairs([*many, many[3] + "!"]) == near == [(40, 3)]
+    assert not list(runs_of([]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "severity", "code", "said"),
+    [
+        ([{"text": t, "labels": ["a"] if i else ["b"]} for i, t in enumerate(texts(30))],
+         "warning", "imbalance", "'a'"),
+        ([{"text": t, "labels": [["a"], [], ["b"]][i % 3]} for i, t in enumerate(texts(30))],
+         "note", "majority", "33.3"),
+        ([{"text": t, "labels": ["a"]} for t in texts(30)], "error", "one-label", "no label but 'a'"),
+        ([{"words": t.split(), "tags": ["B-X"] + ["O"] * 11} for t in texts(30)], "note", "majority", "91.7 %"),
+        ([{"words": t.split(), "tags": ["B-XY"[: 3 + (i > 0)]] + ["O"] * 11} for i, t in enumerate(texts(30))],
+         "warning", "imbalance", "96.7 % of the entities are of the type 'XY'"),
+    ],
+)  # fmt: skip
+def test_what_it_scores_to_answer_always_the_same(
+    rows: list[dict[str, Any]], severity: str, code: str, said: str, tmp_path: Path, check: Check
+) -> None:
+    report = check(write_jsonl(tmp_path / "a.jsonl", rows))
+    assert any((one.severity, one.code) == (severity, code) and said in one.what for one in report.findings), (
+        report.findings
+    )
+
+
+def test_the_tokens_of_every_file_are_looked_at(tmp_path: Path, check: Check) -> None:
+    folder = tmp_path / "reviews"
+    reviews(folder / "train.csv")
+    write_csv(folder / "test.csv", [["text", "label"], *zip(texts(20, words=200, seed=3), labels(20), strict=True)])
+    report = check(folder, max_length=256)
+    assert {Path(one.file).name for one in report.findings if one.code == "token-lengths"} == {"train.csv", "test.csv"}
+    assert [Path(one.file).name for one in report.findings if one.code == "windows"] == ["test.csv"]
 
 
 def test_words_and_labels_of_control_characters_alone_are_dropped(tmp_path: Path, check: Check) -> None:

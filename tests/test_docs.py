@@ -16,6 +16,7 @@ import pytest
 from toys import sentences, span_task, write_columns, write_squad, write_swag
 
 from finetune import cli, submission
+from finetune.data.checks_file import UNREAD, UNUSED
 from finetune.data.guess import guess
 from finetune.data.layout import Shape
 from finetune.data.own import usable_rows
@@ -298,6 +299,8 @@ def test_the_pages_on_data_name_every_finding(page: Path) -> None:
     sources = [*package.glob("checks_*.py"), package / "duplicates.py", package / "tokens.py"]
     code = "".join(source.read_text(encoding="utf-8") for source in sources)
     found = set(re.findall(r'(?:"(?:error|warning|note)"|severity),\s*"([a-z-]+)"|\bcode="([a-z-]+)"', code))
+    found |= {(name, "") for name, _ in (*UNREAD.values(), *UNUSED.values())}
+    found |= {(name, "") for name in re.findall(r'next\(known, \("([a-z-]+)"', code)}
     assert len(listed) == len(set(listed))
     assert {name for pair in found for name in pair if name} <= set(listed)
     assert [name for name in listed if f'"{name}"' not in code and name != "nan"] == []

@@ -10,11 +10,13 @@ from finetune.data.cells import NoRow, row_of
 from finetune.data.guess import guess
 from finetune.data.layout import Layout
 from finetune.data.own import own_task, usable_rows
+from finetune.data.part import text_keys
 from finetune.data.reading import Record, Table, read_table
-from finetune.data.splits import dev_rows, number_strata, split_files
+from finetune.data.splits import dev_rows, number_strata, split_files, unit_text
 from finetune.errors import UserError
 from finetune.heads.choice import ChoiceTask
 from finetune.heads.multilabel import MultiLabelTask
+from finetune.heads.sentence import SentenceRow
 from finetune.heads.span import SpanTask
 from finetune.heads.tagging import TaggingTask
 from finetune.source import Source
@@ -71,6 +73,30 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (
         {"question": lambda i: f"who is {i}?", "context": text, "answer": lambda i: f"number {i}"},
         {"shape": "span", "text": ("question", "context"), "label": ("answer",)},
+    ),
+    (
+        {"query": text, "passage": lambda i: text(i + 1), "label": lambda i: i % 2},
+        {"shape": "classification", "text": ("query", "passage"), "label": ("label",)},
+    ),
+    (
+        {"question": text, "passage": lambda i: text(i + 1), "answer": lambda i: i % 2 == 0},
+        {"shape": "classification", "text": ("question", "passage"), "label": ("answer",), "labels": ("false", "true")},
+    ),
+    (
+        {"comment": text, "mood": lambda i: 1 + i % 2, "place": lambda i: 1 + i // 2 % 2},
+        {"shape": "classification", "label": ("place",)},
+    ),
+    (
+        {"comment": text, "toxic": lambda i: i % 2 == 0, "insult": lambda i: i % 3 == 0},
+        {"shape": "multi-label", "label": ("toxic", "insult")},
+    ),
+    (
+        {"question": text, "choice1": lambda i: 2 + i % 3, "choice2": lambda i: 9 + i, "label": lambda i: 2 + i % 3},
+        {"shape": "choice", "choices_by": "text"},
+    ),
+    (
+        {"question": text, "choice1": "2", "choice2": "3", "choice3": "4", "label": lambda i: 1 + i % 3},
+        {"shape": "choice", "choices_by": "number", "counted_from": 1},
     ),
     (
         {"prompt": text, "choice1": lambda i: f"one {i}", "choice2": lambda i: f"two {i}", "label": lambda i: i % 2},
@@ -176,7 +202,7 @@ def test_unlabelled_and_unusable_rows_are_left_out_with_their_numbers(tmp_path: 
     assert len(usable) == 37
     assert len(notes) == 2
     assert "2 rows without a label (rows 4, 9)" in " ".join(notes)
-    assert "1 rows that cannot be used: the first has no text in the column 'text' (row 6)" in " ".join(notes)
+    assert "1 row that cannot be used: the first has no text in the column 'text' (row 6)" in " ".join(notes)
 
 
 def test_dev_is_stratified_the_same_in_any_order_and_keeps_equal_texts_together() -> None:
@@ -202,7 +228,43 @@ def test_groups_stay_on_one_side() -> None:
 
 def test_a_class_with_one_row_stays_in_training() -> None:
     assert dev_rows(["a", "b", "c"], ["x", "x", "once"]) in ({0}, {1})
-    assert number_strata([5.0, 1.0, 9.0]) == [3, 0, 6]
+    assert number_strata([5.0, 1.0, 9.0, 4.0]) == [1, 0, 1, 0]
+    assert number_strata([float(i) for i in range(20)]) == [i // 2 for i in range(20)]
+
+
+def test_dev_stays_small_whatever_the_labels_and_groups_are() -> None:
+    many = [f"text {i}" for i in range(200)]
+    chosen = dev_rows(many, [f"class {i % 100}" for i in range(200)])  # 100 classes of two rows
+    assert 20 <= len(chosen) <= 40
+    groups = [f"user {i}" if i < 40 else "the one who wrote nearly all" for i in range(200)]
+    for seed in range(5):  # whatever the order by hash is
+        named = [f"{seed} {name}" for name in groups]
+        chosen = dev_rows(many, ["x"] * 200, named)
+        assert 10 <= len(chosen) <= 40
+        assert not any(i in chosen for i in range(40, 200))
+    labels = ["a" if i % 3 else "b" for i in range(200)]
+    order = list(range(200))[::-1]
+    again = dev_rows([many[i] for i in order], [labels[i] for i in order], [groups[i] for i in order])
+    assert {order[i] for i in again} == dev_rows(many, labels, groups)
+    assert len(dev_rows(["a", "b", "c"], ["x", "y", "y"], ["one", "two", "two"])) == 1
+
+
+def test_dev_is_not_empty_where_all_rows_are_one_document(tmp_path: Path) -> None:
+    tags = "-DOCSTART- O\n\n" + "".join(f"word{i} B-X\nand O\n\n" for i in range(40))
+    (tmp_path / "tags.conll").write_text(tags)
+    assert len(own_task(str(tmp_path / "tags.conll"), {}).load(Source(), "dev").rows) == 4
+    rows = rows_with(question=lambda i: f"who is {i}?", context="only one context", answer="one")
+    assert len(own_task(str(table_of(tmp_path, rows).path), {}).load(Source(), "dev").rows) == 4
+    rows = rows_with(text=text, labels=lambda i: [f"label {i}", f"label {i + 1}"])  # no label set comes twice
+    assert len(own_task(str(table_of(tmp_path, rows).path), {}).load(Source(), "dev").rows) == 4
+
+
+def test_what_says_the_same_is_one_thing_to_the_split_and_to_the_checks() -> None:
+    pairs = [("A cafe\u0301 \u200b", "a café"), ("one  two", "One two")]
+    for one, other in pairs:
+        rows = [SentenceRow(id="", text=given) for given in (one, other)]
+        assert unit_text(rows[0]) == unit_text(rows[1])
+        assert len(set(text_keys([one, other]).tolist())) == 1
 
 
 def test_files_of_a_folder_by_their_names(tmp_path: Path) -> None:
@@ -215,6 +277,13 @@ def test_files_of_a_folder_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "train2.csv").write_text("a,b\n")
     with pytest.raises(UserError, match="could both be the train file"):
         split_files(tmp_path)
+    (tmp_path / "other").mkdir()
+    for name in ("latest_train.csv", "dev.csv", "approval.csv"):
+        (tmp_path / "other" / name).write_text("a,b\n")
+    files = split_files(tmp_path / "other")
+    assert {split: file.name for split, file in files.items()} == {"train": "latest_train.csv", "dev": "dev.csv"}
+    (tmp_path / "other" / "dev.csv").rename(tmp_path / "other" / "ReviewsTestSet.csv")
+    assert set(split_files(tmp_path / "other")) == {"train", "test"}
     with pytest.raises(UserError, match="no such file"):
         split_files(tmp_path / "sts-train.tsv", dev="none.csv")
 
@@ -226,6 +295,9 @@ def test_the_task_is_of_the_datas_shape(tmp_path: Path) -> None:
     assert isinstance(task(words="in Bonn", tags="O B-LOC"), TaggingTask)
     span = {"question": "who?", "context": text}
     assert task(**span, answers=lambda i: ["number"] if i else []).unanswerable
+    unknown = task(**span, answers=lambda i: ["number"] if i else None)
+    assert not unknown.unanswerable  # null says that the answer is not known
+    assert "1 row without a label" in unknown.load(Source(), "train").notes[0]
     assert isinstance(task(**span, answers=lambda i: ["number"]), SpanTask)
     assert isinstance(task(context=text, choice1="a b", choice2="c d", label=lambda i: i % 2), ChoiceTask)
     assert isinstance(task(text=text, label=lambda i: ["a"][: i % 2]), MultiLabelTask)

@@ -4,9 +4,11 @@ import csv
 import gzip
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,16 +18,22 @@ import pytest
 
 import finetune as package
 from finetune.data import predict as predicting
-from finetune.data.answering import answer_lines
+from finetune.data.answering import answer_lines, lines_of
+from finetune.data.layout import Layout
 from finetune.data.predict import default_output, predict_file
-from finetune.data.reading import read_table
+from finetune.data.reading import Record, read_table
+from finetune.data.scored import scores_of
 from finetune.data.starting import starting_recipe
+from finetune.data.tasks import trained_task
 from finetune.data.writing import safe
 from finetune.errors import UserError
 from finetune.events import unwatched
+from finetune.folder import folder_name
 from finetune.predictor import Predictor
 from finetune.run import run
 from finetune.source import Source
+from finetune.targets import latest_run
+from finetune.task import Answer
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
 FAST = {"train.epochs": 6, "train.learning_rate": 2e-3, "train.batch_size": 8, "max_length": 16, "train.patience": 6}
@@ -142,7 +150,7 @@ def test_gold_is_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_pat
     assert found.scores["bad/recall"] == pytest.approx(1 / 2)
     strange = predict(reviewer, written(tmp_path / "odd.csv", [*rows, ("fine", "the cat")]), tmp_path / "out2.csv")
     assert strange.scores == found.scores
-    assert "1 rows, first 5, have a label that the model does not know" in strange.notes[0]
+    assert "1 row, first 5, with a label that the model does not know" in strange.notes[0]
 
 
 def test_other_names_of_columns_are_guessed_or_given(reviewer: Predictor, tmp_path: Path) -> None:
@@ -166,6 +174,95 @@ def test_a_column_called_answer_is_not_overwritten(reviewer: Predictor, tmp_path
     assert (line["answer"], line["predicted answer"]) == ("mine", "good")
 
 
+def test_a_column_called_error_is_carried_and_counts_no_failure(reviewer: Predictor, tmp_path: Path) -> None:
+    rows = [("review", "error"), ("the cat sat", "404"), ("", "500")]
+    found = predict(reviewer, written(tmp_path / "new.csv", rows), tmp_path / "out.csv")
+    lines = read(tmp_path / "out.csv")
+    assert [line["error"] for line in lines] == ["404", "500"]
+    assert [bool(line["predicted error"]) for line in lines] == [False, True]
+    assert found.failed == 1
+    late = [{"review": "the cat sat"}] * 1_001 + [{"review": "the dog sat", "error": "404", "answer": "mine"}]
+    (tmp_path / "late.jsonl").write_text("\n".join(map(json.dumps, late)))  # a column that the first rows lack
+    assert predict(reviewer, tmp_path / "late.jsonl", tmp_path / "out.jsonl").failed == 0
+    last = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[-1])
+    assert (last["error"], last["answer"], last["predicted answer"]) == ("404", "mine", "bad")
+    assert reviewer.predict([{"review": "the cat sat", "answer": "mine"}])[0]["answer"] == "good"
+
+
+def test_columns_are_carried_as_they_are(reviewer: Predictor, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    times = [1700000123.0, float("nan"), 0.1234567891]
+    pq.write_table(pa.table({"review": ["the cat\rsat", "b", "c"], "time": times}), tmp_path / "new.parquet")
+    seen = []
+    predict_file(
+        reviewer,
+        tmp_path / "new.parquet",
+        tmp_path / "out.csv",
+        options={},
+        watch=lambda event, **facts: seen.append((event, facts)),
+    )
+    lines = read(tmp_path / "out.csv")
+    assert [line["time"] for line in lines] == ["1700000123.0", "", "0.1234567891"]
+    assert [line["review"] for line in lines] == ["the cat\rsat", "b", "c"]
+    assert len(lines[0]["p(bad)"]) <= len("1.23456e-05")
+    assert [facts["total"] for event, facts in seen if event == "answered"] == [3]
+    assert ("note", {"text": f"{tmp_path / 'new.parquet'}: Parquet"}) in seen
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.jsonl")
+    assert "NaN" not in (tmp_path / "out.jsonl").read_text()
+
+
+def test_rows_that_were_cut_are_counted(tmp_path: Path, tiny_bert: Path) -> None:
+    pairs = [(f"the cat {i}", f"the dog {i}", "ab"[i % 2]) for i in range(20)]
+    data = written(tmp_path / "pairs.csv", [("a", "b", "label"), *pairs])
+    paired = trained(tmp_path / "results", data, tiny_bert, **{"train.epochs": 1})
+    written(tmp_path / "new.csv", [("a", "b"), ("the cat", "the dog"), ("the cat " * 40, "the dog")])
+    found = predict(paired, tmp_path / "new.csv", tmp_path / "out.csv")
+    assert found.facts(tmp_path)["truncated"] == 0.5
+    assert "1 of 2 rows (50 %) longer than max_length 16" in found.notes[-1]
+    one, two, three = paired.predict(["the cat", ("the cat", "the dog"), {"text": "the cat"}])
+    assert "has one text where the model reads two" in one["error"]
+    assert "answer" in two and "error" in three
+    with pytest.raises(UserError, match="has one text where the model reads two"):
+        paired("the cat")
+    answers = answer_lines(paired, ["a\tb\n", "a\tb\tc\n", '{"a": "x", "b": "y"}\n'])
+    assert ["error" in answer for answer in answers] == [False, True, False]
+
+
+def test_scoring_numbers_keeps_the_numbers_alone() -> None:
+    layout = Layout(shape="regression", text=("text",), label=("score",))
+    task = trained_task(layout, name="numbers")
+
+    def scored(count: int) -> dict[str, float]:
+        values = ({"text": f"a text {i}", "score": f"{i / 7}"} for i in range(count))
+        records = (Record(row=i, line=i, values=cells) for i, cells in enumerate(values))
+        return scores_of(task, layout, ((record, record.row / 7 + record.row % 3) for record in records), [])
+
+    scored(10)  # what is imported does not count
+    tracemalloc.start()
+    scores = scored(20_000)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert scores["pearson"] > 0.99
+    assert most < 300 * 20_000  # bytes; whole rows and answers take more than 600 each
+
+
+def test_one_bad_row_does_not_make_all_run_alone(reviewer: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def answers(rows: list[Any]) -> tuple[list[Answer], list[bool]]:
+        calls.append(len(rows))
+        if any(row.text == "bad" for row in rows):
+            raise ValueError("no")
+        return [Answer(value="good") for _ in rows], [False] * len(rows)
+
+    monkeypatch.setattr(Predictor, "answers_and_cuts", lambda _, rows: answers(rows))
+    found = reviewer.predict(["fine"] * 100 + ["bad"] + ["fine"] * 155)
+    assert [number for number, one in enumerate(found) if "error" in one] == [100]
+    assert len(calls) < 20
+
+
 def test_cells_like_formulas_do_not_run(reviewer: Predictor, tmp_path: Path) -> None:
     rows = [("review", "note"), ("the cat", "=cmd|' /C calc'!A0"), ("the dog", "-3.5"), ("the dog", "@x")]
     path = written(tmp_path / "new.csv", rows)
@@ -173,7 +270,7 @@ def test_cells_like_formulas_do_not_run(reviewer: Predictor, tmp_path: Path) -> 
     assert [line["note"] for line in read(tmp_path / "out.csv")] == ["'=cmd|' /C calc'!A0", "-3.5", "'@x"]
     predict_file(reviewer, path, tmp_path / "raw.csv", options={}, watch=unwatched, raw=True)
     assert read(tmp_path / "raw.csv")[0]["note"] == "=cmd|' /C calc'!A0"
-    assert [safe(cell) for cell in ("+1", "\tx", "a=b", ["=x"])] == ["+1", "'\tx", "a=b", '["=x"]']
+    assert [safe(cell) for cell in ("+1", "-", "\tx", "a=b", ["=x"])] == ["+1", "-", "'\tx", "a=b", '["=x"]']
 
 
 def test_it_goes_on_after_an_interruption(reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,9 +331,11 @@ def test_in_python_and_line_by_line(reviewer: Predictor) -> None:
     assert next(lines) == '{"review": "the dog sat"}\n'  # a line is answered before the next one is read
     assert "is not JSON" in next(answers)["error"]
     assert "no text" in next(answers)["error"]
+    odd = io.TextIOWrapper(io.BytesIO(b"\xff\xfe caf\xe9\na\tb\na\tb\tc\n" + b'{"a":' * 99_999 + b"\nthe cat sat\n"))
+    assert ["error" in answer for answer in answer_lines(reviewer, lines_of(odd))] == [True, True, True, True, False]
 
 
-def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "new.csv", [("review",), ("the cat",)])
     with pytest.raises(UserError, match="is the file that is read"):
         predict(reviewer, path, path)
@@ -246,6 +345,19 @@ def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path) -> Non
         predict(reviewer, path, tmp_path / "out.conll")
     with pytest.raises(UserError, match="cannot be written"):
         predict(reviewer, path, tmp_path / "none" / "out.csv")
+    (tmp_path / "there.csv").write_text("x")
+    with pytest.raises(UserError, match=r"none.csv: cannot be read"):
+        predict(reviewer, tmp_path / "none.csv", tmp_path / "there.csv")
+    for suffix in (".parquet.gz", ".xlsx.gz"):
+        with pytest.raises(UserError, match="packed in themselves"):
+            predict(reviewer, path, tmp_path / f"out{suffix}")
+    monkeypatch.setattr(predicting, "answer_records", None)  # what does not fit is said before anything is predicted
+    with pytest.raises(UserError, match="CoNLL columns hold words and tags"):
+        predict(reviewer, path, tmp_path / "out.conll")
+    for given, said in (({"label": "typo"}, "has no column 'typo'"), ({"id": "review"}, "unknown setting 'id'")):
+        with pytest.raises(UserError, match=said):
+            predict(reviewer, path, tmp_path / "out.csv", **given)
+    assert not list(tmp_path.glob(".out*"))
     assert [str(default_output(Path(name))) for name in ("a/new.csv", "new.tsv.gz", "train")] == [
         "new.predicted.csv", "new.predicted.tsv.gz", "train.predicted.jsonl",
     ]  # fmt: skip
@@ -259,6 +371,11 @@ def test_the_other_shapes(tmp_path: Path, tiny_bert: Path) -> None:
     predict(tagger, tags, tmp_path / "out.conll")
     lines = (tmp_path / "out.conll").read_text().splitlines()
     assert [line.split("\t")[:2] for line in lines[:2]] == [["the", "O"], ["cat", "B-PET"]]
+    odd = [{"words": "the cat", "tags": "O O"}, {"words": "the dog", "tags": ["O"]}, {"words": ""}]
+    (tmp_path / "odd.jsonl").write_text("\n".join(map(json.dumps, odd)))
+    predict(tagger, tmp_path / "odd.jsonl", tmp_path / "odd.conll.gz")
+    lines = gzip.decompress((tmp_path / "odd.conll.gz").read_bytes()).decode().split("\n")
+    assert [line.split("\t")[0] for line in lines[:4]] == ["the", "cat", "", "the"]
     (found,) = tagger.predict(["the cat sat"])
     assert found["characters"] == [[0, 3], [4, 7], [8, 11]]
     assert len(found["answer"]) == len(found["probabilities"]) == 3
@@ -328,6 +445,46 @@ def test_the_commands(in_process: Callable[..., tuple[int, str, str]], tmp_path:
         code, _, error = call("predict", "reviews.csv", *arguments)
         assert (code, "Traceback" in error) == (2, False)
         assert said in error
+
+
+def test_a_run_is_scored_on_another_file(
+    reviews: Path, in_process: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    def call(*arguments: str) -> tuple[int, str, str]:
+        return in_process("evaluate", str(reviews), *arguments, data=tmp_path)
+
+    written(tmp_path / "more.csv", [("review", "mark"), *REVIEWS[:9], ("a text", "")])
+    code, shown, said = call("more.csv")
+    assert (code, "1 row without a label" in said) == (0, True)
+    assert "dev macro f1 100.0" in shown
+    written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
+    code, _, said = call("other.csv")
+    assert (code, len(said.splitlines())) == (2, 1)
+    assert "has no column review" in said and "finetune predict" in said
+
+
+def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("리뷰.csv", "my reviews (1).csv"):
+        data = written(tmp_path / name, [("review", "mark"), *REVIEWS[:20]])
+        recipe, _ = starting_recipe(name, {"model": str(tiny_bert), **FAST, "train.epochs": 1})
+        record = run(recipe, source=Source(), out=Path("results"), watch=unwatched, device="cpu")
+        found = latest_run(name, Path("results"))
+        assert found is not None and found.path.name == record.id
+        data.unlink()  # a run is found by the name of its data, also where the data is not
+        again = latest_run(name, Path("results"))
+        assert again is not None and again.path == found.path
+    assert sorted(path.name for path in Path("results").iterdir()) == ["my-reviews-1-.csv", "리뷰.csv"]
+    old = {name: re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") for name in ("a b.csv", "x.py:t", "a_(1)", ".b-")}
+    assert {name: folder_name(name) for name in old} == old  # as they were before other scripts were kept
+
+
+def test_data_is_no_recipe_to_copy(in_process: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS[:9]])
+    code, _, said = in_process("cp", "reviews.csv", "mine.toml", data=tmp_path)
+    assert code == 2
+    assert "reviews.csv is data, not a recipe. `finetune init reviews.csv`" in said
+    assert not (tmp_path / "mine.toml").exists()
 
 
 def test_lines_come_and_go_through_a_pipe(reviews: Path) -> None:

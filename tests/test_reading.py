@@ -4,18 +4,28 @@ import csv
 import gzip
 import io
 import json
+import random
 import unicodedata
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
+from finetune.data import tokens
+from finetune.data.examine import check_data
 from finetune.data.formats import detect
 from finetune.data.guess import guess
+from finetune.data.mend import write_mended
 from finetune.data.own import usable_rows
-from finetune.data.reading import Table, read_table
+from finetune.data.reading import Table, column_names, read_table
+from finetune.data.writing import write_rows
 from finetune.errors import UserError
 
 ROWS = [["text", "label"], ["a fine film, really", "pos"], ['the "worst" of all', "neg"], ["two\nlines", "pos"]]
@@ -103,6 +113,16 @@ def test_a_quote_that_is_not_closed_spoils_its_row_alone(tmp_path: Path) -> None
     assert table.columns["text"][101] == "row, 102" or table.columns["text"][100] == "row, 101"
 
 
+def test_a_quoted_cell_may_have_any_number_of_lines(tmp_path: Path) -> None:
+    long = "\n".join(f"line {i}, of many" for i in range(5_000))
+    table = read_table(write(tmp_path / "rows.csv", as_csv([["text", "label"], [long, "a"], ["short", "b"]])))
+    assert table.columns == {"text": [long, "short"], "label": ["a", "b"]}
+    rows = ['"this is not closed,a', *(f"row {i},b" for i in range(1_500)), *['"x, ""y""",a'] * 300]
+    table = read_table(write(tmp_path / "open.csv", "text,label\n" + "\n".join(rows)))
+    assert [fault.row for fault in table.faults] == [1]
+    assert (len(table), table.columns["text"][-2:]) == (1_800, ['x, "y"'] * 2)
+
+
 def test_a_wrong_number_of_cells_is_a_fault_of_that_row(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "rows.csv", "text,label\na,1\nb\nc,1,2\nd,0\n"))
     assert [(fault.row, fault.line) for fault in table.faults] == [(2, 3), (3, 4)]
@@ -124,6 +144,29 @@ def test_a_missing_header_is_seen(tmp_path: Path, text: str, header: bool) -> No
 def test_names_of_columns_are_trimmed_filled_and_distinct(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "rows.csv", "\ufeff text , label,,label\na,1,x,2\n"))
     assert list(table.columns) == ["text", "label", "column 3", "label 4"]
+    names = list(read_table(write(tmp_path / "again.csv", "a 3,b,a 3,a\n1,2,3,4\n")).columns)
+    assert len(set(names)) == 4
+    assert column_names(["a", "a 3", "a"]) == ["a", "a 3", "a 3 3"]
+
+
+def test_json_lines_are_known_whatever_their_first_line_is(tmp_path: Path) -> None:
+    rows = [json.dumps({"text": f"row {i}", "label": i}) for i in range(9)]
+    for name, first in (("a.jsonl", "{broken"), ("b.txt", "what is this"), ("c.jsonl", "[1, 2]")):
+        table = read_table(write(tmp_path / name, "\n".join([first, *rows])))
+        assert (table.form.kind, len(table), [fault.row for fault in table.faults]) == ("json-lines", 9, [1])
+    long = json.dumps({"text": "x" * 300_000, "label": 1})
+    for name in ("long.jsonl", "long.json", "long.txt"):
+        assert len(read_table(write(tmp_path / name, "\n".join([long, *rows])))) == 10
+    indented = write(tmp_path / "indented.txt", json.dumps({"data": [{"text": "a"}, {"text": "b"}]}, indent=2))
+    assert read_table(indented).form.kind == "json"
+
+
+def test_a_key_of_its_own_in_every_line_is_neither_slow_nor_endless(tmp_path: Path) -> None:
+    lines = (json.dumps({"text": "a", f"key {i}": i}) for i in range(20_000))
+    with pytest.raises(UserError, match="different columns, nearly all of them empty"):
+        read_table(write(tmp_path / "keys.jsonl", "\n".join(lines)))
+    wide = {f"key {i}": i for i in range(10_000)}
+    assert len(read_table(write(tmp_path / "wide.jsonl", "\n".join([json.dumps(wide)] * 3))).columns) == 10_000
 
 
 def test_json_lines_with_other_keys_in_some_rows(tmp_path: Path) -> None:
@@ -157,10 +200,6 @@ def test_squads_layout(tmp_path: Path) -> None:
 
 
 def test_parquet_excel_and_gzip(tmp_path: Path) -> None:
-    import openpyxl
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     pq.write_table(pa.table({"text": ["a", "b"], "label": [1, 0]}), tmp_path / "rows.parquet")
     book = openpyxl.Workbook()
     for row in (["text", "label"], ["a", 1], ["b", 0]):
@@ -182,6 +221,9 @@ def test_columns_of_words_and_tags(tmp_path: Path) -> None:
     assert [(fault.row, fault.line) for fault in table.faults] == [(2, 5)]
 
 
+PACKED = gzip.compress(random.Random(0).randbytes(1 << 21).hex().encode(), mtime=0)  # more than is seen at first
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -191,6 +233,10 @@ def test_columns_of_words_and_tags(tmp_path: Path) -> None:
         ("old.xls", b"\xd0\xcf\x11\xe0rest", "old Excel"),
         ("pages.pdf", b"%PDF-1.4 rest", "PDF"),
         ("cut.csv.gz", gzip.compress(b"text,label\n" * 1000, mtime=0)[:-20], "cannot be read"),
+        ("bad.csv.gz", PACKED[:3000] + b"\xff" * 99 + PACKED[3099:], "cannot be read"),
+        ("late.csv.gz", PACKED[:-3000] + b"\xff" * 99 + PACKED[-2901:], "cannot be read"),
+        ("cut.xlsx", b"PK\x03\x04 xl/ and so on", "no whole Excel"),
+        ("wide.txt", "\u3000\n\u3000".encode(), "is empty"),
         ("cut.parquet", b"PAR1rest", "no whole Parquet"),
         ("cut.json", b'[{"text": "a"}', "is not JSON"),
         ("number.json", b"[\n3\n", "is not JSON"),
@@ -213,8 +259,13 @@ def test_odd_but_legal_cells(tmp_path: Path) -> None:
     assert len(wide.columns) == 10_000
 
 
-CELL = st.text(max_size=12) | st.sampled_from(
-    ["", " ", "=1+1", '"', '""', "a,b", "\0", "\u202e", "가", "é", "1", "O", "B-X"]
+WORDS = st.sampled_from(["the cat sat", "a dog ran here", "영화가 좋다", "the cat sat on it", "a dog", "no cat at all"])
+CELL = (
+    WORDS
+    | st.text(max_size=12)
+    | st.sampled_from(
+        ["", " ", "=1+1", "\r", "\ud800", "x\udfffy", '"', '""', "a,b", "\0", "\u202e", "가", "é", "1", "O", "B-X"]
+    )
 )
 BYTES = st.binary(max_size=400)
 VALUE = st.recursive(
@@ -223,21 +274,77 @@ VALUE = st.recursive(
     max_leaves=8,
 )
 NAME = st.sampled_from(["text", "label", "tags", "words", "question", "context", "id", "choice1", "choice2", " x "])
-NAMES = st.lists(NAME, min_size=1, max_size=5)
+SHAPES = [
+    ["text", "label"],
+    ["words", "tags"],
+    ["question", "context", "answers"],
+    ["q", "choice1", "choice2", "label"],
+]
+NAMES = st.sampled_from(SHAPES) | st.lists(NAME, min_size=1, max_size=5)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[str, bytes]:
+    """(suffix, content) of a whole Parquet or Excel file, or of one with a byte changed or its end lost."""
+    names = draw(st.sampled_from(SHAPES) | st.lists(NAME, min_size=1, max_size=4, unique=True))
+    count = draw(st.integers(0, 9))
+    kinds = [
+        WORDS,
+        st.text(max_size=8),
+        st.integers(-9, 9),
+        st.floats(),
+        st.booleans(),
+        st.lists(st.text(max_size=4), max_size=3),
+    ]
+    columns = {
+        name: draw(st.lists(st.none() | draw(st.sampled_from(kinds)), min_size=count, max_size=count)) for name in names
+    }
+    file = io.BytesIO()
+    if draw(st.booleans()):
+        suffix = ".parquet"
+        pq.write_table(pa.table(columns), file)
+    else:
+        suffix = ".xlsx"
+        book = openpyxl.Workbook()
+        for row in [names, *zip(*columns.values(), strict=True)]:
+            book.active.append(
+                [ILLEGAL_CHARACTERS_RE.sub("", str(cell)) if isinstance(cell, str | list) else cell for cell in row]
+            )
+        book.save(file)
+    content = bytearray(file.getvalue())
+    place = int(draw(st.floats(0, 1, exclude_max=True)) * len(content))  # Excel holds the time, so its size varies
+    harm = draw(st.sampled_from(["none", "byte", "end"]))
+    if harm == "byte":
+        content[place] ^= 0xFF
+    elif harm == "end":
+        del content[place:]
+    return suffix, bytes(content)
 
 
 @st.composite
 def files(draw: st.DrawFn) -> tuple[str, bytes]:
-    """(suffix, content) of a file that someone might have, whole or broken."""
+    """(suffix, content) of a file that someone might have, whole or broken, packed or not."""
+    suffix, content = draw(st.one_of(texts(), texts(), texts(), tables()))
+    if draw(st.sampled_from([False] * 9 + [True])):
+        return f"{suffix}.gz", gzip.compress(content, mtime=0)
+    return suffix, content
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> tuple[str, bytes]:
+    """(suffix, content) of a file of text, or of any bytes."""
     kind = draw(st.sampled_from(["csv", "tsv", "txt", "jsonl", "json", "conll", "bytes"]))
     if kind == "bytes":
         return draw(st.sampled_from([".csv", ".txt", ".json", ".parquet", ".gz", ".xlsx"])), draw(BYTES)
     names = draw(NAMES)
     if kind in ("json", "jsonl"):
-        rows = draw(st.lists(st.dictionaries(st.sampled_from([*names, "x"]), VALUE, max_size=4) | VALUE, max_size=6))
+        whole = st.fixed_dictionaries(dict.fromkeys(names, WORDS | VALUE))
+        odd = st.dictionaries(st.sampled_from([*names, "x"]), VALUE, max_size=4) | VALUE
+        rows = draw(st.lists(whole | whole | odd, max_size=9))
         text = json.dumps(rows) if kind == "json" else "\n".join(map(json.dumps, rows))
         return f".{kind}", text.encode("utf-8", "surrogatepass")
-    cells = draw(st.lists(st.lists(CELL, max_size=6), max_size=8))
+    whole_row = st.lists(CELL, min_size=len(names), max_size=len(names))
+    cells = draw(st.lists(whole_row | whole_row | st.lists(CELL, max_size=6), max_size=9))
     if kind == "conll":
         return ".conll", "\n".join(" ".join(row) for row in cells).encode("utf-8", "surrogatepass")
     quoted = draw(st.booleans())
@@ -246,6 +353,22 @@ def files(draw: st.DrawFn) -> tuple[str, bytes]:
     text = as_csv(body, between) if quoted else "\n".join(between.join(row) for row in body)
     encoding = draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp949", "latin-1"]))
     return f".{kind}", text.encode(encoding, "replace" if encoding in ("cp949", "latin-1") else "surrogatepass")
+
+
+def all_is_well(path: Path, model: Path) -> None:
+    """Reading and checking: either a UserError in one line, or every row in its place."""
+    read_and_guess(path)
+    try:
+        report = check_data(str(path), {"model": str(model)})
+        json.dumps(report.as_json())
+        count = len(report.parts[0].table) + len(report.parts[0].table.faults)
+        for finding in report.findings:
+            assert len(finding.rows) == len(finding.lines) <= finding.count <= count
+            assert set(finding.rows) <= set(range(1, count + 1))
+        assert "\n" not in "".join(finding.what + finding.remedy for finding in report.findings)
+        write_mended(report.parts[0], path.with_name("mended.jsonl"))
+    except UserError as error:
+        assert "\n" not in str(error)
 
 
 def read_and_guess(path: Path) -> None:
@@ -265,7 +388,9 @@ def read_and_guess(path: Path) -> None:
         assert "\n" not in str(error)
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"))
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")) | st.sampled_from(
+    ["\r", "a\rb", "\r\n"]
+)
 FUZZ: dict[str, Any] = {
     "deadline": 5_000,
     "suppress_health_check": [HealthCheck.function_scoped_fixture],
@@ -273,23 +398,34 @@ FUZZ: dict[str, Any] = {
 }
 
 
+@pytest.fixture
+def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps the tokenizer from being loaded for each file."""
+    monkeypatch.setattr(tokens, "load_tokenizer", lru_cache(maxsize=1)(tokens.load_tokenizer))
+
+
 @settings(max_examples=200, **FUZZ)
 @given(content=files())
-def test_no_file_ends_in_a_traceback(tmp_path: Path, content: tuple[str, bytes]) -> None:
-    read_and_guess(write(tmp_path / f"fuzzed{content[0]}", content[1]))
+def test_no_file_ends_in_a_traceback(
+    tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
+) -> None:
+    all_is_well(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
 
 
 @pytest.mark.slow
 @settings(max_examples=2_000, **FUZZ)
 @given(content=files())
-def test_no_file_of_many_ends_in_a_traceback(tmp_path: Path, content: tuple[str, bytes]) -> None:
-    read_and_guess(write(tmp_path / f"fuzzed{content[0]}", content[1]))
+def test_no_file_of_many_ends_in_a_traceback(
+    tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
+) -> None:
+    all_is_well(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
 
 
 @settings(max_examples=60, **FUZZ)
 @given(rows=st.lists(st.tuples(TEXT, st.sampled_from("ab")), min_size=3, max_size=20))
 def test_what_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
     written = [[f"t {text}", label] for text, label in rows]
-    path = write(tmp_path / "round.csv", as_csv([["text", "label"], *written]))
+    path = tmp_path / "round.csv"
+    write_rows(path, [{"text": text, "label": label} for text, label in written], ["text", "label"])
     if detect(path).quoted:  # else no cell needed quotes
         assert cells(read_table(path)) == written

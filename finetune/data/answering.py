@@ -1,15 +1,16 @@
 """From records to records with answers: what cannot be answered keeps its place, with an error that says why."""
 
+import io
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from finetune.data.cells import NoRow, row_of
-from finetune.data.layout import Layout
-from finetune.data.own import shape_of
-from finetune.data.reading import SURROGATE, Record
+from finetune.data.layout import Layout, inputs_fault
+from finetune.data.reading import Record, whole
+from finetune.data.tasks import shape_of
 from finetune.errors import UserError, first_line
 from finetune.task import Answer, Row
 
@@ -19,12 +20,18 @@ if TYPE_CHECKING:
 ERROR = "error"
 
 
-def answer_records(
-    predictor: "Predictor", layout: Layout, records: Sequence[Record], *, taken: Collection[str] = ()
-) -> list[dict[str, Any]]:
-    """Each record's own cells and the answer's; `taken` are names of columns that the answers must not use."""
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The cells of a row's answer, or its error alone; `cut`: the row was longer than the model reads."""
+
+    cells: dict[str, Any]
+    cut: bool = False
+
+
+def answer_records(predictor: "Predictor", layout: Layout, records: Sequence[Record]) -> list[Answered]:
+    """The answer to each record, in their order."""
     bare = replace(layout, label=())
-    done: list[dict[str, Any]] = [dict(record.values) for record in records]
+    done: list[Answered] = [Answered({})] * len(records)
     rows: list[Row] = []
     places: list[int] = []
     for place, record in enumerate(records):
@@ -33,17 +40,19 @@ def answer_records(
             if fault := predictor.task.fault(row):
                 raise NoRow(fault)
         except NoRow as fault:
-            done[place][ERROR] = str(fault)
+            done[place] = Answered({ERROR: str(fault)})
             continue
         rows.append(row)
         places.append(place)
-    for place, row, answer in zip(places, rows, _answers(predictor, rows), strict=True):
-        if isinstance(answer, str):
-            done[place][ERROR] = answer
-        else:
-            cells = predictor.task.cells(answer, row)
-            done[place].update({free_name(name, taken): cell for name, cell in cells.items()})
+    for place, row, (answer, cut) in zip(places, rows, _answers(predictor, rows), strict=True):
+        cells = {ERROR: answer} if isinstance(answer, str) else predictor.task.cells(answer, row)
+        done[place] = Answered({name: _rounded(cell) for name, cell in cells.items()}, cut)
     return done
+
+
+def beside(record: Record, answered: Answered, taken: Collection[str]) -> dict[str, Any]:
+    """A record's own cells, and the answer's under names that are not `taken`."""
+    return record.values | {free_name(name, taken): cell for name, cell in answered.cells.items()}
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
@@ -55,23 +64,17 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 def answer_values(predictor: "Predictor", rows: Iterable[Any]) -> list[dict[str, Any]]:
     """The answers to rows as Python has them: texts, tuples of inputs, or mappings by the columns' names."""
-    records = []
-    layouts: list[Layout] = []
-    for number, given in enumerate(rows, start=1):
-        values, layout = _as_values(predictor, given)
-        fault = _unwritable(values)
-        records.append(Record(row=number, line=number, values={} if fault else values, fault=fault))
-        layouts.append(layout)
-    if not records:
-        return []
-    if len({layout.text for layout in layouts}) == 1:
-        found = answer_records(predictor, layouts[0], records)
-    else:  # some are pairs and some are not
-        found = [answer_records(predictor, lay, [record])[0] for lay, record in zip(layouts, records, strict=True)]
-    return [
-        {name: cell for name, cell in new.items() if name not in r.values}
-        for new, r in zip(found, records, strict=True)
-    ]
+    records: list[Record] = []
+    by_layout: dict[tuple[str, ...], tuple[Layout, list[int]]] = {}  # some may be pairs and some not
+    for number, given in enumerate(rows):
+        values, layout, fault = _as_values(predictor, given)
+        records.append(whole(Record(row=number + 1, line=number + 1, values=values, fault=fault)))
+        by_layout.setdefault(layout.text, (layout, []))[1].append(number)
+    found: list[dict[str, Any]] = [{}] * len(records)
+    for layout, numbers in by_layout.values():
+        for number, one in zip(numbers, answer_records(predictor, layout, [records[n] for n in numbers]), strict=True):
+            found[number] = one.cells
+    return found
 
 
 def answer_lines(predictor: "Predictor", lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -82,14 +85,21 @@ def answer_lines(predictor: "Predictor", lines: Iterable[str]) -> Iterator[dict[
         if text.startswith("{"):
             try:
                 given = json.loads(text)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 yield {ERROR: f"is not JSON ({first_line(error)})"}
                 continue
         yield answer_values(predictor, [given])[0]
 
 
-def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layout]:
-    """The cells of a row, and which of them the model reads."""
+def lines_of(stream: IO[str]) -> Iterable[str]:
+    """A stream's lines, in UTF-8 whatever the machine's own encoding is; other bytes become lone surrogates."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
+    return stream
+
+
+def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layout, str]:
+    """The cells of a row, which of them the model reads, and what is wrong with them, if anything."""
     shape = shape_of(predictor.task)
     if shape is None:
         raise UserError(f"the task {predictor.task.name} has a shape of its own", "Call the model with a row's inputs")
@@ -97,27 +107,36 @@ def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layo
     names = list(signature(predictor.task.row).parameters)
     if isinstance(given, Mapping):
         if trained is not None and set(trained.text) <= set(given):
-            return dict(given), replace(trained, id="")
-        return dict(given), Layout(shape=shape, text=tuple(name for name in names if name in given) or tuple(names[:1]))
-    inputs = (given,) if isinstance(given, str) else tuple(given)
+            return dict(given), replace(trained, id=""), ""
+        text = tuple(name for name in names if name in given)
+        fault = inputs_fault(trained, len(text)) if text else ""
+        return dict(given), Layout(shape=shape, text=text or (trained.text if trained else tuple(names[:1]))), fault
+    inputs: tuple[Any, ...] = (given,) if isinstance(given, str) else tuple(given)
+    if shape == "tagging" and len(inputs) > 1:
+        inputs = (list(inputs),)
+    if shape == "choice" and len(inputs) > len(names):
+        inputs = (inputs[0], list(inputs[1:]))
+    fault = inputs_fault(trained, len(inputs))
     if len(inputs) > len(names):
-        if shape == "tagging":
-            inputs = (list(inputs),)
-        else:
-            raise UserError(f"a row has {len(inputs)} inputs", f"Give it {', '.join(names)}")
-    return dict(zip(names, inputs, strict=False)), Layout(shape=shape, text=tuple(names[: len(inputs)]))
+        fault = fault or f"has {len(inputs)} inputs where the model reads {' and '.join(names)}"
+    values = dict(zip(names, inputs, strict=False))
+    return values, Layout(shape=shape, text=tuple(values)), fault
 
 
-def _unwritable(values: Mapping[str, Any]) -> str:
-    halves = any(isinstance(cell, str) and not cell.isascii() and SURROGATE.search(cell) for cell in values.values())
-    return "has half a character (a lone surrogate)" if halves else ""
+def _rounded(cell: Any) -> Any:
+    """A number of the model's with as many digits as it is known by."""
+    return float(f"{cell:.6g}") if isinstance(cell, float) else cell
 
 
-def _answers(predictor: "Predictor", rows: Sequence[Row]) -> list[Answer | str]:
-    """An answer to each row; where a row keeps the others from being answered, each by itself, with its error."""
+def _answers(predictor: "Predictor", rows: Sequence[Row]) -> list[tuple[Answer | str, bool]]:
+    """An answer to each row and whether it was cut; where a row cannot be answered, its error.
+
+    Where one keeps the others from being answered, they are halved until it is alone.
+    """
     try:
-        return list(predictor.answers(rows))
+        return list(zip(*predictor.answers_and_cuts(rows), strict=True))
     except (UserError, ValueError, TypeError, OverflowError) as error:
         if len(rows) == 1:
-            return [error.what if isinstance(error, UserError) else first_line(error)]
-    return [answer for row in rows for answer in _answers(predictor, [row])]
+            return [(error.what if isinstance(error, UserError) else first_line(error), False)]
+    half = len(rows) // 2
+    return [answer for some in (rows[:half], rows[half:]) for answer in _answers(predictor, some)]

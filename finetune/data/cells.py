@@ -1,16 +1,14 @@
 """From a record to a row of the task's shape: what the layout says of its cells, and why some records make no row."""
 
-import json
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from finetune.answer_place import located
 from finetune.chunks import to_iob2
 from finetune.columns import TAG
 from finetune.data.kinds import as_number, as_text, is_missing
-from finetune.data.layout import Layout, Shape, labels_of, tags_of
-from finetune.data.reading import Record
+from finetune.data.layout import Layout, Shape, answers_of, choice_named, choices_of, labels_of, tags_of
+from finetune.data.reading import Record, Table
 from finetune.heads.choice import ChoiceRow
 from finetune.heads.multilabel import MultiLabelRow
 from finetune.heads.sentence import SentenceRow
@@ -23,12 +21,48 @@ class NoRow(Exception):
     """Why a record makes no row, in words that go after `row 5`."""
 
 
+def rows_of(layout: Layout, table: Table) -> Iterator[tuple[int, Row | NoRow]]:
+    """Each row of a table by its index, or why there is none."""
+    names = list(table.columns)
+    values: dict[str, Any] = {}  # one for all rows: to make one takes longer than to look at it
+    for index, cells in enumerate(zip(*table.columns.values(), strict=True)):
+        values.update(zip(names, cells, strict=True))
+        try:
+            row = _row(layout, values, table.rows[index])
+        except NoRow as why:
+            row = why
+        yield index, row
+
+
 def row_of(layout: Layout, record: Record) -> Row:
     """The row in a record; its gold is None where the label is missing. Raises NoRow."""
     if record.fault:
         raise NoRow(record.fault)
-    given = as_text(record.values.get(layout.id)).strip() if layout.id else ""
-    return BUILDERS[layout.shape](layout, record.values, given or str(record.row))
+    return _row(layout, record.values, record.row)
+
+
+def gold_of(row: Row) -> Any:
+    """The gold of a row: of a question its answers."""
+    return row.answers if isinstance(row, SpanRow) else row.gold
+
+
+def input_of(row: Row) -> str:
+    """All that the model reads of a row."""
+    match row:
+        case TaggingRow():
+            return " ".join(row.words)
+        case SpanRow():
+            return f"{row.question}\n{row.context}"
+        case ChoiceRow():
+            return "\n".join((row.context, *row.choices))
+    text: str = row.text
+    pair: str | None = row.pair
+    return text if pair is None else f"{text}\n{pair}"
+
+
+def _row(layout: Layout, values: Mapping[str, Any], number: int) -> Row:
+    given = as_text(values.get(layout.id)).strip() if layout.id else ""
+    return BUILDERS[layout.shape](layout, values, given or str(number))
 
 
 def _classification(layout: Layout, values: Mapping[str, Any], name: str) -> SentenceRow:
@@ -110,49 +144,26 @@ def _span(layout: Layout, values: Mapping[str, Any], name: str) -> SpanRow:
     )
 
 
-def answers_of(cell: Any, start: Any) -> list[tuple[str, int | None]]:
-    """(text, where it begins) of each answer, in whichever way a cell has them."""
-    if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
-        with suppress(ValueError):
-            cell = json.loads(cell)
-    if isinstance(cell, dict) and isinstance(cell.get("text"), list):
-        starts = cell.get("answer_start") or [None] * len(cell["text"])
-        cell = [{"text": text, "answer_start": place} for text, place in zip(cell["text"], starts, strict=False)]
-    if not isinstance(cell, list):
-        cell = [] if is_missing(cell) else [{"text": as_text(cell), "answer_start": start}]
-    pairs = []
-    for answer in cell:
-        found = answer if isinstance(answer, dict) else {"text": answer}
-        place = as_number(found.get("answer_start"))
-        pairs.append((as_text(found.get("text")), None if place is None else int(place)))
-    return [(text, place) for text, place in pairs if text.strip()]
-
-
 def _choice(layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
     context, *columns = layout.text
-    cells = [values.get(column) for column in columns]
-    choices = cells[0] if len(cells) == 1 and isinstance(cells[0], list) else [c for c in cells if not is_missing(c)]
-    texts = tuple(as_text(choice) for choice in choices)
+    texts = choices_of([values.get(column) for column in columns])
     if is_missing(values.get(context)):
         raise NoRow(f"has no text in the column '{context}'")
     if len(texts) < 2 or not all(text.strip() for text in texts):
         raise NoRow("has fewer than two choices, or an empty one")
     cell = _label(layout, values)
-    gold = None if is_missing(cell) else _number_of_choice(cell, texts, layout.counted_from)
+    gold = None if is_missing(cell) else _number_of_choice(layout, cell, texts)
     return ChoiceRow(id=name, context=as_text(values[context]), choices=texts, gold=gold)
 
 
-def _number_of_choice(cell: Any, choices: tuple[str, ...], counted_from: int) -> int:
-    """Which choice a label means: its number, its letter, or its text."""
-    text = as_text(cell).strip()
-    number = as_number(cell)
-    if text in choices:
-        return choices.index(text)
-    if len(text) == 1 and text.upper() in "ABCDEFGHIJ"[: len(choices)]:
-        return ord(text.upper()) - ord("A")
-    if number is None or not number.is_integer() or not 0 <= number - counted_from < len(choices):
+def _number_of_choice(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
+    """Which choice a label means, by its text, letter or number: as the column does, or else in any of these ways."""
+    found = choice_named(cell, choices, counted_from=layout.counted_from)
+    ways = [layout.choices_by] if layout.choices_by else list(found)
+    number = next((found[way] for way in ways if found[way] is not None), None)
+    if number is None:
         raise NoRow(f"has the label {_short(cell)}, which is none of its {len(choices)} choices")
-    return int(number) - counted_from
+    return number
 
 
 BUILDERS: Mapping[Shape, Callable[[Layout, Mapping[str, Any], str], Row]] = {

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 SCRIPTS = ("Latin", "Hangul", "Han", "Kana", "Cyrillic", "Greek", "Arabic", "Hebrew", "Devanagari", "Thai")
 KINDS = ("other", *SCRIPTS, "jamo", "control", "replacement")
-CHUNK = 20_000  # texts that are counted at a time
+CHUNK = 1 << 21  # characters that are looked at together
 
 # Of kinds with a few ranges in several blocks: (first, last, kind); a later range is within an earlier one.
 RANGES = (
@@ -34,8 +34,22 @@ CONTROL = re.compile(
 
 def census(texts: Sequence[str]) -> NDArray[np.int32]:
     """How many characters of each kind every text has: `(texts, KINDS)`."""
-    counts = [_counted(texts[start : start + CHUNK]) for start in range(0, len(texts), CHUNK)]
+    counts = [_counted(texts[some]) for some in runs_of([len(text) for text in texts])]
     return np.concatenate(counts) if counts else np.zeros((0, len(KINDS)), np.int32)
+
+
+def runs_of(lengths: Sequence[int]) -> Iterator[slice]:
+    """Slices of texts of these lengths that have about CHUNK characters together, so that long ones need no more
+    memory than short ones.
+    """
+    start = size = 0
+    for number, length in enumerate(lengths):
+        if size and size + length > CHUNK:
+            yield slice(start, number)
+            start, size = number, 0
+        size += length
+    if lengths:
+        yield slice(start, len(lengths))
 
 
 def kind_number(name: str) -> int:
@@ -48,6 +62,11 @@ def cleaned(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return unicodedata.normalize("NFC", without_controls(text))
+
+
+def same_text(text: str) -> str:
+    """What texts that say the same have in common: NFC, small letters, no control characters, single spaces."""
+    return " ".join(cleaned(text).lower().split())
 
 
 def without_controls(text: str) -> str:

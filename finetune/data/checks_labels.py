@@ -1,20 +1,20 @@
 """Checks of labels: missing ones, spellings of one label, and how many rows each has."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from finetune.data.characters import cleaned
 from finetune.data.checks_text import BLANK
-from finetune.data.findings import Finding, shown
+from finetune.data.findings import Finding, Severity, shown
 from finetune.data.kinds import as_number
+from finetune.data.layout import NAMED
 from finetune.data.part import Part, labelled
+from finetune.data.spellings import misspelled, unified
 
-NAMED = ("classification", "multi-label", "tagging")  # shapes whose labels have names
 FEW = 10  # rows that a label needs to be learned
-TYPO_LENGTH, TYPO_SHARE = 4, 0.1  # letters, and rows as a share of those of the label that was meant
 MOST_LABELS = 20_000  # among which misspelled ones are looked for
 UNEVEN = 0.9  # share of the most frequent label
+MOSTLY_O = 0.99  # share of words in no entity: far fewer than the usual ones
 SHOWN = 5
 
 
@@ -106,65 +106,57 @@ def small_classes(part: Part) -> Iterator[Finding]:
 
 def balance(part: Part) -> Iterator[Finding]:
     """One label alone, or one that most rows have: what it scores to answer it always."""
-    counts = part.label_counts
     if part.layout.shape == "regression":
         if len({gold for gold in part.golds if gold is not None}) == 1:
             yield part.found("error", "one-label", "all rows have the same number", "There is nothing to learn")
         return
-    if part.layout.shape not in ("classification", "choice") or not counts:
+    if part.layout.shape == "tagging":
+        yield from _tags_balance(part)
+        return
+    sets = part.layout.shape == "multi-label"
+    counts: Counter[Any] = Counter(gold for gold in part.golds if gold is not None) if sets else part.label_counts
+    if part.layout.shape == "span" or not counts:
         return
     (most, rows), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
+    name = (f"no label but {_listed(map(shown, most))}" if most else "no label") if sets else f"the label {shown(most)}"
     if len(counts) == 1:
-        severity = "error" if part.trains else "warning"
-        what = f"all {rows:,} labelled rows have the label {shown(most)}"
-        yield part.found(severity, "one-label", what, "Training and scores need two or more labels")  # type: ignore[arg-type]
+        severity: Severity = "error" if part.trains else "warning"
+        what = f"all {rows:,} labelled rows have {name}"
+        yield part.found(severity, "one-label", what, "Training and scores need two or more labels")
         return
-    macro = 2 * share / (1 + share) / len(counts)
-    what = f"the most frequent label is {shown(most)}: to answer it always has accuracy {100 * share:.1f}"
-    what += f" and macro F1 {100 * macro:.1f}" if part.layout.shape == "classification" else ""
-    if share >= UNEVEN:
-        remedy = "Go by macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
-        yield part.found("warning", "imbalance", what, remedy)
-    else:
-        yield part.found("note", "majority", what, "Compare the model's scores with these")
+    scores = f"accuracy {100 * share:.1f}" if not sets else f"exact match {100 * share:.1f}"
+    if part.layout.shape == "classification":
+        scores += f" and macro F1 {100 * 2 * share / (1 + share) / len(counts):.1f}"
+    what = f"most rows have {name}" if sets else f"the most frequent label is {shown(most)}"
+    yield _majority(part, f"{what}: to answer that always has {scores}", uneven=share >= UNEVEN)
 
 
-def unified(counts: Mapping[str, int]) -> dict[str, str]:
-    """Each spelling that differs from a more frequent one only in case or spaces, with that one."""
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for name in counts:
-        groups[" ".join(cleaned(name).casefold().split())].append(name)
-    best = {key: max(names, key=lambda name: (counts[name], name)) for key, names in groups.items()}
-    return {name: best[key] for key, names in groups.items() for name in names if name != best[key]}
+def _tags_balance(part: Part) -> Iterator[Finding]:
+    """The same of tags: how many words are in no entity, and whether one type has nearly all entities."""
+    tags = Counter(tag for gold in part.golds for tag in gold or ())
+    types = Counter({name: sum(tags[f"{begin}-{name}"] for begin in "BU") for name in part.label_counts})
+    if not tags:
+        return
+    if not types:
+        severity: Severity = "error" if part.trains else "warning"
+        yield part.found(severity, "one-label", "no word is in an entity: all tags are O", "There is nothing to learn")
+        return
+    share = tags["O"] / tags.total()
+    what = f"{100 * share:.1f} % of the words are in no entity: to answer O always has that accuracy, and F1 0"
+    yield _majority(part, what, uneven=share >= MOSTLY_O)
+    most, entities = types.most_common(1)[0]
+    if len(types) > 1 and entities >= UNEVEN * types.total():
+        what = f"{100 * entities / types.total():.1f} % of the entities are of the type {shown(most)}"
+        yield part.found("warning", "imbalance", what, "Look at the F1 of each type; add rows with the others")
 
 
-def misspelled(counts: Mapping[str, int]) -> dict[str, str]:
-    """Each rare label that is one edit away from one at least ten times as frequent, with that one; not numbers."""
-    near: defaultdict[str, set[str]] = defaultdict(set)
-    for name in counts:
-        if len(name) >= TYPO_LENGTH:
-            for key in (name, *(name[:place] + name[place + 1 :] for place in range(len(name)))):
-                near[key].add(name)
-    found: dict[str, str] = {}
-    for names in near.values():
-        for pair in combinations(sorted(names), 2):
-            rare, frequent = sorted(pair, key=lambda name: counts[name])
-            if counts[rare] <= TYPO_SHARE * counts[frequent] and _one_edit(rare, frequent):
-                found[rare] = max(frequent, found.get(rare, frequent), key=lambda name: counts[name])
-    return found
-
-
-def _one_edit(one: str, other: str) -> bool:
-    """Whether a letter was changed, added, left out, or exchanged with the next; digits and mere case do not count."""
-    if one.casefold() == other.casefold():
-        return False
-    start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    tails = [one[start:], other[start:]]
-    if any(tail[:1].isdigit() for tail in tails):
-        return False
-    first, second = tails
-    exchanged = first[:2] == second[1::-1] and first[2:] == second[2:]
-    return exchanged or first[1:] == second[1:] or first[1:] == second or first == second[1:]
+def _majority(part: Part, what: str, *, uneven: bool) -> Finding:
+    if not uneven:
+        return part.found("note", "majority", what, "Compare the model's scores with these")
+    remedy = "Go by macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
+    other = "Go by the F1 of each label; add rows with the rare ones"
+    remedy = remedy if part.layout.shape == "classification" else other
+    return part.found("warning", "imbalance", what, remedy)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from finetune.answer_place import located
-from finetune.data.cells import answers_of
 from finetune.data.findings import Finding
-from finetune.data.kinds import as_text, is_missing
+from finetune.data.kinds import as_text
+from finetune.data.layout import answers_of, choices_of
 from finetune.data.part import Part
 
 
@@ -45,7 +45,8 @@ def choices(part: Part) -> Iterator[Finding]:
     """Numbers of choices that vary, and choices that a row has twice."""
     if part.layout.shape != "choice":
         return
-    given = {row: choices_of(part, row) for row, text in enumerate(part.texts) if text}
+    columns = [part.table.columns[name] for name in part.layout.text[1:]]
+    given = {row: choices_of([cells[row] for cells in columns]) for row, text in enumerate(part.texts) if text}
     counts = Counter(map(len, given.values()))
     if len(counts) > 1:
         usual = counts.most_common(1)[0][0]
@@ -54,10 +55,3 @@ def choices(part: Part) -> Iterator[Finding]:
         yield part.found("note", "choice-count", what, "Nothing need be done if that is meant", rows)
     if double := [row for row, some in given.items() if len(set(some)) < len(some)]:
         yield part.found("warning", "double-choice", "rows with one choice twice", "Make the choices differ", double)
-
-
-def choices_of(part: Part, row: int) -> list[str]:
-    """The choices of a row, from a list or from columns."""
-    cells = [part.table.columns[name][row] for name in part.layout.text[1:]]
-    every = cells[0] if len(cells) == 1 and isinstance(cells[0], list) else cells
-    return [as_text(choice).strip() for choice in every if not is_missing(choice)]

@@ -5,10 +5,9 @@ from itertools import combinations
 
 import numpy as np
 
-from finetune.data.checks_labels import NAMED
-from finetune.data.duplicates import thing
 from finetune.data.findings import Finding, shown
 from finetune.data.kinds import as_text
+from finetune.data.layout import NAMED
 from finetune.data.part import Part
 
 
@@ -39,7 +38,7 @@ def leaked(parts: Sequence[Part]) -> Iterator[Finding]:
         rows = np.flatnonzero((keys != 0) & np.isin(keys, first.unit_keys))
         if len(rows):
             there = first.table.rows[int(np.flatnonzero(first.unit_keys == keys[rows[0]])[0])]
-            what = f"{thing(second)} that {first.file} has too; that of the first row is in its row {there}"
+            what = f"{second.thing} that {first.file} has too; that of the first row is in its row {there}"
             remedy = f"Take them out of one file; the scores of {second.split} are too high with them"
             yield second.found("error", "leak", what, remedy, rows)
 

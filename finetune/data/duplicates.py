@@ -62,14 +62,9 @@ def nearly_repeated(parts: Sequence[Part]) -> Iterator[Finding]:
 def _near(first: Part, second: Part, pairs: list[tuple[int, int]], said: str) -> Finding:
     rows, there = [row for row, _ in pairs], first.table.rows[pairs[0][1]]
     if first is second:
-        what = f"{thing(second)} nearly the same as in an earlier row{said}; that of the first row is like row {there}"
+        what = f"{second.thing} nearly the same as in an earlier row{said}; that of the first row is like row {there}"
         remedy = "See whether they should count twice; a drawn dev split may get some, group=COLUMN keeps them together"
         return second.found("note", "near-duplicate", what, remedy, rows)
-    what = f"{thing(second)} nearly the same as in {first.file}{said}; that of the first row is like its row {there}"
+    what = f"{second.thing} nearly the same as in {first.file}{said}; that of the first row is like its row {there}"
     remedy = f"Take them out of one file; the scores of {second.split} may be too high with them"
     return second.found("warning", "near-leak", what, remedy, rows)
-
-
-def thing(part: Part) -> str:
-    """What must not stand in two splits, in a word."""
-    return "contexts" if part.layout.shape == "span" else "texts"

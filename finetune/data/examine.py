@@ -19,8 +19,9 @@ from finetune.data import (
 from finetune.data.findings import SEVERITIES, Finding
 from finetune.data.guess import guess
 from finetune.data.layout import Layout
-from finetune.data.own import OPTIONS, OwnData, table_of
+from finetune.data.own import OPTIONS, OwnData
 from finetune.data.part import Check, CheckOfAll, Part, part_of
+from finetune.data.reading import table_of
 from finetune.data.splits import split_files
 from finetune.data.starting import MODEL, fitting_length
 from finetune.data.tokens import tokens
@@ -102,7 +103,8 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
     layout = guess(tables["train"], given)
     parts = tuple(part_of(split, layout, table) for split, table in tables.items())
     length = recipe.max_length if "max_length" in settings else fitting_length(OwnData(layout=layout, files=files))
-    findings = [*_of_parts(parts), *tokens(parts[0], recipe.model, length)]
+    findings = _of_parts(parts)
+    findings += tokens([part for part in parts if part.has(layout.text)], recipe.model, length)
     order = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
     return Report(layout=layout, parts=parts, findings=tuple(order))
 

@@ -7,21 +7,24 @@ import io
 import json
 import re
 import sys
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Literal
 
-from finetune.errors import UserError
+from finetune.columns import TAG
+from finetune.errors import UserError, first_line
 
 Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "excel"]
 SAMPLE = 1 << 18  # characters that delimiter, quoting and header are seen from
 CHUNK = 1 << 20
+LINES_SEEN = 50  # that are tried as JSON
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 HANGUL = re.compile("[\uac00-\ud7a3]")
-TAG = re.compile(r"O|[BIESLU]-\S+")
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
@@ -62,15 +65,10 @@ def detect(path: Path) -> FileFormat:
     """What a file is. Raises UserError for one that is absent, empty, or of a kind that is not read."""
     if path.is_dir():
         raise UserError(f"{path}: is a folder", "Name a file in it")
-    packed = False
-    try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with open_bytes(path, packed=packed) as file:
-            start = file.read(CHUNK)
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{path}: cannot be read ({reason})", "Check its name and that it is whole") from error
+    with open_bytes(path, packed=False) as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with open_bytes(path, packed=packed) as file:
+        start = file.read(CHUNK)
     if not start.strip(b"\0 \r\n\t\xef\xbb\xbf\xff\xfe"):
         raise UserError(f"{path}: is empty", "Give a file with a header and rows")
     if start[:4] == b"PAR1":
@@ -87,9 +85,13 @@ def detect(path: Path) -> FileFormat:
 
 @contextmanager
 def open_bytes(path: Path, *, packed: bool) -> Iterator[IO[bytes]]:
-    """A file's bytes, unpacked where it is gzip."""
-    with gzip.open(path, "rb") if packed else path.open("rb") as file:
-        yield file  # type: ignore[misc]
+    """A file's bytes, unpacked where it is gzip. Raises UserError where they cannot be read, then or later."""
+    try:
+        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+            yield file  # type: ignore[misc]
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or first_line(error)
+        raise UserError(f"{path}: cannot be read ({reason})", "Check its name and that it is whole") from error
 
 
 @contextmanager
@@ -177,10 +179,13 @@ def _head(path: Path, encoding: str, *, packed: bool) -> str:
 def _text_format(path: Path, text: str, *, encoding: str, damaged: bool, packed: bool) -> FileFormat:
     suffix = next((s for s in reversed(path.suffixes) if s.lower() != ".gz"), "").lower()
     lines = [line for line in re.split(r"\r\n|\n|\r", text) if line.strip()]
-    if suffix not in (".csv", ".tsv") and lines[0].lstrip()[:1] in ("{", "["):
-        whole_lines = lines[0].lstrip().startswith("{") and _is_json(lines[0])
-        kind: Kind = "json-lines" if whole_lines and (suffix != ".json" or len(lines) > 1) else "json"
-        return FileFormat(kind=kind, gzip=packed, encoding=encoding, damaged=damaged)
+    if not lines:
+        raise UserError(f"{path}: is empty", "Give a file with a header and rows")
+    if suffix not in (".csv", ".tsv"):
+        if len(text) >= SAMPLE and len(lines) == 1 and text.lstrip().startswith("{"):
+            lines = _first_two(path, FileFormat(kind="json", gzip=packed, encoding=encoding))
+        if kind := _json_kind(lines, suffix):
+            return FileFormat(kind=kind, gzip=packed, encoding=encoding, damaged=damaged)
     if suffix not in (".csv", ".tsv") and _is_columns(text):
         return FileFormat(kind="columns", gzip=packed, encoding=encoding, damaged=damaged)
     delimiter, quoted = _delimiter(text, suffix)
@@ -195,7 +200,28 @@ def _text_format(path: Path, text: str, *, encoding: str, damaged: bool, packed:
     )
 
 
-def _is_json(line: str) -> bool:
+def _first_two(path: Path, form: FileFormat) -> list[str]:
+    """The first lines with something in them, whole ones however long they are."""
+    with open_text(path, form) as file:
+        return list(islice((line for line in file if line.strip()), 2))
+
+
+def _json_kind(lines: Sequence[str], suffix: str) -> Kind | None:
+    """JSON Lines where most lines are an object each, or the name says so and some are; else JSON, if it begins so."""
+    some = lines[:LINES_SEEN]
+    objects = sum(map(_is_object, some))
+    by_name = suffix in (".jsonl", ".ndjson")
+    alone = suffix == ".json" and len(lines) == 1
+    if (objects >= 0.5 * len(some) and not alone) or (by_name and objects):
+        return "json-lines"
+    if lines[0].lstrip()[:1] not in ("{", "["):
+        return None
+    return "json-lines" if by_name else "json"
+
+
+def _is_object(line: str) -> bool:
+    if not line.lstrip().startswith("{"):
+        return False
     try:
         json.loads(line)
     except (ValueError, RecursionError):
@@ -244,9 +270,10 @@ def split_rows(text: str, delimiter: str, *, quoted: bool) -> Iterator[list[str]
     return csv_reader(lines, delimiter, quoted=quoted)
 
 
-def csv_reader(lines: Iterable[str], delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
-    """The fields of lines; without a delimiter each line is one field."""
-    return csv.reader(lines, delimiter=delimiter or "\x1f", quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+def csv_reader(lines: Iterable[str], delimiter: str, *, quoted: bool, strict: bool = False) -> Iterator[list[str]]:
+    """The fields of lines; without a delimiter each line is one field. `strict` raises csv.Error for bad quotes."""
+    between = delimiter or "\x1f"
+    return csv.reader(lines, delimiter=between, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=strict)
 
 
 def _proper_quotes(text: str, delimiter: str) -> bool:

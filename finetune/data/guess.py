@@ -3,13 +3,14 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from itertools import islice
+from typing import Any, Literal, get_args
 
 from finetune.columns import TAG
 from finetune.data.kinds import ColumnFacts, as_number, as_text, facts_of, is_missing
-from finetune.data.layout import Layout, Shape, found_labels, tags_of
+from finetune.data.layout import Layout, Shape, answers_of, choice_named, choices_of, found_labels, tags_of
 from finetune.data.reading import Table
 from finetune.errors import UserError, nearest
 
@@ -37,9 +38,8 @@ PAIRS = (
     ("text", "text_pair"),
     ("question1", "question2"),
     ("premise", "hypothesis"),
-    ("query", "document"),
-    ("query", "passage"),
-    ("question", "sentence"),
+    *(("query", name) for name in ("document", "passage", "context", "paragraph")),
+    *(("question", name) for name in ("passage", "context", "paragraph", "document", "sentence")),
     ("question", "answer"),
     ("title", "body"),
     ("title", "text"),
@@ -64,6 +64,7 @@ ANSWER_NAMES = ("answers", "answer", "answer_text", "정답", "답")
 CHOICE_NAMES = ("choices", "options", "endings", "candidates", "선택지")
 CHOICE_STEM = re.compile(r"(choice|ending|option|answer|alternative|보기|선택지)[ _]?([0-9]|[a-h])", re.IGNORECASE)
 SEPARATORS = ("|", ";", ",")
+MOST_LOOKED_AT = 5_000  # rows
 
 
 def guess(table: Table, given: Mapping[str, str]) -> Layout:
@@ -73,7 +74,9 @@ def guess(table: Table, given: Mapping[str, str]) -> Layout:
     """
     facts = {name: facts_of(name, values) for name, values in table.columns.items()}
     chosen = {
-        name: _columns(given[name], facts, name, table) for name in ("text", "label", "id", "group") if given.get(name)
+        name: named_columns(given[name], facts, name, table)
+        for name in ("text", "label", "id", "group")
+        if given.get(name)
     }
     shape = given.get("shape")
     if shape is not None and shape not in get_args(Shape):
@@ -90,12 +93,13 @@ def guess(table: Table, given: Mapping[str, str]) -> Layout:
     layout = replace(layout, id="".join(ids[:1]), group="".join(group[:1]), reasons=reasons)
     if layout.shape == "choice" and layout.label:
         layout = replace(layout, counted_from=_counted_from(layout, table))
+        layout = replace(layout, choices_by=_choices_by(layout, table))
     if layout.shape == "span" and layout.label:
         layout = replace(layout, unanswerable=any(_is_empty(cell) for cell in table.columns[layout.label[0]]))
     return replace(layout, labels=found_labels(layout, table.columns))
 
 
-def _columns(text: Any, facts: Mapping[str, ColumnFacts], role: str, table: Table) -> list[str]:
+def named_columns(text: Any, facts: Collection[str], role: str, table: Table) -> list[str]:
     """The columns in `title,body`. Raises UserError with the nearest name for one that is not there."""
     text = unicodedata.normalize("NFC", str(text))
     names = [text] if text in facts else [name.strip() for name in text.split(",")]
@@ -143,15 +147,27 @@ INPUTS = {
 }
 
 
-def _span(_: Table, facts: Mapping[str, ColumnFacts]) -> Layout | None:
+def _span(table: Table, facts: Mapping[str, ColumnFacts]) -> Layout | None:
     question, context = _named(facts, QUESTION_NAMES)[:1], _named(facts, CONTEXT_NAMES)[:1]
     if not question or not context or question == context:
         return None
     answers = [name for name in _named(facts, ANSWER_NAMES) if name not in (*question, *context)]
-    if not answers and any(fact.kind == "category" for fact in facts.values()):
+    if answers and not _in_contexts(table.columns[answers[0]], table.columns[context[0]]):
+        return None  # a label of the two texts, such as true or false
+    if not answers and _label_columns(facts, (*question, *context))[0]:
         return None
     reasons = {"shape": "columns named question and context"}
     return Layout(shape="span", text=(question[0], context[0]), label=tuple(answers[:1]), reasons=reasons)
+
+
+def _in_contexts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
+    """Whether most answers stand in their contexts, of those that are not empty; or all are empty."""
+    found = [
+        any(text.lower() in as_text(context).lower() for text, _ in pairs)
+        for cell, context in islice(zip(answers, contexts, strict=True), MOST_LOOKED_AT)
+        if (pairs := answers_of(cell, None))
+    ]
+    return sum(found) >= 0.5 * len(found)
 
 
 def _tagging(table: Table, facts: Mapping[str, ColumnFacts]) -> Layout | None:
@@ -195,8 +211,9 @@ def _choice(_: Table, facts: Mapping[str, ColumnFacts]) -> Layout | None:
 
 
 def _is_empty(cell: Any) -> bool:
-    """Whether a cell of answers says that there is none."""
-    return not (cell.get("text") if isinstance(cell, dict) else cell)
+    """Whether a cell of answers says that there is none; null says nothing at all."""
+    null = cell is None or (isinstance(cell, float) and cell != cell)
+    return not null and not answers_of(cell, None)
 
 
 def _counted_from(layout: Layout, table: Table) -> int:
@@ -206,6 +223,19 @@ def _counted_from(layout: Layout, table: Table) -> int:
     lists = len(columns) == 1
     most = max((len(cell) for cell in columns[0] if isinstance(cell, list)), default=0) if lists else len(columns)
     return int(0 not in numbers and most in numbers)
+
+
+def _choices_by(layout: Layout, table: Table) -> Literal["", "text", "letter", "number"]:
+    """How the labels name their choices, the same in all rows; open where no way does for nearly all."""
+    columns = [table.columns[name] for name in layout.text[1:]]
+    counts: Counter[str] = Counter()
+    labelled = [(row, cell) for row, cell in enumerate(table.columns[layout.label[0]]) if not is_missing(cell)]
+    for row, cell in labelled[:MOST_LOOKED_AT]:
+        named = choice_named(cell, choices_of([cells[row] for cells in columns]), counted_from=layout.counted_from)
+        counts.update(way for way, place in named.items() if place is not None)
+    ways: tuple[Literal["text", "letter", "number"], ...] = ("text", "letter", "number")
+    best = max(ways, key=lambda way: counts[way])
+    return best if counts[best] > 0.9 * len(labelled[:MOST_LOOKED_AT]) else ""
 
 
 def _texts(
@@ -240,7 +270,7 @@ def _label_columns(facts: Mapping[str, ColumnFacts], taken: Sequence[str]) -> tu
     named = [name for name in _named(free, LABEL_NAMES) if free[name].kind != "text" or free[name].words < 4]
     if named:
         return named[:1], "its name"
-    binary = [name for name, fact in free.items() if fact.kind == "number" and fact.distinct == 2 and fact.whole]
+    binary = [name for name, fact in free.items() if fact.marks]
     if len(binary) > 1:
         return binary, "columns of 0 and 1"
     few = [

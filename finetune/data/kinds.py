@@ -24,6 +24,7 @@ class ColumnFacts:
     distinct: int
     words: float
     whole: bool = False
+    marks: bool = False  # nothing but 0 and 1, or true and false, and both
 
     @property
     def unique(self) -> bool:
@@ -73,13 +74,21 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
         return ColumnFacts(name=name, kind="list", filled=len(some), share=share, distinct=len(some), words=0)
     texts = [as_text(value).strip() for value in some]
     distinct = len(set(texts))
+    marks = distinct == 2 and {text.lower() for text in texts} in ({"0", "1"}, {"true", "false"})
     words = sum(len(text.split()) for text in texts) / len(texts)
     numbers = [number for value in some if (number := as_number(value)) is not None]
     if len(numbers) >= 0.95 * len(some):
         whole = all(number.is_integer() for number in numbers)
         return ColumnFacts(
-            name=name, kind="number", filled=len(some), share=share, distinct=distinct, words=1, whole=whole
+            name=name,
+            kind="number",
+            filled=len(some),
+            share=share,
+            distinct=distinct,
+            words=1,
+            whole=whole,
+            marks=marks,
         )
     few = distinct <= max(2, min(FEW, 0.5 * len(some))) or distinct <= 0.05 * len(some)
     kind: Kind = "category" if few and words < 6 else "text"
-    return ColumnFacts(name=name, kind=kind, filled=len(some), share=share, distinct=distinct, words=words)
+    return ColumnFacts(name=name, kind=kind, filled=len(some), share=share, distinct=distinct, words=words, marks=marks)

@@ -1,12 +1,16 @@
 """What a table's columns mean: the shape of the task, its inputs, and where its labels stand."""
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from finetune.data.kinds import as_number, as_text, is_missing
 
 Shape = Literal["classification", "regression", "multi-label", "tagging", "span", "choice"]
+NAMED: tuple[Shape, ...] = ("classification", "multi-label", "tagging")  # shapes whose labels have names
+TEXT_SHAPES = ("classification", "regression", "multi-label")  # whose input is a text or a pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,9 +18,9 @@ class Layout:
     """The shape of the task, and its columns: `text` are the inputs in their order, `label` holds the gold.
 
     Of a span task the inputs are question and context, of a choice task the context and then the choices (or one
-    column with a list of them), that labels count from 0 or 1. Several `label` columns are multi-label's, a 0 or 1
-    each. `labels` are the names that were found; `unanswerable` says that some questions have no answer, and `reasons`
-    of each guess where it comes from.
+    column with a list of them), that labels count from 0 or 1, or name as `choices_by` says. Several `label` columns
+    are multi-label's, a 0 or 1 each. `labels` are the names that were found; `unanswerable` says that some questions
+    have no answer, and `reasons` of each guess where it comes from.
     """
 
     shape: Shape
@@ -27,6 +31,7 @@ class Layout:
     labels: tuple[str, ...] = ()
     separator: str = ""
     counted_from: int = 0
+    choices_by: Literal["", "text", "letter", "number"] = ""
     unanswerable: bool = False
     reasons: Mapping[str, str] = field(default_factory=dict)
 
@@ -34,6 +39,14 @@ class Layout:
         """As a recipe writes it."""
         given = {"shape": self.shape, "text": ",".join(self.text), "label": ",".join(self.label), "id": self.id}
         return {name: value for name, value in (given | {"group": self.group}).items() if value}
+
+
+def inputs_fault(layout: Layout | None, count: int) -> str:
+    """What is wrong with so many texts for a model that was trained on one, or on two; nothing for other shapes."""
+    if layout is None or layout.shape not in TEXT_SHAPES or count == len(layout.text):
+        return ""
+    texts = {1: "one text", 2: "two texts"}
+    return f"has {texts.get(count, f'{count} texts')} where the model reads {texts[len(layout.text)]}"
 
 
 def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
@@ -64,3 +77,39 @@ def labels_of(cell: Any, separator: str) -> list[str]:
 def tags_of(cell: Any) -> list[str]:
     """The tags in one cell: a list, or a text with spaces between them."""
     return [as_text(tag) for tag in cell] if isinstance(cell, list) else as_text(cell).split()
+
+
+def answers_of(cell: Any, start: Any) -> list[tuple[str, int | None]]:
+    """(text, where it begins) of each answer, in whichever way a cell has them."""
+    if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError):
+            cell = json.loads(cell)
+    if isinstance(cell, dict) and isinstance(cell.get("text"), list):
+        starts = cell.get("answer_start") or [None] * len(cell["text"])
+        cell = [{"text": text, "answer_start": place} for text, place in zip(cell["text"], starts, strict=False)]
+    if not isinstance(cell, list):
+        cell = [] if is_missing(cell) else [{"text": as_text(cell), "answer_start": start}]
+    pairs = []
+    for answer in cell:
+        found = answer if isinstance(answer, dict) else {"text": answer}
+        place = as_number(found.get("answer_start"))
+        pairs.append((as_text(found.get("text")), None if place is None else int(place)))
+    return [(text, place) for text, place in pairs if text.strip()]
+
+
+def choices_of(cells: Sequence[Any]) -> tuple[str, ...]:
+    """The choices of a row, from a list or from columns."""
+    every = cells[0] if len(cells) == 1 and isinstance(cells[0], list) else [c for c in cells if not is_missing(c)]
+    return tuple(as_text(choice) for choice in every)
+
+
+def choice_named(cell: Any, choices: Sequence[str], *, counted_from: int) -> dict[str, int | None]:
+    """Which choice a label means if it is a text, a letter, or a number; None where it is none."""
+    text, number = as_text(cell).strip(), as_number(cell)
+    letter = "ABCDEFGHIJ"[: len(choices)].find(text.upper()) if len(text) == 1 else -1
+    place = int(number) - counted_from if number is not None and number.is_integer() else -1
+    return {
+        "text": choices.index(text) if text in choices else None,
+        "letter": letter if letter >= 0 else None,
+        "number": place if 0 <= place < len(choices) else None,
+    }

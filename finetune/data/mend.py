@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.characters import cleaned, without_controls
-from finetune.data.checks_labels import unified
 from finetune.data.kinds import as_number, as_text, is_missing
 from finetune.data.layout import Layout
 from finetune.data.part import Part, labelled
 from finetune.data.reading import first_cells
-from finetune.data.writing import write_rows, written_format
+from finetune.data.spellings import unified
+from finetune.data.writing import safe, write_rows, written_format
 from finetune.errors import UserError
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -31,17 +31,28 @@ def require_place(to: Path, target: str) -> None:
         raise UserError(f"{to} is already there, and --fix replaces no file", "Name another one")
 
 
-def write_mended(part: Part, to: Path) -> dict[str, int]:
-    """Writes the mended copy; how often each mend was made. Raises UserError where the file cannot be written."""
+def write_mended(part: Part, to: Path, *, raw: bool = False) -> dict[str, int]:
+    """Writes the mended copy; how often each mend was made. Raises UserError where the file cannot be written.
+
+    Cells that a spreadsheet would run are made safe, unless `raw`.
+    """
     as_json = written_format(to) == ".jsonl"
     if not as_json and any(isinstance(cell, list | dict) for cells in part.table.columns.values() for cell in cells):
         raise UserError(f"{to}: cells of {part.file} hold lists", "Name a file that ends with .jsonl")
     counts = Counter(_of_file(part))
     rows = _rows(part, counts)
     if not as_json:
-        rows = ({name: as_text(cell) for name, cell in row.items()} for row in rows)
-    write_rows(to, rows, list(part.table.columns), raw=True)
+        rows = ({name: _as_cell(cell, counts, raw=raw) for name, cell in row.items()} for row in rows)
+    write_rows(to, rows, list(part.table.columns), raw=raw)
     return dict(+counts)
+
+
+def _as_cell(cell: Any, counts: Counter[str], *, raw: bool) -> str:
+    text = "" if is_missing(cell) else as_text(cell)
+    counts["cells with an apostrophe, so that no spreadsheet runs them (--raw leaves it out)"] += (
+        not raw and safe(text) != text
+    )
+    return text
 
 
 def _of_file(part: Part) -> dict[str, int]:

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.characters import codes_of
+from finetune.data.characters import codes_of, runs_of, same_text
 
 LEAST = 0.8  # likeness of near duplicates
 RUN = 5  # characters
 BANDS, IN_BAND = 20, 6  # texts alike by 0.8 meet in some band with probability 0.998, by 0.3 with 0.015
 BINS = BANDS * IN_BAND
-CHUNK = 5_000  # texts whose runs are hashed at a time
+CHUNK = 5_000  # pairs that are compared at a time
 EMPTY = np.uint32(0xFFFFFFFF)
 PRIME, ODD = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
 
@@ -25,10 +25,10 @@ def near_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
 
     Case and spaces make no difference.
     """
-    plain = [" ".join(text.lower().split()) for text in texts]
+    plain = [same_text(text) for text in texts]
     if len(plain) < 2:
         return []
-    signatures = np.concatenate([_signatures(plain[i : i + CHUNK]) for i in range(0, len(plain), CHUNK)])
+    signatures = np.concatenate([_signatures(plain[some]) for some in runs_of([len(text) for text in plain])])
     found: dict[int, int] = {}
     for later, earlier in _candidates(signatures):
         if later not in found and likeness(plain[later], plain[earlier]) >= LEAST:

@@ -10,16 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.cells import NoRow, row_of
-from finetune.data.characters import census, cleaned
+from finetune.data.cells import NoRow, gold_of, input_of, rows_of
+from finetune.data.characters import census, same_text
 from finetune.data.findings import MOST_ROWS, Finding, Severity
 from finetune.data.kinds import as_text, is_missing
 from finetune.data.layout import Layout
 from finetune.data.reading import Record, Table
-from finetune.heads.choice import ChoiceRow
-from finetune.heads.span import SpanRow
-from finetune.heads.tagging import TaggingRow
-from finetune.task import Row
 
 FEW_WORDS = 5
 
@@ -44,6 +40,11 @@ class Part:
         return str(self.table.path)
 
     @property
+    def thing(self) -> str:
+        """What must not stand in two splits, in a word."""
+        return "contexts" if self.layout.shape == "span" else "texts"
+
+    @property
     def trains(self) -> bool:
         """Whether the model learns from it."""
         return self.split == "train"
@@ -60,7 +61,7 @@ class Part:
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
-        """A number for each text, equal for texts that differ at most in spaces; 0 where it does not count.
+        """A number for each text, equal for texts that say the same; 0 where it does not count.
 
         Short sentences with tags do not count: they come again by nature.
         """
@@ -153,45 +154,17 @@ def part_of(split: str, layout: Layout, table: Table) -> Part:
     texts: list[str] = []
     golds: list[Any] = []
     unusable: list[tuple[int, str]] = []
-    names = list(table.columns)
-    record = Record(row=0, line=0)  # one for all rows: to make one takes longer than to look at it
-    for index, cells in enumerate(zip(*table.columns.values(), strict=True)):
-        record.values.update(zip(names, cells, strict=True))
-        try:
-            row = row_of(layout, record)
-        except NoRow as why:
-            unusable.append((index, str(why)))
-            texts.append("")
-            golds.append(None)
-            continue
-        texts.append(input_of(row))
-        golds.append(_gold_of(row))
+    for index, row in rows_of(layout, table):
+        if isinstance(row, NoRow):
+            unusable.append((index, str(row)))
+        texts.append("" if isinstance(row, NoRow) else input_of(row))
+        golds.append(None if isinstance(row, NoRow) else gold_of(row))
     return Part(split=split, layout=layout, table=table, texts=texts, golds=golds, unusable=unusable)
 
 
-def input_of(row: Row) -> str:
-    """All that the model reads of a row."""
-    match row:
-        case TaggingRow():
-            return " ".join(row.words)
-        case SpanRow():
-            return f"{row.question}\n{row.context}"
-        case ChoiceRow():
-            return "\n".join((row.context, *row.choices))
-    text: str = row.text
-    pair: str | None = row.pair
-    return text if pair is None else f"{text}\n{pair}"
-
-
 def text_keys(texts: Sequence[str]) -> NDArray[np.int64]:
-    """The hash of each text without its control characters, in NFC, with single spaces; 0 for one that is empty."""
-    return np.fromiter(map(_key, texts), np.int64, len(texts))
-
-
-def _key(text: str) -> int:
-    if text.isascii() and text.isprintable() and "  " not in text:
-        return hash(text.strip())
-    return hash(" ".join(cleaned(text).split()))
+    """A number for each text, the same for what `same_text` makes equal; 0 for one that is empty."""
+    return np.fromiter((hash(same_text(text)) for text in texts), np.int64, len(texts))
 
 
 def labelled(part: Part) -> bool:
@@ -202,7 +175,3 @@ def labelled(part: Part) -> bool:
         if name in part.table.columns
         for cell in part.table.columns[name]
     )
-
-
-def _gold_of(row: Row) -> Any:
-    return row.answers if isinstance(row, SpanRow) else row.gold

@@ -1,7 +1,6 @@
 """`finetune predict`: file to file in constant memory, every row in its place, and going on after an interruption."""
 
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,23 +9,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from finetune.data.answering import ERROR, answer_records, free_name
-from finetune.data.cells import NoRow, row_of
+from finetune.data.answering import ERROR, answer_records, beside, free_name
+from finetune.data.findings import so_many
 from finetune.data.formats import FileFormat, detect, open_bytes
-from finetune.data.guess import guess
+from finetune.data.guess import guess, named_columns
+from finetune.data.journal import Journal
 from finetune.data.layout import Layout
-from finetune.data.own import shape_of
-from finetune.data.reading import Record, Table, records
-from finetune.data.writing import SUFFIXES, write_rows, written_format
+from finetune.data.reading import Record, Table, header, parquet_facts, records
+from finetune.data.scored import scores_of
+from finetune.data.tasks import shape_of
+from finetune.data.writing import SUFFIXES, require_writable, write_rows
 from finetune.errors import UserError
 from finetune.events import Watcher
-from finetune.heads.choice import ChoiceTask
 from finetune.predictor import Predictor
-from finetune.task import Answer, Row, Task
 
-ENCODE, DECODE = json.JSONEncoder(default=str).encode, json.JSONDecoder().decode
 WINDOW = 4_096  # rows that are sorted by length and predicted together
 FIRST_WINDOW = 64
 SAMPLE = 1_000  # rows that columns are guessed from
@@ -34,24 +30,33 @@ SAMPLE = 1_000  # rows that columns are guessed from
 
 @dataclass(kw_only=True)
 class Prediction:
-    """What came of a file: rows, how many have an error, seconds, and scores where the file has the gold."""
+    """What came of a file: its format, its rows, how many have an error or were cut, seconds, and scores if any."""
 
+    format: str = ""
     rows: int = 0
     failed: int = 0
+    cut: int = 0
     resumed: int = 0
     seconds: float = 0.0
     scores: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def answered(self) -> int:
+        """Rows that were answered now, and not before an interruption."""
+        return self.rows - self.resumed
+
     def facts(self, output: Path) -> dict[str, Any]:
         """As JSON, with the name of the file that was written."""
         return {
             "output": str(output),
+            "format": self.format,
             "rows": self.rows,
             "errors": self.failed,
+            "truncated": self.cut / max(1, self.answered),
             "resumed": self.resumed,
             "seconds": self.seconds,
-            "rows_per_second": (self.rows - self.resumed) / max(self.seconds, 1e-9),
+            "rows_per_second": self.answered / max(self.seconds, 1e-9),
             "scores": self.scores,
             "notes": self.notes,
         }
@@ -65,37 +70,50 @@ def predict_file(
     What was done when an earlier try was interrupted is kept. Raises UserError for a file that cannot be read or
     written, and where its columns are not what the model reads.
     """
-    written_format(output)
-    if not output.absolute().parent.is_dir():
-        raise UserError(f"{output}: cannot be written (no such folder)", "Make the folder, or choose another file")
-    if output.exists() and output.samefile(path):
-        raise UserError(f"{output}: is the file that is read", "Name another with -o")
     started = time.perf_counter()
     form = detect(path)
-    sample = _sample(path, form)
-    layout, notes = layout_for(predictor, sample, options)
-    taken = frozenset(sample.columns)
-    found = Prediction(notes=notes)
+    _require_other(output, path)
+    watch("note", text=f"{path}: {form}")
+    layout, notes = layout_for(predictor, _sample(path, form), options)
+    total, taken = _survey(path, form)
+    require_writable(output, {*taken, "answer"}, rows=total)
+    found = Prediction(format=str(form), notes=notes)
     journal = Journal(output, of=_fingerprint(predictor, path, layout))
     with journal as done:
         found.resumed = done
         if done:
-            watch("note", text=f"{done:,} rows were predicted before; going on behind them")
-        total = _row_count(path, form)
+            watch("note", text=f"{so_many(done)} predicted before; going on behind them")
         for window in _windows(records(path, form), skip=done):
-            journal.add(answer_records(predictor, layout, window, taken=taken))
+            answered = answer_records(predictor, layout, window)
+            journal.add(beside(record, one, taken) for record, one in zip(window, answered, strict=True))
+            found.cut += sum(one.cut for one in answered)
             done += len(window)
             rate = (done - found.resumed) / (time.perf_counter() - started)
             watch("answered", done=done, total=max(done, total), rate=rate)
         found.rows = done
-        names, found.failed = journal.names()
+        names, found.failed = journal.names(error=free_name(ERROR, taken))
         write_rows(output, journal, names, raw=raw)
         if layout.label:
             labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)
-            found.scores = _scores(predictor.task, layout, labelled, found.notes)
+            found.scores = scores_of(predictor.task, layout, labelled, found.notes)
         journal.forget()
+    if found.cut:
+        found.notes.append(_cut_note(found, predictor.max_length))
     found.seconds = time.perf_counter() - started
     return found
+
+
+def _require_other(output: Path, path: Path) -> None:
+    if not output.absolute().parent.is_dir():
+        raise UserError(f"{output}: cannot be written (no such folder)", "Make the folder, or choose another file")
+    if output.exists() and output.samefile(path):
+        raise UserError(f"{output}: is the file that is read", "Name another with -o")
+
+
+def _cut_note(found: Prediction, max_length: int) -> str:
+    share = f"{100 * found.cut / found.answered:.2g} %"
+    now = " that were answered now" if found.resumed else ""
+    return f"{found.cut:,} of {so_many(found.answered)}{now} ({share}) longer than max_length {max_length}: cut"
 
 
 def default_output(path: Path) -> Path:
@@ -108,84 +126,6 @@ def default_output(path: Path) -> Path:
     )
 
 
-class Journal:
-    """The rows that are done, one JSON object a line in a file beside the output, until the output is written."""
-
-    def __init__(self, output: Path, *, of: str) -> None:
-        self.file = output.with_name(f".{output.name}.part.jsonl")
-        self.lock = FileLock(output.with_name(f".{output.name}.lock"))
-        self.of = of
-
-    def __enter__(self) -> int:
-        """Opens it behind the last whole line of an earlier try of the very same; gives the number of its rows."""
-        try:
-            self.lock.acquire(blocking=False)
-            done, size = self._earlier()
-            self.opened = self.file.open("r+b" if size else "wb")
-            self.opened.truncate(size)
-            self.opened.seek(size)
-            if not size:
-                self._write([{"of": self.of}])
-        except Timeout as error:
-            raise UserError(f"{self.file}: another process is at this very file", "Wait for it, or stop it") from error
-        except OSError as error:
-            raise UserError(f"{self.file}: cannot be written ({error.strerror})", "Choose another output") from error
-        return done
-
-    def __exit__(self, *_: object) -> None:
-        self.opened.close()
-        Path(self.lock.lock_file).unlink(missing_ok=True)
-        self.lock.release()
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        with self.file.open(encoding="ascii") as lines:
-            next(lines)
-            yield from map(DECODE, lines)
-
-    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Writes some rows, safely on disk when it returns."""
-        try:
-            self._write(rows)
-        except OSError as error:
-            raise UserError(
-                f"{self.file}: cannot be written ({error.strerror})", "Free space, and run it again"
-            ) from error
-
-    def names(self) -> tuple[list[str], int]:
-        """Every column in the order of its first appearance, `error` last; and how many rows have an error."""
-        names: dict[str, None] = {}
-        failed = 0
-        for row in self:
-            failed += ERROR in row
-            if not row.keys() <= names.keys():
-                names.update(dict.fromkeys(row))
-        return [*(name for name in names if name != ERROR), *([ERROR] if failed else [])], failed
-
-    def forget(self) -> None:
-        """Removes the file."""
-        self.file.unlink(missing_ok=True)
-
-    def _write(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.opened.write("".join(ENCODE(row) + "\n" for row in rows).encode())
-        self.opened.flush()
-        os.fsync(self.opened.fileno())
-
-    def _earlier(self) -> tuple[int, int]:
-        """(rows, bytes) of an earlier try's whole lines; none where it was of something else."""
-        if not self.file.is_file():
-            return 0, 0
-        with self.file.open("rb") as lines:
-            first = next(lines, b"")
-            if first != (json.dumps({"of": self.of}) + "\n").encode():
-                return 0, 0
-            rows, size = 0, len(first)
-            for line in lines:
-                if not line.endswith(b"\n"):
-                    break
-                rows, size = rows + 1, size + len(line)
-        return rows, size
-
-
 def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) -> tuple[Layout, list[str]]:
     """Which columns of a file the model reads: as in training where they are there, else guessed; and notes on that.
 
@@ -194,13 +134,13 @@ def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) 
     shape = shape_of(predictor.task)
     if shape is None:
         raise UserError(f"the task {predictor.task.name} has a shape of its own", "Use it in Python: finetune.load")
-    if unknown := [name for name in options if name not in ("text", "label", "id")]:
-        raise UserError(f"unknown setting '{unknown[0]}'", "Set text=COLUMN, label=COLUMN or id=COLUMN")
+    if unknown := [name for name in options if name not in ("text", "label")]:
+        raise UserError(f"unknown setting '{unknown[0]}'", "Set text=COLUMN or label=COLUMN; all columns are kept")
     columns = set(sample.columns)
     trained = predictor.layout
     if trained is not None and "text" not in options and set(trained.text) <= columns:
-        label = options.get("label")
-        kept = (label,) if label else trained.label if set(trained.label) <= columns else ()
+        given = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
+        kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
         return replace(trained, label=kept, id=""), []
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Look at it with `finetune check`")
@@ -241,40 +181,16 @@ def _fingerprint(predictor: Predictor, path: Path, layout: Layout) -> str:
     return sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def _row_count(path: Path, form: FileFormat) -> int:
-    """About how many rows a file has, for the time left; 0 where that cannot be told at once."""
-    if form.kind not in ("delimited", "json-lines"):
-        return 0
-    with open_bytes(path, packed=form.gzip) as file:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b"")) - form.header
-
-
-def _scores(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]], notes: list[str]) -> dict[str, float]:
-    """The task's scores over the rows that have both gold and answer."""
-    rows: list[Row] = []
-    answers: list[Answer] = []
-    strange: list[int] = []
-    for record, value in labelled:
-        if value is None:
-            continue
-        try:
-            row = row_of(layout, record)
-        except NoRow:
-            strange.append(record.row)
-            continue
-        gold = task.gold([row])[0].value
-        if gold is not None and not task.fits(gold, row):
-            strange.append(record.row)
-        elif gold is not None:
-            rows.append(without_texts(row))
-            answers.append(Answer(value=value - task.counted_from if isinstance(task, ChoiceTask) else value))
-    if strange:
-        notes.append(
-            f"{len(strange):,} rows, first {strange[0]}, have a label that the model does not know: not scored"
-        )
-    return task.score(answers, rows) if rows else {}
-
-
-def without_texts(row: Row) -> Row:
-    """The row with its gold alone, so that scoring many rows needs little memory."""
-    return replace(row, **{name: "" for name in ("text", "context", "question", "title") if hasattr(row, name)})
+def _survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
+    """How many rows a file has (of delimited text about how many), for the time left, and its columns."""
+    if form.kind == "delimited":
+        with open_bytes(path, packed=form.gzip) as file:
+            lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+        return lines - form.header, frozenset(header(path, form))
+    if form.kind == "parquet":
+        return parquet_facts(path, form)
+    rows, names = 0, dict[str, None]()
+    for record in records(path, form):
+        rows = record.row
+        names.update(dict.fromkeys(record.values))
+    return rows, frozenset(names)

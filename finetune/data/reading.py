@@ -5,18 +5,19 @@ import json
 import re
 import unicodedata
 from array import array
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from finetune.columns import sentences
+from finetune.data.delimited import numbered_cells
 from finetune.data.formats import FileFormat, csv_reader, detect, open_bytes, open_text
 from finetune.errors import UserError, first_line
 
-MOST_LINES = 1_000  # that one cell may span: of more, its quote was not closed
+MOST_EMPTY = 50_000_000  # cells of a table that no row fills
 SHORT, MOST_SEEN = 20, 100_000  # characters of a text that comes often, and how many of those are kept in mind
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -65,24 +66,50 @@ def read_table(path: Path) -> Table:
     return table
 
 
+@lru_cache(maxsize=4)
+def _read(path: Path, _: tuple[int, int]) -> Table:
+    return read_table(path)
+
+
+def table_of(path: Path) -> Table:
+    """The file's table, read once as long as the file does not change."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its name") from error
+    return _read(path, (stat.st_mtime_ns, stat.st_size))
+
+
 def _records_table(path: Path, form: FileFormat) -> Table:
     columns: dict[str, list[Any]] = {name: [] for name in header(path, form)}
-    rows, lines, faults, seen = array("q"), array("q"), [], _Seen()
+    rows, lines, faults, seen, filled = array("q"), array("q"), [], _Seen(), 0
     for record in records(path, form):
         if record.fault:
             faults.append(record)
             continue
         for name, value in record.values.items():
             if name not in columns:
-                columns[name] = [None] * len(rows)
-            columns[name].append(seen[value] if type(value) is str and len(value) < SHORT else value)
+                columns[name] = []
+                _require_filled(path, len(columns), len(rows), filled)
+            cells = columns[name]
+            cells += [None] * (len(rows) - len(cells))
+            cells.append(seen[value] if type(value) is str and len(value) < SHORT else value)
+        filled += len(record.values)
         rows.append(record.row)
         lines.append(record.line)
-        if len(record.values) < len(columns):
-            for cells in columns.values():
-                if len(cells) < len(rows):
-                    cells.append(None)
+    _require_filled(path, len(columns), len(rows), filled)
+    for cells in columns.values():
+        cells += [None] * (len(rows) - len(cells))
     return Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=faults)
+
+
+def _require_filled(path: Path, columns: int, rows: int, filled: int) -> None:
+    """Raises UserError where rows with keys of their own would make a table that is nearly all empty."""
+    if columns * rows - filled > MOST_EMPTY:
+        raise UserError(
+            f"{path}: its first {rows:,} rows have {columns:,} different columns, nearly all of them empty",
+            "Give all rows the same names; put what varies into one of them",
+        )
 
 
 def _cells_table(path: Path, form: FileFormat) -> Table:
@@ -90,15 +117,14 @@ def _cells_table(path: Path, form: FileFormat) -> Table:
     names = header(path, form)
     columns: list[list[str]] = [[] for _ in names]
     rows, lines, faults, seen = array("q"), array("q"), [], _Seen()
-    with _reading(path):
-        for row, line, values, fault in _numbered(path, form, width=len(names)):
-            if fault:
-                faults.append(Record(row=row, line=line, fault=fault))
-                continue
-            for cells, value in zip(columns, values, strict=True):
-                cells.append(seen[value] if len(value) < SHORT else value)
-            rows.append(row)
-            lines.append(line)
+    for row, line, values, fault in _numbered(path, form, width=len(names)):
+        if fault:
+            faults.append(Record(row=row, line=line, fault=fault))
+            continue
+        for cells, value in zip(columns, values, strict=True):
+            cells.append(seen[value] if len(value) < SHORT else value)
+        rows.append(row)
+        lines.append(line)
     by_name = dict(zip(names, columns, strict=True))
     return Table(path=path, form=form, columns=by_name, rows=rows, lines=lines, faults=faults)
 
@@ -132,12 +158,19 @@ def first_cells(path: Path, form: FileFormat) -> list[str]:
 
 def column_names(cells: Sequence[str]) -> list[str]:
     """Names in NFC without marks and outer spaces, each once: an empty one is `column N`, a second `text` `text 2`."""
-    names: list[str] = []
+    return list(_distinct_names(tuple(cells)))
+
+
+@lru_cache(maxsize=64)  # rows of JSON have the same names again and again
+def _distinct_names(cells: tuple[str, ...]) -> tuple[str, ...]:
+    names: dict[str, None] = {}
     for number, cell in enumerate(cells, start=1):
         plain = unicodedata.normalize("NFC", SURROGATE.sub("?", str(cell)))
         name = plain.strip(" \t\r\n\ufeff\0") or f"column {number}"
-        names.append(name if name not in names else f"{name} {number}")
-    return names
+        while name in names:
+            name = f"{name} {number}"
+        names[name] = None
+    return tuple(names)
 
 
 def records(path: Path, form: FileFormat) -> Iterator[Record]:
@@ -154,19 +187,10 @@ def records(path: Path, form: FileFormat) -> Iterator[Record]:
         "excel": _excel,
     }[form.kind]
     halves = form.damaged or form.kind in ("json", "json-lines")
-    with _reading(path):
-        yield from map(_whole, read(path, form)) if halves else read(path, form)
+    yield from map(whole, read(path, form)) if halves else read(path, form)
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, EOFError) as error:
-        raise UserError(f"{path}: cannot be read ({first_line(error)})", "Check that the file is whole") from error
-
-
-def _whole(record: Record) -> Record:
+def whole(record: Record) -> Record:
     """The record, or one with a fault where a text has half a character or bytes of another encoding."""
     for name, value in record.values.items():
         texts = value if isinstance(value, list) else [value]
@@ -175,32 +199,6 @@ def _whole(record: Record) -> Record:
                 fault = f"the cell '{name}' has bytes of another encoding, or half a character (a lone surrogate)"
                 return Record(row=record.row, line=record.line, fault=fault)
     return record
-
-
-class _Lines:
-    """Numbered lines that can be given back, for a reader that asks for one after the other."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self.coming = enumerate(lines, start=1)
-        self.returned: deque[tuple[int, str]] = deque()
-        self.taken: list[tuple[int, str]] = []
-        self.ended = False
-
-    def __iter__(self) -> Iterator[str]:
-        while len(self.taken) <= MOST_LINES:
-            following = self.returned.popleft() if self.returned else next(self.coming, None)
-            if following is None:
-                break
-            self.taken.append(following)
-            yield following[1]
-        self.ended = True
-
-    def give_back(self) -> tuple[int, str]:
-        """Returns all lines taken but the first, which it gives."""
-        self.returned.extendleft(reversed(self.taken[1:]))
-        first = self.taken[0]
-        self.taken, self.ended = [], False
-        return first
 
 
 def _delimited(path: Path, form: FileFormat) -> Iterator[Record]:
@@ -213,34 +211,11 @@ def _delimited(path: Path, form: FileFormat) -> Iterator[Record]:
 def _numbered(path: Path, form: FileFormat, *, width: int) -> Iterator[tuple[int, int, list[str], str]]:
     """(row, line, cells, fault) of every row below the header."""
     with open_text(path, form) as file:
-        rows = _rows(file, form, width=width)
+        rows = numbered_cells(file, form, width=width)
         if form.header:
             next(rows, None)
         for row, (line, cells, fault) in enumerate(rows, start=1):
             yield row, line, cells, fault
-
-
-def _rows(file: Iterable[str], form: FileFormat, *, width: int) -> Iterator[tuple[int, list[str], str]]:
-    """(line, cells, fault) of every row that is not empty.
-
-    A quote that is never closed would swallow what follows: its line alone is faulty, and reading goes on behind it.
-    """
-    lines = _Lines(file)
-    while True:
-        reader = csv_reader(lines, form.delimiter, quoted=form.quoted)
-        for cells in reader:
-            if lines.ended or (len(lines.taken) > 1 and len(cells) != width):
-                number, _ = lines.give_back()
-                yield number, [], "a quote opens in it and is not closed"
-                break
-            number = lines.taken[0][0]
-            lines.taken.clear()
-            if not cells or cells == [""]:
-                continue
-            fault = "" if len(cells) == width else f"{len(cells)} cells where the header has {width}"
-            yield number, cells, fault
-        else:
-            return
 
 
 def _json_lines(path: Path, form: FileFormat) -> Iterator[Record]:
@@ -305,18 +280,29 @@ def _of_object(value: Any, *, row: int, line: int) -> Record:
     return Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True)))
 
 
+def parquet_facts(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
+    """How many rows a Parquet file has, and its columns."""
+    with _parquet_file(path, form) as opened:
+        return int(opened.metadata.num_rows), frozenset(opened.schema_arrow.names)
+
+
 def _parquet(path: Path, form: FileFormat) -> Iterator[Record]:
+    row = 0
+    with _parquet_file(path, form) as opened:
+        for batch in opened.iter_batches(batch_size=10_000):
+            for values in batch.to_pylist():
+                row += 1
+                yield Record(row=row, line=row, values=values)
+
+
+@contextmanager
+def _parquet_file(path: Path, form: FileFormat) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    row = 0
     with open_bytes(path, packed=form.gzip) as file:
         try:
-            opened = pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
-            for batch in opened.iter_batches(batch_size=10_000):
-                for values in batch.to_pylist():
-                    row += 1
-                    yield Record(row=row, line=row, values=values)
+            yield pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
         except (pa.ArrowException, ValueError) as error:
             raise UserError(f"{path}: is no whole Parquet file ({first_line(error)})", "Write it again") from error
 
@@ -340,18 +326,23 @@ def _excel(path: Path, form: FileFormat) -> Iterator[Record]:
             f"{path}: reading Excel needs a package that is not installed",
             "Install it: pip install 'bert-finetune[excel]', or save the sheet as CSV",
         ) from error
+    names: list[str] = []
+    row = 0
+    for line, cells in enumerate(_sheet(path, form, openpyxl), start=1):
+        if all(cell is None for cell in cells):
+            continue
+        if not names:
+            names = column_names(["" if cell is None else str(cell) for cell in cells])
+            continue
+        row += 1
+        yield Record(row=row, line=line, values=dict(zip(names, cells, strict=False)))
+
+
+def _sheet(path: Path, form: FileFormat, openpyxl: Any) -> Iterator[tuple[Any, ...]]:
+    """The cells of the first sheet, row by row."""
     with open_bytes(path, packed=form.gzip) as file:
-        try:
-            sheet = openpyxl.load_workbook(io.BytesIO(file.read()), read_only=True, data_only=True).worksheets[0]
-            names: list[str] = []
-            row = 0
-            for line, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
-                if all(cell is None for cell in cells):
-                    continue
-                if not names:
-                    names = column_names(["" if cell is None else str(cell) for cell in cells])
-                    continue
-                row += 1
-                yield Record(row=row, line=line, values=dict(zip(names, cells, strict=False)))
-        except (ValueError, KeyError, IndexError, openpyxl.utils.exceptions.InvalidFileException) as error:
-            raise UserError(f"{path}: is no whole Excel file ({first_line(error)})", "Save it again") from error
+        content = io.BytesIO(file.read())
+    try:
+        yield from openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0].values
+    except Exception as error:  # a damaged file makes zip, XML and openpyxl fail in any way
+        raise UserError(f"{path}: is no whole Excel file ({first_line(error)})", "Save it again") from error

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from finetune.data.examine import Report
-from finetune.data.findings import Finding
+from finetune.data.findings import Finding, places, so_many
 from finetune.data.layout import Layout
 from finetune.data.reading import Table as Data
 
@@ -35,7 +35,7 @@ def layout_table(layout: Layout) -> Table:
 
 def file_line(split: str, table: Data) -> str:
     """`train reviews.csv: text parted by commas, in UTF-8, quotes mean nothing; 120 rows`."""
-    return f"{split} {table.path}: {table.form}; {len(table) + len(table.faults):,} rows"
+    return f"{split} {table.path}: {table.form}; {so_many(len(table) + len(table.faults))}"
 
 
 def finding_lines(findings: Sequence[Finding]) -> Iterator[Text]:
@@ -49,19 +49,12 @@ def finding_lines(findings: Sequence[Finding]) -> Iterator[Text]:
 
 def summary(report: Report) -> str:
     """`2 errors, 1 warning, 3 notes`."""
-    return ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in report.counts.items())
+    return ", ".join(so_many(count, severity) for severity, count in report.counts.items())
 
 
 def _place(finding: Finding) -> str:
     """`reviews.csv: rows 3, 17, 40 and 9 more; lines 4, 18, 41`."""
     if not finding.count:
         return finding.file
-    more = f" and {finding.count - SHOWN:,} more" if finding.count > SHOWN else ""
-    rows = f"{finding.file}: row{'s' * (finding.count > 1)} {_numbers(finding.rows)}{more}"
-    if finding.rows == finding.lines:
-        return rows
-    return f"{rows}; line{'s' * (finding.count > 1)} {_numbers(finding.lines)}"
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers[:SHOWN]))
+    found = list(zip(finding.rows, finding.lines, strict=True))
+    return f"{finding.file}: {places(found, most=SHOWN, count=finding.count)}"

@@ -2,16 +2,28 @@
 
 import hashlib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from finetune.data.cells import gold_of, input_of
+from finetune.data.characters import same_text
+from finetune.data.layout import Layout
 from finetune.errors import UserError
+from finetune.heads.choice import ChoiceRow
+from finetune.heads.span import SpanRow
+from finetune.heads.tagging import TaggingRow
+from finetune.task import Row
 
 SHARE = 0.1  # of the rows that go to dev where no dev file is given
 MOST = 10_000  # rows that dev gets at most
-NAMES = {"train": r"train(ing)?", "dev": r"dev|valid(ation)?|val|eval", "test": r"test"}
+NAMES = {
+    "train": r"train(ing)?(set|data)?",
+    "dev": r"dev(el|elopment)?(set|data)?|valid(ation)?(set|data)?|val|eval(uation)?",
+    "test": r"test(ing)?(set|data)?",
+}
+WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")  # of a file's name: what stands between other signs, or begins with a capital
 SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".xlsx", ".conll", ".iob", ".bio", ".gz")
 
 
@@ -34,14 +46,15 @@ def _in_folder(folder: Path) -> dict[str, Path]:
     there = sorted(f for f in folder.iterdir() if f.is_file() and f.suffix.lower() in SUFFIXES and f.name[0] != ".")
     files: dict[str, Path] = {}
     for name, words in NAMES.items():
-        found = [
-            f for f in there if re.search(rf"(?<![a-z])({words})|({words})(?![a-z])", f.name.lower().split(".gz")[0])
-        ]
+        found = [f for f in there if any(re.fullmatch(words, word.lower()) for word in WORD.findall(f.name))]
         if len(found) > 1:
             both = " and ".join(str(file) for file in found[:3])
             raise UserError(
                 f"{folder}: {both} could both be the {name} file", "Name the files: FILE dev=FILE test=FILE"
             )
+        if found and found[0] in files.values():
+            both = f"{name} and {next(other for other, file in files.items() if file == found[0])}"
+            raise UserError(f"{found[0]}: its name says {both}", "Name the files: FILE dev=FILE test=FILE")
         if found:
             files[name] = found[0]
     if len(there) == 1:
@@ -55,39 +68,90 @@ def _in_folder(folder: Path) -> dict[str, Path]:
     return files
 
 
+def drawn_for_dev(layout: Layout, rows: Sequence[Row], groups: Sequence[Any] | None = None) -> set[int]:
+    """Which of the rows are dev: stratified by label, by group where there is one, equal texts on one side."""
+    texts = [unit_text(row) for row in rows]
+    if groups is None and len(set(texts)) < 2:  # one document, or one context: then its sentences, or its questions
+        texts = [same_text(input_of(row)) for row in rows]
+    return dev_rows(texts, _strata(layout, rows), groups)
+
+
+def unit_text(row: Row) -> str:
+    """What rows that must stay together have in common: their text, context, words or document."""
+    if isinstance(row, TaggingRow) and row.document:
+        return row.document
+    return same_text(row.context if isinstance(row, SpanRow | ChoiceRow) else input_of(row))
+
+
 def dev_rows(
     texts: Sequence[str], strata: Sequence[Any], groups: Sequence[Any] | None = None, *, share: float = SHARE
 ) -> set[int]:
     """Numbers of the rows that go to dev: `share` of each stratum, the same for the same rows whatever their order.
 
-    Rows with one text, and rows of one group, stay on one side. At least one row is for training.
+    Rows with one text, and rows of one group, stay on one side: they are a unit. Strata of which that would be less
+    than a row or a unit give one, as long as dev has no more than twice the share.
     """
-    units = _units(texts, groups)
-    by_stratum: defaultdict[str, list[tuple[str, list[int]]]] = defaultdict(list)
-    for rows in units:
-        key = min(texts[row] if groups is None else f"{groups[row]}" for row in rows)
-        order = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-        by_stratum[str(strata[rows[0]])].append((order, rows))
     share = min(share, MOST / max(1, len(texts)))
     chosen: set[int] = set()
-    for members in by_stratum.values():
-        wanted = round(share * sum(len(rows) for _, rows in members))
-        wanted = max(wanted, 1) if len(members) > 1 else 0
-        taken = 0
-        for _, rows in sorted(members)[: len(members) - 1]:
-            if taken >= wanted:
-                break
-            if taken and taken + len(rows) > 1.5 * wanted + 1:
-                continue
-            chosen.update(rows)
-            taken += len(rows)
-    return chosen
+    spare: list[Unit] = []
+    every: list[Unit] = []
+    for members in _by_stratum(texts, strata, groups).values():
+        drawn = _drawn(members, share)
+        chosen.update(drawn)
+        every += members if groups is not None or len(members) > 1 else []
+        spare += [min(members, key=_by_size)] if not drawn and len(members) > 1 else []
+    room = max(2, round(2 * share * len(texts))) - len(chosen)
+    for unit in sorted(spare, key=_by_size):
+        if len(unit[1]) <= room:
+            chosen.update(unit[1])
+            room -= len(unit[1])
+    return chosen if chosen or len(every) < 2 else set(min(every, key=_by_size)[1])
 
 
 def number_strata(values: Sequence[float]) -> list[int]:
-    """The tenth that each number is in."""
+    """The tenth that each number is in; of few numbers a larger part, so that each part has two."""
     ranks = {value: rank for rank, value in enumerate(sorted(values))}
-    return [10 * ranks[value] // max(1, len(values)) for value in values]
+    parts = max(1, min(10, len(values) // 2))
+    return [parts * ranks[value] // max(1, len(values)) for value in values]
+
+
+Unit = tuple[str, list[int]]  # what it is sorted by, and the numbers of its rows
+
+
+def _by_size(unit: Unit) -> tuple[int, str]:
+    return len(unit[1]), unit[0]
+
+
+def _by_stratum(texts: Sequence[str], strata: Sequence[Any], groups: Sequence[Any] | None) -> Mapping[str, list[Unit]]:
+    """The units of each stratum, which is that of most of their rows, in an order that looks like chance."""
+    by_stratum: defaultdict[str, list[Unit]] = defaultdict(list)
+    for rows in _units(texts, groups):
+        key = min(texts[row] if groups is None else f"{groups[row]}" for row in rows)
+        order = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        counts = Counter(str(strata[row]) for row in rows)
+        by_stratum[max(counts, key=lambda name: (counts[name], name))].append((order, rows))
+    return {name: sorted(units) for name, units in by_stratum.items()}
+
+
+def _drawn(members: Sequence[Unit], share: float) -> list[int]:
+    """The rows of the first units that are `share` of them all together, without those that are too large for that."""
+    wanted = round(share * sum(len(rows) for _, rows in members))
+    taken: list[int] = []
+    for _, rows in members[: len(members) - 1]:
+        if len(taken) < wanted and len(taken) + len(rows) <= 1.5 * wanted + 1:
+            taken += rows
+    return taken
+
+
+def _strata(layout: Layout, rows: Sequence[Row]) -> list[Any]:
+    """What each of the two sides should have alike: labels, but for sets that come once, or tenths of the numbers."""
+    golds = [gold_of(row) for row in rows]
+    if layout.shape == "regression":
+        return number_strata(golds)
+    if layout.shape == "multi-label":
+        counts = Counter(golds)
+        return [gold if counts[gold] > 1 else "" for gold in golds]
+    return golds if layout.shape == "classification" else [""] * len(rows)
 
 
 def _units(texts: Sequence[str], groups: Sequence[Any] | None) -> list[list[int]]:

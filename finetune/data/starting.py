@@ -5,7 +5,8 @@ from typing import Any
 
 from finetune import task as tasks
 from finetune.data.kinds import as_text
-from finetune.data.own import OPTIONS, OwnData, own_task, table_of
+from finetune.data.own import OPTIONS, OwnData, own_task
+from finetune.data.reading import table_of
 from finetune.recipe import Recipe, parse
 
 MODEL = "minilm"  # small enough to train in minutes without a GPU

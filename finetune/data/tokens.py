@@ -3,17 +3,17 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from finetune import weights
-from finetune.data.characters import kind_number
-from finetune.data.checks_shapes import choices_of
+from finetune.data.characters import kind_number, runs_of
 from finetune.data.findings import Finding
 from finetune.data.kinds import as_text
-from finetune.data.layout import Shape
+from finetune.data.layout import Shape, choices_of
 from finetune.data.part import Part
 from finetune.errors import UserError
 from finetune.prepare import load_tokenizer
@@ -38,19 +38,20 @@ class Tokens:
     said: str
 
 
-def tokens(part: Part, model: str, max_length: int) -> Iterator[Finding]:
-    """What there is to say of a file's tokens; a note where the tokenizer cannot be had."""
+def tokens(parts: Sequence[Part], model: str, max_length: int) -> Iterator[Finding]:
+    """What there is to say of the tokens of each file; a note where the tokenizer cannot be had."""
     try:
         tokenizer = load_tokenizer(weights.resolve(model).folder)
     except UserError as error:
         what = f"checks of tokens were left out: {error.what}"
-        yield part.found("note", "no-tokens", what, error.way_out)
+        yield parts[0].found("note", "no-tokens", what, error.way_out)
         return
-    cut = _cut(part, tokenizer)
-    if cut is not None:
-        yield from _lengths(part, cut, max_length)
-        yield from _unknown(part, cut, model)
-        yield from _korean(part, cut, model)
+    for part in parts:
+        cut = _cut(part, tokenizer)
+        if cut is not None:
+            yield from _lengths(part, cut, max_length)
+            yield from _unknown(part, cut, model)
+            yield from _korean(part, cut, model)
 
 
 def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
@@ -103,19 +104,25 @@ def _cut(part: Part, tokenizer: PreTrainedTokenizerBase) -> Tokens | None:
     drawn = np.random.default_rng(0).choice(usable, min(SAMPLE, len(usable)), replace=False)
     rows = np.sort(drawn)
     said = f" in a sample of {SAMPLE:,}" if len(rows) < len(usable) else ""
-    firsts, seconds = _inputs(part, rows.tolist())
-    encoded = tokenizer(firsts, seconds, truncation=False, return_attention_mask=False)["input_ids"]
-    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    ids = np.concatenate([np.asarray(some, np.int64) for some in encoded])
-    row = np.repeat(np.arange(len(rows)), lengths)
-    unknown = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
-    return Tokens(
-        rows=rows,
-        lengths=lengths,
-        unknown=np.bincount(row[ids == unknown], minlength=len(rows)),
-        jamo=int(_jamo(tokenizer, int(ids.max()) + 1)[ids].sum()),
-        said=said,
-    )
+    lengths, unknown, jamo = [], [], 0
+    for part_rows in runs_of([len(part.texts[row]) for row in rows]):
+        ids, sizes = _ids(part, tokenizer, rows[part_rows].tolist())
+        lengths.append(sizes)
+        row = np.repeat(np.arange(len(sizes)), sizes)
+        missing = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
+        unknown.append(np.bincount(row[ids == missing], minlength=len(sizes)))
+        jamo += int(_jamo(tokenizer)[ids].sum())
+    return Tokens(rows=rows, lengths=np.concatenate(lengths), unknown=np.concatenate(unknown), jamo=jamo, said=said)
+
+
+def _ids(
+    part: Part, tokenizer: PreTrainedTokenizerBase, rows: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The tokens of some rows, one behind the other, and how many each row has."""
+    firsts, seconds = _inputs(part, rows)
+    encoded = tokenizer(firsts, seconds, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
+    sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    return np.concatenate([np.asarray(some, np.int64) for some in encoded]), sizes
 
 
 def _inputs(part: Part, rows: Sequence[int]) -> tuple[list[str], list[str] | None]:
@@ -126,15 +133,15 @@ def _inputs(part: Part, rows: Sequence[int]) -> tuple[list[str], list[str] | Non
     firsts = [as_text(columns[0][row]) for row in rows]
     if part.layout.shape != "choice":
         return firsts, [as_text(columns[1][row]) for row in rows]
-    return firsts, [max(choices_of(part, row), key=len) for row in rows]
+    return firsts, [max(choices_of([cells[row] for cells in columns[1:]]), key=len) for row in rows]
 
 
-def _jamo(tokenizer: PreTrainedTokenizerBase, size: int) -> NDArray[np.bool_]:
+@lru_cache(maxsize=1)
+def _jamo(tokenizer: PreTrainedTokenizerBase) -> NDArray[np.bool_]:
     """Which tokens hold single jamo."""
-    found = np.zeros(max(size, len(tokenizer)), bool)
-    for token, number in tokenizer.get_vocab().items():
-        if not token.isascii() and JAMO.search(token):
-            found[number] = True
+    vocabulary = tokenizer.get_vocab()
+    found = np.zeros(1 + max(vocabulary.values(), default=0), bool)
+    found[[number for token, number in vocabulary.items() if not token.isascii() and JAMO.search(token)]] = True
     return found
 
 

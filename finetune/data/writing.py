@@ -4,7 +4,9 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -12,10 +14,13 @@ from typing import IO, Any
 
 from finetune.data.formats import NUMBER
 from finetune.data.kinds import as_text
+from finetune.data.layout import tags_of
 from finetune.errors import UserError
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".xlsx", ".conll")
+PACKED = (".parquet", ".xlsx")
+MOST_IN_SHEET = 1_048_576
 BATCH = 10_000
 
 
@@ -26,7 +31,33 @@ def written_format(path: Path) -> str:
         raise UserError(
             f"{path}: it cannot be told from its name how to write it", f"End it with {', '.join(SUFFIXES)}"
         )
+    if suffix in PACKED and path.suffix == ".gz":
+        raise UserError(f"{path}: {suffix} files are packed in themselves", "Leave .gz out")
     return suffix
+
+
+def require_writable(path: Path, names: Collection[str], *, rows: int) -> None:
+    """Raises UserError, before anything is done, where about so many rows of these columns do not fit the format."""
+    suffix = written_format(path)
+    if suffix == ".conll" and not {"words", "answer"} <= set(names):
+        raise UserError(
+            f"{path}: CoNLL columns hold words and tags alone, in columns `words` and `answer`", "Choose another format"
+        )
+    if suffix == ".xlsx":
+        _openpyxl(path)
+        if rows >= MOST_IN_SHEET:
+            raise UserError(f"{path}: an Excel sheet holds {MOST_IN_SHEET - 1:,} rows", "Choose another format")
+
+
+def _openpyxl(path: Path) -> Any:
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise UserError(
+            f"{path}: writing Excel needs a package that is not installed",
+            "Install it: pip install 'bert-finetune[excel]'",
+        ) from error
+    return openpyxl
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], *, raw: bool = False) -> None:
@@ -51,16 +82,21 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[st
 
 
 def safe(cell: Any) -> str:
-    """A cell as text that no spreadsheet runs: an apostrophe before what begins like a formula and is no number."""
+    """A cell as text that no spreadsheet runs: an apostrophe before what begins like a formula.
+
+    Numbers, and a sign alone (as a label may be), run nothing.
+    """
     text = flat(cell)
-    return f"'{text}" if text.startswith(FORMULA) and not NUMBER.fullmatch(text) else text
+    return f"'{text}" if text.startswith(FORMULA) and len(text) > 1 and not NUMBER.fullmatch(text) else text
 
 
 def flat(cell: Any) -> str:
-    """A cell as text: lists as JSON, numbers with as few digits as they need."""
+    """A cell as text: lists as JSON, numbers as they are; one that is not a number is empty."""
     if isinstance(cell, list | tuple | dict):
         return json.dumps(cell, ensure_ascii=False, default=str)
-    return f"{cell:.6g}" if isinstance(cell, float) else as_text(cell)
+    if isinstance(cell, float):
+        return "" if math.isnan(cell) else repr(cell)
+    return as_text(cell)
 
 
 @contextmanager
@@ -73,38 +109,53 @@ def _opened(path: Path, *, packed: bool) -> Iterator[IO[str]]:
 
 
 def _csv(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str], raw: bool, path: Path) -> None:
-    writer = csv.writer(file, delimiter="," if written_format(path) == ".csv" else "\t", lineterminator="\n")
+    delimiter = "," if written_format(path) == ".csv" else "\t"
+    plain, quoted = (
+        csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=how)
+        for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    )
     shown = flat if raw else safe
-    writer.writerow([shown(name) for name in names])
-    writer.writerows([shown(row.get(name)) for name in names] for row in rows)
+    for row in chain([dict(zip(names, names, strict=True))], rows):
+        texts = [shown(row.get(name)) for name in names]
+        # Python 3.11 and 3.12 leave a lone carriage return without quotes, and it would end the row.
+        (quoted if any("\r" in text for text in texts) else plain).writerow(texts)
 
 
 def _json_lines(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, __: Path) -> None:
-    for row in rows:
-        file.write(
-            json.dumps({name: row[name] for name in names if name in row}, ensure_ascii=False, default=str) + "\n"
-        )
+    file.writelines(_as_json(row, names) + "\n" for row in rows)
+
+
+def _as_json(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The cells that the row has; what is not a number is null, since JSON has no word for it."""
+    cells = {name: row[name] for name in names if name in row}
+    cells = {name: None if isinstance(cell, float) and math.isnan(cell) else cell for name, cell in cells.items()}
+    return json.dumps(cells, ensure_ascii=False, default=str)
 
 
 def _json(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, __: Path) -> None:
     between = "[\n"
     for row in rows:
-        content = {name: row[name] for name in names if name in row}
-        file.write(between + json.dumps(content, ensure_ascii=False, default=str))
+        file.write(between + _as_json(row, names))
         between = ",\n"
     file.write("\n]\n" if between == ",\n" else "[]\n")
 
 
 def _columns(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, path: Path) -> None:
-    """Word, the tag that was given if any, and the answer, parted by tabs."""
-    if not {"words", "answer"} <= set(names):
-        raise UserError(f"{path}: CoNLL columns hold words and tags alone", "Choose another format")
-    with _opened(scratch, packed=False) as file:
+    """Word, the tag that was given if any, and the answer, parted by tabs; a row without an answer has the tag O."""
+    require_writable(path, names, rows=0)
+    with _opened(scratch, packed=path.suffix == ".gz") as file:
         for row in rows:
-            lists = [row.get("words") or [], *([row["tags"]] if row.get("tags") else []), row.get("answer") or []]
-            tags = lists[-1] or ["O"] * len(lists[0])
-            file.writelines("\t".join(cells) + "\n" for cells in zip(*lists[:-1], tags, strict=True))
+            words = _parted(row.get("words"))
+            given, tags = _parted(row.get("tags")), _parted(row.get("answer"))
+            lists = [words, *([given] if len(given) == len(words) else [])]
+            tags = tags if len(tags) == len(words) else ["O"] * len(words)
+            file.writelines("\t".join(cells) + "\n" for cells in zip(*lists, tags, strict=True))
             file.write("\n")
+
+
+def _parted(cell: Any) -> list[str]:
+    """Words or tags, without what would end their column or line."""
+    return [re.sub(r"[\t\r\n]", " ", item).strip() or "_" for item in tags_of(cell)]
 
 
 def _parquet(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, __: Path) -> None:
@@ -150,15 +201,10 @@ def _clean(text: str) -> str:
 
 
 def _excel(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, path: Path) -> None:
-    try:
-        import openpyxl
-        from openpyxl.cell import WriteOnlyCell
-        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
-    except ImportError as error:
-        raise UserError(
-            f"{path}: writing Excel needs a package that is not installed",
-            "Install it: pip install 'bert-finetune[excel]'",
-        ) from error
+    openpyxl = _openpyxl(path)
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("predictions")
 

@@ -63,8 +63,8 @@ class PooledHead(Head):
 
 
 def read_pooling(backbone: Backbone) -> Pooling:
-    """A new tanh layer over a mix of layers at the first token; the end states of a BiLSTM are pooled already."""
-    return Pooling() if backbone.bilstm else Pooling(dense="dense", activation="tanh")
+    """A new tanh layer over a mix of layers at the first token; a BiLSTM's end states are pooled already."""
+    return Pooling() if backbone.bilstm or backbone.bare else Pooling(dense="dense", activation="tanh")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ class TaggingHead(Head):
     """Dropout and one linear layer on the vector of each word's first sub-token (section 5.3)."""
 
     reads = "sequence"
+    reads_words = True
     auto_class = "AutoModelForTokenClassification"
 
     def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:

@@ -16,14 +16,14 @@ from finetune.source import Source
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings:
+class Preview:
     """Everything that `check` found, as facts in sections, and the first encoded examples as tokens."""
 
     facts: dict[str, dict[str, Any]]
     examples: list[dict[str, Any]]
 
 
-def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: int = 2) -> Findings:
+def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: int = 2) -> Preview:
     """Finds task, data and model, and encodes all rows. Raises UserError where a run would stop."""
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
@@ -73,4 +73,4 @@ def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: i
                     for sequence in feature.choices or (feature,)
                 ]
                 examples.append({"tokens": sequences, "label": task.shown_label(feature, sequences[0])})
-    return Findings(facts=facts, examples=examples)
+    return Preview(facts=facts, examples=examples)

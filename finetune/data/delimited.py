@@ -1,0 +1,78 @@
+"""Rows of delimited text, where a quote that is never closed must not swallow what follows it."""
+
+import csv
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+
+from finetune.data.formats import FileFormat, csv_reader
+
+MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed
+
+
+def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iterator[tuple[int, list[str], str]]:
+    """(line, cells, fault) of every row that is not empty.
+
+    A quote that is never closed would swallow what follows: its line alone is faulty, and reading goes on behind it.
+    """
+    lines = _Lines(file)
+    while True:
+        reader = csv_reader(lines, form.delimiter, quoted=form.quoted)
+        for cells in reader:
+            if lines.ended or (len(lines.taken) > 1 and not _ends_well(lines.taken, form, cells, width)):
+                number, _ = lines.give_back()
+                yield number, [], "a quote opens in it and is not closed"
+                break
+            number = lines.taken[0][0]
+            lines.clear()
+            if not cells or cells == [""]:
+                continue
+            fault = "" if len(cells) == width else f"{len(cells)} cells where the header has {width}"
+            yield number, cells, fault
+        else:
+            return
+
+
+def _ends_well(taken: Sequence[tuple[int, str]], form: FileFormat, cells: Sequence[str], width: int) -> bool:
+    """Whether lines make one row, and a delimiter or the end of the line stands behind each closing quote.
+
+    Else the quote that closes is the next row's opening one.
+    """
+    if len(cells) != width:
+        return False
+    try:
+        list(csv_reader((line for _, line in taken), form.delimiter, quoted=form.quoted, strict=True))
+    except csv.Error:
+        return False
+    return True
+
+
+class _Lines:
+    """Numbered lines that can be given back, for a reader that asks for one after the other."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.coming = enumerate(lines, start=1)
+        self.returned: deque[tuple[int, str]] = deque()
+        self.taken: list[tuple[int, str]] = []
+        self.size = 0
+        self.ended = False
+
+    def __iter__(self) -> Iterator[str]:
+        while self.size <= MOST_IN_CELL:
+            following = self.returned.popleft() if self.returned else next(self.coming, None)
+            if following is None:
+                break
+            self.taken.append(following)
+            self.size += len(following[1])
+            yield following[1]
+        self.ended = True
+
+    def give_back(self) -> tuple[int, str]:
+        """Returns all lines taken but the first, which it gives."""
+        self.returned.extendleft(reversed(self.taken[1:]))
+        first = self.taken[0]
+        self.clear()
+        return first
+
+    def clear(self) -> None:
+        """Forgets the lines taken: their row is done."""
+        self.taken, self.size, self.ended = [], 0, False

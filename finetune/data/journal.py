@@ -1,0 +1,91 @@
+"""The journal of a prediction: every row that is done, in a file beside the output, so that it can be gone on with."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from finetune.errors import UserError
+
+ENCODE, DECODE = json.JSONEncoder(default=str).encode, json.JSONDecoder().decode
+
+
+class Journal:
+    """The rows that are done, one JSON object a line in a file beside the output, until the output is written."""
+
+    def __init__(self, output: Path, *, of: str) -> None:
+        self.file = output.with_name(f".{output.name}.part.jsonl")
+        self.lock = FileLock(output.with_name(f".{output.name}.lock"))
+        self.of = of
+
+    def __enter__(self) -> int:
+        """Opens it behind the last whole line of an earlier try of the very same; gives the number of its rows."""
+        try:
+            self.lock.acquire(blocking=False)
+            done, size = self._earlier()
+            self.opened = self.file.open("r+b" if size else "wb")
+            self.opened.truncate(size)
+            self.opened.seek(size)
+            if not size:
+                self._write([{"of": self.of}])
+        except Timeout as error:
+            raise UserError(f"{self.file}: another process is at this very file", "Wait for it, or stop it") from error
+        except OSError as error:
+            raise UserError(f"{self.file}: cannot be written ({error.strerror})", "Choose another output") from error
+        return done
+
+    def __exit__(self, *_: object) -> None:
+        self.opened.close()
+        Path(self.lock.lock_file).unlink(missing_ok=True)
+        self.lock.release()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        with self.file.open(encoding="ascii") as lines:
+            next(lines)
+            yield from map(DECODE, lines)
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Writes some rows, safely on disk when it returns."""
+        try:
+            self._write(rows)
+        except OSError as error:
+            raise UserError(
+                f"{self.file}: cannot be written ({error.strerror})", "Free space, and run it again"
+            ) from error
+
+    def names(self, *, error: str) -> tuple[list[str], int]:
+        """Every column in the order of its first appearance, that of errors last; and how many rows have an error."""
+        names: dict[str, None] = {}
+        failed = 0
+        for row in self:
+            failed += error in row
+            if not row.keys() <= names.keys():
+                names.update(dict.fromkeys(row))
+        return [*(name for name in names if name != error), *([error] if failed else [])], failed
+
+    def forget(self) -> None:
+        """Removes the file."""
+        self.file.unlink(missing_ok=True)
+
+    def _write(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        self.opened.write("".join(ENCODE(row) + "\n" for row in rows).encode())
+        self.opened.flush()
+        os.fsync(self.opened.fileno())
+
+    def _earlier(self) -> tuple[int, int]:
+        """(rows, bytes) of an earlier try's whole lines; none where it was of something else."""
+        if not self.file.is_file():
+            return 0, 0
+        with self.file.open("rb") as lines:
+            first = next(lines, b"")
+            if first != (json.dumps({"of": self.of}) + "\n").encode():
+                return 0, 0
+            rows, size = 0, len(first)
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    break
+                rows, size = rows + 1, size + len(line)
+        return rows, size

@@ -1,0 +1,69 @@
+"""The task that a layout describes, the shape of a task, and what a saved model keeps of its data's columns."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from finetune.data.layout import Layout, Shape
+from finetune.errors import UserError
+from finetune.heads.choice import ChoiceTask
+from finetune.heads.multilabel import MultiLabelTask
+from finetune.heads.sentence import SentenceTask
+from finetune.heads.span import SpanTask
+from finetune.heads.tagging import TaggingTask
+from finetune.metrics import ClassScore, Metric, accuracy, macro_f1, pearson, spearman
+from finetune.task import Task
+
+SHAPES = (SentenceTask, MultiLabelTask, TaggingTask, SpanTask, ChoiceTask)
+MOST_CLASSES = 50  # of which scores are given for each
+
+
+def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
+    """The task that a layout describes; without a reader it only predicts."""
+    given: dict[str, Any] = {"name": name, "read": read}
+    if layout.shape == "tagging":
+        return TaggingTask(types=layout.labels, **given)
+    if layout.shape == "span":
+        return SpanTask(unanswerable=layout.unanswerable, **given)
+    if layout.shape == "choice":
+        return ChoiceTask(counted_from=layout.counted_from, **given)
+    if layout.shape == "multi-label":
+        return MultiLabelTask(labels=layout.labels, windows=True, **given)
+    scorers: dict[str, Metric] = {"spearman": spearman, "pearson": pearson}
+    if layout.shape == "classification":
+        if read is not None and len(layout.labels) < 2:
+            raise UserError(
+                f"the column '{layout.label[0]}' has only one label, {', '.join(layout.labels) or 'none'}",
+                "Training needs two or more; name another column with label=COLUMN",
+            )
+        scorers = {"macro f1": macro_f1, "accuracy": accuracy}
+        if len(layout.labels) <= MOST_CLASSES:
+            parts = ("f1", "precision", "recall")
+            scorers |= {f"{label}/{part}": ClassScore(label, part) for label in layout.labels for part in parts}
+    labels = layout.labels if layout.shape == "classification" else ()
+    return SentenceTask(labels=labels, metrics=tuple(scorers), scorers=scorers, windows=True, **given)
+
+
+def shape_of(task: Task) -> Shape | None:
+    """The shape whose files a task's model can read; None for a shape that is not one of the package's."""
+    if isinstance(task, SentenceTask):
+        return "regression" if task.regression else "classification"
+    kinds: tuple[tuple[type[Task], Shape], ...] = (
+        (MultiLabelTask, "multi-label"),
+        (TaggingTask, "tagging"),
+        (SpanTask, "span"),
+        (ChoiceTask, "choice"),
+    )
+    return next((shape for kind, shape in kinds if isinstance(task, kind)), None)
+
+
+def layout_of(task: Task) -> dict[str, Any] | None:
+    """What a saved model must know of its data's columns, as JSON; None for a task that is not a user's own."""
+    layout = getattr(getattr(task, "read", None), "layout", None)
+    return {**asdict(layout), "reasons": {}} if isinstance(layout, Layout) else None
+
+
+def layout_from(saved: Mapping[str, Any]) -> Layout:
+    """A layout as `layout_of` gave it."""
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in saved.items()}
+    return Layout(**values)

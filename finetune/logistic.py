@@ -1,0 +1,104 @@
+"""The cheapest head: scikit-learn's logistic or ridge regression on the states of a frozen encoder.
+
+Its coefficients become the head's output layer, so what is saved, predicted and scored is as after any other training.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from finetune.errors import UserError
+from finetune.features import Feature, collate
+from finetune.metrics import Scores
+from finetune.model import Model
+from finetune.trainer import PREDICT_TOKENS, Progress, Trainer
+
+UNSEEN = -100.0  # the logit of a label that no row has
+STRENGTH = 1.0  # scikit-learn's C, and alpha for ridge regression, on standardised columns
+
+
+def require_linear(model: Model, *, frozen: bool) -> None:
+    """Raises UserError for a model in which more than the output layer is new."""
+    reader = model.backbone.reader
+    if not frozen:
+        raise UserError("train.solver = 'logistic' trains the output layer alone", "Set frozen=true with it")
+    if reader is not None and (reader.bilstm is not None or reader.mix.how == "weighted"):
+        raise UserError(
+            "train.solver = 'logistic' cannot train a BiLSTM or the weights of layers",
+            "Choose layers that are taken, added or joined as they are, and bilstm=false",
+        )
+    if hasattr(model.head, "dense"):
+        raise UserError(
+            f"an encoder of type '{model.backbone.config.model_type}' has no pretrained pooler",
+            f"Name the layer to read with train.solver=logistic: layers=[{model.backbone.config.num_hidden_layers}]",
+        )
+    if (model.head.reads == "sequence" and not model.head.reads_words) or not model.head.labels:
+        raise UserError("train.solver = 'logistic' is for labels of texts and of words", "Leave it out for this task")
+
+
+def fit_logistic(
+    trainer: Trainer, features: Sequence[Feature], evaluate: Callable[[Trainer], tuple[float, Scores]]
+) -> Progress:
+    """Fits the output layer to all features at once; the same on every process."""
+    started = time.perf_counter()
+    inputs, labels = _columns(trainer, features)
+    mean, spread = inputs.mean(0), inputs.std(0) + 1e-6
+    weight, bias = _coefficients((inputs - mean) / spread, labels, len(trainer.model.head.labels))
+    weight = weight / spread
+    output = trainer.model.head.output
+    with torch.no_grad():
+        output.weight.copy_(torch.from_numpy(weight))
+        output.bias.copy_(torch.from_numpy(bias - weight @ mean))
+    progress = Progress(update=1, seconds=time.perf_counter() - started)
+    headline, scores = evaluate(trainer)
+    progress.epochs.append({"epoch": 1, "headline": headline, "scores": scores})
+    return progress
+
+
+def _columns(trainer: Trainer, features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
+    """What the output layer gets, `(n, width)`, and the labels `(n,)` or `(n, labels)`, of texts or of words."""
+    model, device = trainer.model.to(trainer.accelerator.device).eval(), trainer.accelerator.device
+    inputs: list[np.ndarray] = []
+    labels: list[Any] = []
+    step = max(1, PREDICT_TOKENS["cpu"] // max(map(len, features)))
+    with torch.inference_mode(), trainer.accelerator.autocast():
+        for begin in range(0, len(features), step):
+            some = features[begin : begin + step]
+            batch = collate(some, pad_id=trainer.pad_id).to(device)
+            hidden, mask = model.hidden(*batch.inputs())  # type: ignore[arg-type]
+            given = hidden if model.pooled else hidden[mask.bool()]
+            inputs.append(given.float().cpu().numpy())
+            labels += [feature.label for feature in some] if model.pooled else [x for f in some for x in f.label]  # type: ignore[union-attr]
+    return np.concatenate(inputs), np.array(labels)
+
+
+def _coefficients(inputs: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weight `(count, width)` and bias `(count,)`: by class, by each label of several, or of one number."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    if labels.dtype.kind == "f":
+        ridge = Ridge(alpha=STRENGTH).fit(inputs, labels)
+        return ridge.coef_.reshape(1, -1), np.atleast_1d(ridge.intercept_)
+    if labels.ndim == 2:
+        each = [_binary(inputs, labels[:, label]) for label in range(count)]
+        return np.stack([weight for weight, _ in each]), np.array([bias for _, bias in each])
+    weight, bias = np.zeros((count, inputs.shape[1])), np.full(count, UNSEEN)
+    fitted: Any = LogisticRegression(C=STRENGTH, max_iter=1_000).fit(inputs, labels)
+    if len(fitted.classes_) == 2:  # one row stands for the difference of the two
+        rest, one = fitted.classes_
+        weight[one], bias[one], bias[rest] = fitted.coef_[0], fitted.intercept_[0], 0.0
+    else:
+        weight[fitted.classes_], bias[fitted.classes_] = fitted.coef_, fitted.intercept_
+    return weight, bias
+
+
+def _binary(inputs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, float]:
+    from sklearn.linear_model import LogisticRegression
+
+    if len(set(labels.tolist())) < 2:
+        return np.zeros(inputs.shape[1]), -UNSEEN if labels[0] else UNSEEN
+    fitted = LogisticRegression(C=STRENGTH, max_iter=1_000).fit(inputs, labels)
+    return fitted.coef_[0], float(fitted.intercept_[0])

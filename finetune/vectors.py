@@ -1,0 +1,178 @@
+"""`finetune features`: what an encoder makes of texts, for use elsewhere: a vector for each token, word or text."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, Literal
+
+import numpy as np
+from torch import Tensor, nn
+
+from finetune import weights
+from finetune.device import build_accelerator, resolve_device, resolve_precision
+from finetune.errors import UserError
+from finetune.events import Watcher
+from finetune.model import Head, build_model
+from finetune.options import resolved
+from finetune.prepare import encode, load_splits, load_tokenizer
+from finetune.recipe import Recipe
+from finetune.source import Source
+from finetune.states import encode_states
+from finetune.trainer import Trainer
+
+Pool = Literal["none", "cls", "mean"]
+AT_ONCE = 2_048  # sequences whose vectors are held together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vectors:
+    """Of one sequence: its row's id, its tokens, and a vector for each of them, `(n, width)`, or one, `(1, width)`."""
+
+    id: str
+    tokens: list[str]
+    vectors: np.ndarray
+
+
+class EveryPosition(Head):
+    """No head: it makes a model read the sequence output."""
+
+    reads = "sequence"
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """What it is given."""
+        return hidden
+
+
+def write_features(
+    recipe: Recipe, file: Path, *, source: Source, split: str, pool: Pool, watch: Watcher, device: str | None = None
+) -> tuple[int, int]:
+    """Writes the vectors of a split to a Parquet or .npz file; gives how many sequences there were, and the width.
+
+    Raises UserError for layers whose weights are learned, and for a file of another format.
+    """
+    writers: dict[str, Callable[..., tuple[int, int]]] = {
+        ".parquet": partial(_write_parquet, tokens=pool == "none"),
+        ".npz": _write_npz,
+    }
+    if file.suffix not in writers:
+        raise UserError(f"{file}: features are written as {' or '.join(writers)}", "Name a file that ends so")
+    if isinstance(recipe.layers, str) and recipe.layers.startswith("weighted"):
+        raise UserError(
+            f"layers = '{recipe.layers}' has weights that training learns", "Choose a sum, or concat-last-4"
+        )
+    if not file.absolute().parent.is_dir():
+        raise UserError(f"{file}: cannot be written (no such folder)", "Make the folder, or choose another file")
+    found = _vectors(recipe, source=source, split=split, pool=pool, watch=watch, device=device)
+    scratch = file.with_name(f".{file.name}.tmp")
+    try:
+        size = writers[file.suffix](scratch, found)
+        scratch.replace(file)
+    except OSError as error:
+        raise UserError(f"{file}: cannot be written ({error.strerror})", "Choose another file") from error
+    return size
+
+
+def _vectors(
+    recipe: Recipe, *, source: Source, split: str, pool: Pool, watch: Watcher, device: str | None
+) -> Iterator[Vectors]:
+    """Every sequence of the split's rows, in their order."""
+    place = resolve_device(device)
+    _, task = resolved(recipe.task, recipe.options)
+    rows = load_splits(task, source, limit=recipe.limit, names=[split])[split].rows
+    files = weights.resolve(recipe.model)
+    model, _ = build_model(files.folder, lambda _: EveryPosition(()), recipe, device=place)
+    tokenizer = load_tokenizer(files.folder)
+    precision = resolve_precision(recipe.train.precision, place)
+    trainer = Trainer(
+        model=model,
+        settings=recipe.train,
+        accelerator=build_accelerator(place, precision),
+        pad_id=tokenizer.pad_token_id,
+        data_seed=0,
+        watch=watch,
+    )
+    features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)
+    sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))
+    if pool != "none":
+        sequences = [replace(sequence, reads=None) for sequence in sequences]
+    for begin in range(0, len(sequences), AT_ONCE):
+        some = sequences[begin : begin + AT_ONCE]
+        states = dict(encode_states(trainer, some, model.backbone.numbers(pooled=False)))
+        for index, sequence in enumerate(some):
+            tokens = tokenizer.convert_ids_to_tokens(list(sequence.input_ids))
+            read = range(len(tokens)) if sequence.reads is None else sequence.reads
+            mixed = _pooled(_mixed(states[index], model.backbone.reader), pool)
+            yield Vectors(id=str(rows[sequence.row].id), tokens=[tokens[place] for place in read], vectors=mixed)
+
+
+def _mixed(states: np.ndarray, reader: nn.Module | None) -> np.ndarray:
+    """`(n, layers, width)` to `(n, width of the mix)`."""
+    if reader is not None and reader.mix.how == "sum":  # type: ignore[union-attr]
+        added: np.ndarray = states.sum(1)
+        return added
+    return states.reshape(len(states), -1)
+
+
+def _pooled(vectors: np.ndarray, pool: Pool) -> np.ndarray:
+    """The first token's vector, or the mean over all tokens with [CLS] and [SEP]; or all of them."""
+    if pool == "none":
+        return vectors
+    one: np.ndarray = vectors[:1] if pool == "cls" else vectors.mean(0, keepdims=True)
+    return one
+
+
+def _write_parquet(file: Path, found: Iterator[Vectors], *, tokens: bool) -> tuple[int, int]:
+    """Columns id, and vector; or id, tokens and vectors, one for each token."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    count, width, writer = 0, 0, None
+    for some in _parts(found):
+        width = some[0].vectors.shape[1]
+        flat = pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate([v.vectors for v in some]).ravel()), width)
+        columns: dict[str, Any] = {"id": pa.array([each.id for each in some])}
+        if tokens:
+            ends = np.cumsum([0, *(len(each.vectors) for each in some)]).astype(np.int32)
+            columns["tokens"] = pa.array([each.tokens for each in some])
+            columns["vectors"] = pa.ListArray.from_arrays(pa.array(ends), flat)
+        else:
+            columns["vector"] = flat
+        part = pa.table(columns)
+        writer = writer or pq.ParquetWriter(file, part.schema)
+        writer.write_table(part)
+        count += len(some)
+    if writer is not None:
+        writer.close()
+    return count, width
+
+
+def _write_npz(file: Path, found: Iterator[Vectors]) -> tuple[int, int]:
+    """Arrays ids `(rows,)`, vectors `(all, width)`, and starts `(rows + 1,)`: where each row's vectors begin."""
+    ids: list[str] = []
+    counts: list[int] = []
+    width = 0
+    with TemporaryFile(dir=file.parent) as scratch:
+        for some in _parts(found):
+            width = some[0].vectors.shape[1]
+            ids += [each.id for each in some]
+            counts += [len(each.vectors) for each in some]
+            scratch.write(np.concatenate([each.vectors for each in some]).astype(np.float32).tobytes())
+        scratch.flush()
+        vectors = np.memmap(scratch, dtype=np.float32, mode="r", shape=(sum(counts), width))
+        with file.open("wb") as opened:
+            np.savez(opened, ids=np.array(ids), vectors=vectors, starts=np.cumsum([0, *counts]))
+    return len(ids), width
+
+
+def _parts(found: Iterator[Vectors]) -> Iterator[Sequence[Vectors]]:
+    part: list[Vectors] = []
+    for each in found:
+        part.append(each)
+        if len(part) == AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part
