@@ -277,7 +277,10 @@ def submission(
 def predict(
     model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
     file: Annotated[str, typer.Argument(help="The rows, in any format; - reads lines from standard input.")],
-    settings: Annotated[list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, if need be.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(help="text=COLUMN, label=COLUMN, temperature=dev."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
     out: Out = RESULTS,
@@ -297,16 +300,19 @@ def predict(
     from finetune.events import unwatched
     from finetune.predictor import load
     from finetune.targets import split_arguments
+    from finetune.tempered import tempered
 
     if file == "-" and (output or settings or raw):
         raise UserError("of standard input there is no output file and no column to set", "Leave -o and settings out")
     watch = unwatched if quiet else ProgressDisplay(Console(stderr=True))
     predictor = load(model, out=out, watch=watch if file != "-" else unwatched, device=device)
+    _, given = split_arguments(settings or [])
+    if "temperature" in given:
+        predictor = tempered(predictor, model, given.pop("temperature"), out=out)
     if file == "-":
         for answer in answer_lines(predictor, lines_of(sys.stdin)):
             typer.echo(json.dumps(answer, ensure_ascii=False))
         return
-    _, given = split_arguments(settings or [])
     to = output or default_output(Path(file))
     options = {name: str(value) for name, value in given.items()}
     found = predict_file(predictor, Path(file), to, options=options, watch=watch, raw=raw)
@@ -368,6 +374,19 @@ def show(
         _show_recipe(target, settings or [], as_json=as_json)
     else:
         _show_run(found, predictions, as_json=as_json)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[str], typer.Argument(help="Runs (folder, id, or a task's name, for its latest run).")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path("report.html"),
+    out: Out = RESULTS,
+) -> None:
+    """Write one HTML file about runs: scores, curves, calibration, mistakes: `finetune report RUN -o report.html`."""
+    from finetune.report.write import write_report
+
+    size = write_report(runs, output, out=out)
+    typer.echo(f"{output}: {size / 1e6:.1f} MB")
 
 
 @app.command(name="cp")

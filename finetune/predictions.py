@@ -44,14 +44,18 @@ def write_predictions(
         raise UserError(f"{file}: cannot be written ({error.strerror})", "Choose another file") from error
 
 
-def read_predictions(file: Path) -> list[dict[str, Any]]:
-    """The lines that `write_predictions` wrote. Raises UserError where the file is absent or damaged."""
+def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The lines that `write_predictions` wrote, or all of them but some columns.
+
+    Raises UserError where the file is absent or damaged.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not file.is_file():
         raise UserError(f"{file}: no predictions there", "They are not kept in git; run the recipe again with --force")
     try:
-        return pq.read_table(file).to_pylist()  # type: ignore[no-any-return]
-    except pa.ArrowException as error:
+        columns = [name for name in pq.read_schema(file).names if name not in without]
+        return pq.read_table(file, columns=columns).to_pylist()  # type: ignore[no-any-return]
+    except (pa.ArrowException, OSError) as error:
         raise UserError(f"{file}: cannot be read ({error})", "Run the recipe again with --force") from error

@@ -1,0 +1,42 @@
+"""Whether a model is as often right as it is sure: bins of reliability and their error, ECE (Guo et al. 2017)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+BINS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bin:
+    """Decisions with a confidence over `low` and up to `high`: how many, how sure and how often right in the mean."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    accuracy: float
+
+
+def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> list[Bin]:
+    """Equal-width bins of decisions `(decisions,)`; those without a decision are left out."""
+    confidence, right = np.asarray(confidence, float), np.asarray(right, float)
+    place = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    return [
+        Bin(
+            low=index / bins,
+            high=(index + 1) / bins,
+            count=int(inside.sum()),
+            confidence=float(confidence[inside].mean()),
+            accuracy=float(right[inside].mean()),
+        )
+        for index in range(bins)
+        if (inside := place == index).any()
+    ]
+
+
+def expected_error(bins: Sequence[Bin]) -> float:
+    """ECE: how far confidence and accuracy are apart, weighted by how many decisions each bin has."""
+    count = sum(each.count for each in bins)
+    return sum(each.count * abs(each.accuracy - each.confidence) for each in bins) / count if count else 0.0

@@ -1,0 +1,93 @@
+"""Texts with marks in them, as plain data that the template escapes: entities, answers in a context, choices."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from finetune.chunks import Chunk
+
+LONGEST = 400  # characters of a text that are shown
+AROUND = 160  # characters of a context that are shown on either side of an answer
+WORDS = 60  # words of a sentence or document that are shown
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """A piece of text. `mark` is right, wrong, missed, gold or answer, or empty; `label` stands behind it."""
+
+    text: str
+    mark: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One of a row's texts under its name: `text`, `context`, `choice 2`."""
+
+    name: str
+    segments: Sequence[Segment]
+
+
+def plain(name: str, text: str) -> Part:
+    """A text without marks."""
+    return Part(name=name, segments=[Segment(text=cut(text))])
+
+
+def clean(text: str) -> str:
+    """Without characters that would steer a browser, or turn the direction of what follows."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """The beginning of a text that is clean, and how much is left out."""
+    text = clean(text)
+    return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} characters more)"
+
+
+def entities(
+    name: str, words: Sequence[str], found: Iterable[Chunk], right: Iterable[Chunk], *, otherwise: str, around: int
+) -> Part:
+    """Words with entities marked: those that are among the `right` as right, the others as `otherwise`.
+
+    Of a long row the words around one of its words are shown.
+    """
+    agreed = set(right)
+    start = max(0, min(around - WORDS // 2, len(words) - WORDS))
+    end = min(len(words), start + WORDS)
+    segments = [Segment(text="… ")] * (start > 0)
+    place = start
+    for kind, first, last in found:
+        if first < place or first >= end:
+            continue
+        segments.append(Segment(text=_joined(words[place:first])))
+        mark = "right" if (kind, first, last) in agreed else otherwise
+        segments += [Segment(text=cut(" ".join(words[first:last])), mark=mark, label=kind), Segment(text=" ")]
+        place = last
+    segments.append(Segment(text=_joined(words[place:end]) + "…" * (end < len(words))))
+    return Part(name=name, segments=[segment for segment in segments if segment.text])
+
+
+def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> Part:
+    """A text with (start, end, mark); pieces that carry `gold` and `answer` are marked `right`. Far ends are cut."""
+    if not marks:
+        return plain(name, text)
+    first = max(0, min(start for start, _, _ in marks) - AROUND)
+    last = min(len(text), max(end for _, end, _ in marks) + AROUND)
+    edges = sorted({first, last, *(edge for start, end, _ in marks for edge in (start, end))})
+    segments = [Segment(text="… ")] * (first > 0)
+    for start, end in pairwise(edges):
+        kinds = {mark for a, b, mark in marks if a <= start and end <= b}
+        mark = "right" if len(kinds) > 1 else next(iter(kinds), "")
+        segments.append(Segment(text=_without_middle(text[start:end]), mark=mark))
+    return Part(name=name, segments=[*segments, *([Segment(text=" …")] * (last < len(text)))])
+
+
+def _without_middle(text: str) -> str:
+    """Both ends of what stands between two marks."""
+    return cut(text) if len(text) <= 2 * AROUND else f"{cut(text[:AROUND])} … {cut(text[-AROUND:])}"
+
+
+def _joined(words: Sequence[str]) -> str:
+    return cut(" ".join([*words, ""]), 4 * LONGEST) if words else ""

@@ -1,0 +1,114 @@
+"""What there is of a run for a report: its record, the losses of its log, its predictions; and what is missing."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finetune.errors import UserError
+from finetune.folder import RunFolder
+from finetune.predictions import read_predictions
+from finetune.record import RunRecord, load_record
+from finetune.targets import find_run, latest_run
+
+NOT_READ = ("n_best",)  # most of the file where there is one, and nothing of it is shown
+NEEDED = ("id", "gold", "answer")
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """A finished run. `losses` are (update, loss); `predictions` has the lines of each split that has some."""
+
+    folder: RunFolder
+    record: RunRecord
+    losses: Sequence[tuple[int, float]]
+    predictions: Mapping[str, Sequence[Line]]
+    missing: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """The task and the id."""
+        return f"{self.record.task} {self.record.id}"
+
+
+def find_folders(names: Sequence[str], out: Path) -> list[RunFolder]:
+    """The runs that folders, ids or tasks' names stand for, each once. Raises UserError for a name without a run."""
+    found: dict[Path, RunFolder] = {}
+    for name in names:
+        folder = find_run(name, out) or latest_run(name, out)
+        if folder is None:
+            raise UserError(
+                f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs; --out names their folder"
+            )
+        found.setdefault(folder.path.resolve(), folder)
+    return list(found.values())
+
+
+def read_material(folder: RunFolder) -> Material:
+    """Reads what a run left. Raises UserError for a record or predictions that are damaged; absent ones are listed."""
+    record = load_record(folder.record_file)
+    missing: list[str] = []
+    losses: list[tuple[int, float]] = []
+    if folder.events.is_file():
+        losses, strange = read_losses(folder.events.read_text(encoding="utf-8", errors="replace").splitlines())
+        missing += [f"{strange} lines of {folder.events.name}, which cannot be read"] * bool(strange)
+    else:
+        missing.append(f"{folder.events.name}, so no loss of single updates is shown")
+    predictions = {split: read_lines(folder, split) for split in record.scores if folder.predictions(split).is_file()}
+    missing += [
+        f"{folder.predictions(split).name}, so nothing is shown of single rows of {split}"
+        for split in record.scores
+        if split not in predictions
+    ]
+    return Material(folder=folder, record=record, losses=losses, predictions=predictions, missing=missing)
+
+
+def read_lines(folder: RunFolder, split: str) -> list[Line]:
+    """The predictions of a split. Raises UserError where the file is damaged or lacks what every run writes."""
+    file = folder.predictions(split)
+    lines = read_predictions(file, without=NOT_READ)
+    if lines and (lacking := [name for name in NEEDED if name not in lines[0]]):
+        raise UserError(f"{file}: has no column {' and '.join(lacking)}", "Run the recipe again with --force")
+    return lines
+
+
+def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:
+    """(update, loss) of the last training in a log, in order; and how many lines are no events.
+
+    A run that went on from a checkpoint did some updates twice: the later ones count.
+    """
+    losses: dict[int, float] = {}
+    strange = 0
+    for event in _events(lines):
+        if event is None:
+            strange += 1
+        elif event["event"] == "training":
+            losses = {update: loss for update, loss in losses.items() if update <= event.get("done", 0)}
+        elif event["event"] == "updates":
+            first = event["update"] - len(event["losses"]) + 1
+            losses |= dict(enumerate(event["losses"], start=first))
+    return sorted(losses.items()), strange
+
+
+def labels_of(folder: RunFolder) -> list[str]:
+    """The names of a saved model's labels in the order of its probabilities; none where it is not there."""
+    try:
+        names = json.loads((folder.model / "config.json").read_text(encoding="utf-8"))["id2label"]
+        return [str(names[str(index)]) for index in range(len(names))]
+    except (OSError, ValueError, LookupError, TypeError):  # a report needs no model
+        return []
+
+
+def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:
+    """The objects with an `event`; None for a line that is none, such as the last one of a run that was killed."""
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        whole = isinstance(event, dict) and "event" in event
+        if whole and event["event"] == "updates":
+            whole = isinstance(event.get("update"), int) and isinstance(event.get("losses"), list)
+        yield event if whole else None

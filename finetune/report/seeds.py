@@ -1,0 +1,46 @@
+"""Runs that differ in their seeds alone, and how far their scores are apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from finetune.display import plain_metrics
+from finetune.groups import Summary, group_key, summarised
+from finetune.report.material import Material
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """One score of several seeds; `baseline` is the best of the cheap methods, None where there is none."""
+
+    split: str
+    metric: str
+    scores: Sequence[float]
+    baseline: float | None
+
+    @property
+    def summary(self) -> Summary:
+        """Mean, standard deviation, interval."""
+        return summarised(self.scores)
+
+
+def seed_groups(runs: Sequence[Material]) -> list[list[Material]]:
+    """Those together that differ in their seeds alone, in the order given."""
+    groups: dict[str, list[Material]] = {}
+    for run in runs:
+        groups.setdefault(group_key(run.record), []).append(run)
+    return list(groups.values())
+
+
+def spreads(group: Sequence[Material]) -> list[Spread]:
+    """Every score of a group, but those of single classes."""
+    first = group[0].record
+    return [
+        Spread(
+            split=split,
+            metric=metric,
+            scores=[run.record.scores[split][metric] for run in group],
+            baseline=max((given[metric] for given in first.baselines.get(split, {}).values()), default=None),
+        )
+        for split, scores in first.scores.items()
+        for metric in plain_metrics(scores)
+    ]

@@ -1,0 +1,51 @@
+"""Temperature scaling (Guo et al. 2017): one number, fitted on dev, that makes probabilities as sure as they are right.
+
+It divides the logits, here the logarithms of the probabilities, which differ from them by a constant of the row; so
+no answer changes.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+
+LOWEST, HIGHEST = 0.05, 20.0
+TINY = 1e-30  # stands for probabilities that are 0 in the precision they were saved in
+
+
+def fit_temperature(probabilities: Sequence[Sequence[float]], gold: Sequence[int]) -> float:
+    """The temperature, between 0.05 and 20, at which the gold is most probable (least negative log-likelihood).
+
+    Each row has the probabilities of its choices, which may be of different numbers, and the number of the right one.
+    """
+    logits = centred(probabilities)
+    right = logits[np.arange(len(logits)), np.asarray(gold)]
+
+    def loss(sharpness: float) -> float:  # which is convex in 1 / temperature
+        return float((np.log(np.exp(logits * sharpness).sum(axis=1)) - right * sharpness).mean())
+
+    found = minimize_scalar(loss, bounds=(1 / HIGHEST, 1 / LOWEST), method="bounded", options={"xatol": 1e-5})
+    return float(1 / found.x)
+
+
+def with_temperature(probabilities: Sequence[float], temperature: float) -> list[float]:
+    """The probabilities of one row, its logits divided by the temperature."""
+    scaled = np.log(np.maximum(probabilities, TINY)) / temperature
+    return softmax(scaled).tolist()  # type: ignore[no-any-return]
+
+
+def highest_with_temperature(probabilities: Sequence[Sequence[float]], temperature: float) -> np.ndarray:
+    """The highest probability of each row, at the temperature `(rows,)`."""
+    confidence: np.ndarray = 1 / np.exp(centred(probabilities) / temperature).sum(axis=1)
+    return confidence
+
+
+def centred(probabilities: Sequence[Sequence[float]]) -> np.ndarray:
+    """Logarithms `(rows, most choices)`, 0 for each row's highest, minus infinity where a row has fewer choices."""
+    counts = np.array([len(row) for row in probabilities])
+    logits = np.full((len(counts), counts.max()), -np.inf)
+    flat = np.fromiter(chain.from_iterable(probabilities), dtype=float, count=int(counts.sum()))
+    logits[np.arange(logits.shape[1]) < counts[:, None]] = np.log(np.maximum(flat, TINY))
+    return logits - logits.max(axis=1, keepdims=True)  # type: ignore[no-any-return]

@@ -1,0 +1,62 @@
+"""A trained model whose probabilities have a temperature that was fitted on dev: `predict RUN FILE temperature=dev`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from finetune.errors import UserError
+from finetune.heads.choice import ChoiceTask
+from finetune.heads.sentence import SentenceTask
+from finetune.predictor import Predictor
+from finetune.record import load_record
+from finetune.report.material import read_lines
+from finetune.report.views import view_of
+from finetune.targets import find_run, latest_run
+from finetune.task import Answer, Row
+from finetune.temperature import fit_temperature, with_temperature
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tempered(Predictor):
+    """A predictor that answers the same, with probabilities at a temperature."""
+
+    temperature: float
+
+    def answers(self, rows: Sequence[Row]) -> list[Answer]:
+        """As Predictor has it."""
+        return [
+            replace(given, probabilities=with_temperature(given.probabilities or (), self.temperature))
+            for given in super().answers(rows)
+        ]
+
+
+def tempered(predictor: Predictor, model: str, value: Any, *, out: Path) -> Tempered:
+    """The predictor with the temperature of its run's saved dev predictions.
+
+    Raises UserError for another value than `dev`, where the predictions are not at hand, and for tasks whose
+    probabilities are not those of one choice out of several.
+    """
+    if value != "dev":
+        raise UserError(f"'temperature' is {value!r}", "It can be dev: fitted on the dev predictions of the run")
+    task = predictor.task
+    if not isinstance(task, ChoiceTask | SentenceTask) or (isinstance(task, SentenceTask) and task.regression):
+        raise UserError(
+            f"the answers of {task.name} can have no temperature", "Leave it out: it is for single labels and choices"
+        )
+    folder = find_run(model, out) or latest_run(model, out)
+    if folder is None:
+        raise UserError(f"'{model}' is no run of finetune, so it has no dev predictions", "Leave temperature=dev out")
+    split = next(iter(load_record(folder.record_file).scores))
+    view = view_of(read_lines(folder, split), task.labels if isinstance(task, SentenceTask) else ())
+    chances = None if view is None else view.chances()
+    if chances is None:
+        raise UserError(
+            f"{folder.predictions(split)}: has no gold with probabilities", "Run the recipe again with --force"
+        )
+    temperature = fit_temperature(*chances)
+    own = {field.name: getattr(predictor, field.name) for field in fields(Predictor)}
+    return Tempered(
+        **own | {"fingerprint": f"{predictor.fingerprint} at {temperature!r}"},  # what is gone on with after a stop
+        temperature=temperature,
+    )
