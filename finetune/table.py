@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from finetune.errors import UserError, nearest
-from finetune.groups import Summary, groups, summarised
+from finetune.groups import Summary, failed, groups, summarised
 from finetune.published import Anchor, anchors, structure
 from finetune.recipe import Settings, flat
 from finetune.record import RunRecord
@@ -26,6 +26,7 @@ class Row(Settings):
     metric: str
     split: str = Field("dev", description="of our runs, on which settings are chosen")
     server: str = Field("server", description="of published scores on hidden labels")
+    limit: int | None = Field(None, description="rows of each split that a run used; default: all")
     settings: dict[str, Any] = Field({}, description="dotted keys that a run must have set so")
     over: list[str] = Field([], description="dotted keys that are averaged over like seeds, such as options.fold")
 
@@ -43,12 +44,16 @@ class Table(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One model on one row: ours on dev and test where there are runs, and what was published of the same model."""
+    """One model on one row: ours on dev and test where there are runs, and what was published of the same model.
+
+    `choices` is how many settings there were to choose from, `failed` how many of the chosen one's runs failed.
+    """
 
     name: str
     metric: str
     model: str
     choices: int
+    failed: int | None
     dev: Summary | None
     test: Summary | None
     published_dev: Sequence[Anchor]
@@ -113,6 +118,7 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Lin
             metric=row.metric,
             model=model,
             choices=len(choices),
+            failed=_failed(best, row.split),
             dev=ours,
             test=summarised(test) if test else None,
             published_dev=beside,
@@ -136,13 +142,19 @@ def _mean(runs: Sequence[RunRecord], row: Row) -> float:
 
 
 def _fits(record: RunRecord, row: Row) -> bool:
-    """Whether a run is of a row's task and kind, on all of its data."""
-    if record.task != row.task or record.recipe["limit"] is not None or row.split not in record.scores:
+    """Whether a run is of a row's task and kind, on all of its data or on as much as the row says."""
+    if record.task != row.task or record.recipe["limit"] != row.limit or row.split not in record.scores:
         return False
     given = flat(record.recipe)
     wanted = {key: value for key, value in row.settings.items() if key not in structure(row.settings)}
     same = structure(record.recipe) == structure(row.settings)
     return same and all(given.get(key) == value for key, value in wanted.items())
+
+
+def _failed(runs: Sequence[RunRecord], split: str) -> int | None:
+    """How many are no better than the majority class; None where there are none, or no such baseline."""
+    found = [failed(record, split) for record in runs]
+    return None if not found or None in found else sum(map(bool, found))
 
 
 def _verdict(ours: Summary, anchor: Anchor, rows: int, table: Table) -> str:

@@ -16,9 +16,12 @@ from finetune.groups import Summary
 from finetune.published import Anchor
 from finetune.table import Line, Table, rule
 
-HEADER = ("", "metric", "model", "runs", "dev", "95 % interval", "published dev", "verdict", "test", "published test")
+HEADER = (
+    *("", "metric", "model", "runs", "failed", "dev", "95 % interval", "published dev", "verdict"),
+    *("test", "published test"),
+)
 COLUMNS = (
-    *("row", "metric", "model", "settings_tried", "runs"),
+    *("row", "metric", "model", "settings_tried", "runs", "failed"),
     *("dev_mean", "dev_sd", "dev_low", "dev_high", "dev_best", "test_mean", "test_sd"),
     *("published_dev", "published_test", "verdict"),
 )
@@ -53,6 +56,7 @@ def as_csv(lines: Sequence[Line]) -> str:
     writer.writerow(COLUMNS)
     for line in lines:
         cells: list[Any] = [line.name, line.metric, line.model, line.choices, line.dev.n if line.dev else 0]
+        cells.append(line.failed)
         cells += ["" if number is None else f"{100 * number:.3f}" for number in _numbers(line)]
         cells += ["; ".join(f"{100 * a.score:.2f}" for a in some) for some in (line.published_dev, line.published_test)]
         writer.writerow([*cells, "; ".join(line.verdicts)])
@@ -100,6 +104,7 @@ def _cells(lines: Sequence[Line]) -> list[list[str]]:
             line.metric,
             line.model,
             _runs(line),
+            "" if line.failed is None else str(line.failed),
             _score(line.dev),
             "" if line.dev is None or line.dev.interval is None else _interval(line.dev.interval),
             _published(line.published_dev, numbers),
@@ -147,7 +152,11 @@ def _sources(lines: Sequence[Line]) -> dict[str, int]:
 
 def _below(table: Table, lines: Sequence[Line]) -> list[str]:
     """What stands under a table: the rule of the verdict, what the marks mean, the sources."""
-    notes = ["Scores in points; dev and test: mean ± standard deviation of our runs over seeds.", rule(table)]
+    notes = [
+        "Scores in points; dev and test: mean ± standard deviation of our runs over seeds.",
+        "Failed: how many of the runs are no better than the majority class.",
+        rule(table),
+    ]
     if any(line.published_test for line in lines):
         notes.append(f"{HIDDEN} scored by a server on hidden labels: not to be compared with dev.")
     return notes + [f"[{number}] {source}" for source, number in _sources(lines).items()]

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from conftest import SIZES, wordpiece
 from toys import sentences, span_task, write_columns, write_squad, write_swag
+from transformers import BertConfig, BertModel
 
-from finetune import cli, submission
+from finetune import cli, reader, submission
 from finetune.data.checks_file import UNREAD, UNUSED
 from finetune.data.guess import guess
 from finetune.data.layout import Shape
@@ -30,6 +32,7 @@ OWN_TASK = ROOT / "docs" / "your-own-task.md"  # test_own_task.py runs all of it
 README, CONTRIBUTING, OWN_DATA = ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "your-data.md"
 README_KO, OWN_DATA_KO = README.with_suffix(".ko.md"), OWN_DATA.with_suffix(".ko.md")
 DOCUMENTS = [README, CONTRIBUTING, README_KO, *sorted({*(ROOT / "docs").glob("*.md")} - {OWN_TASK})]
+COMPARING = ROOT / "docs" / "comparing.md"
 SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
 EXAMPLE = r"`([\w.]+)`, (?:shape|종류) `([\w-]+)`.*?```\w+\n(.*?)```"  # of a file in docs/your-data.md
 
@@ -51,6 +54,23 @@ def run_in_process(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int
     with pytest.raises(SystemExit) as ended:
         cli.main()
     return int(ended.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of four layers, since some commands name the last four."""
+    folder = tmp_path_factory.mktemp("tiny-bert")
+    size = wordpiece(folder, "BertTokenizer")
+    config = BertConfig(vocab_size=size, max_position_embeddings=128, **SIZES | {"num_hidden_layers": 4})
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A BiLSTM for toys, and a cache that is thrown away."""
+    monkeypatch.setattr(reader, "LSTM_WIDTH", 24)
+    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 @pytest.fixture(scope="module")
@@ -164,8 +184,13 @@ def test_every_command_of_the_documents_runs(
         json.dumps({row.id: "moon" for row in span_task().load(Source(), "dev").rows})
     )
     arguments = [f"model={tiny_bert}" if argument.startswith("model=") else argument for argument in arguments]
+    arguments = [str(tiny_bert) if argument == "minilm" else argument for argument in arguments]
     if arguments[0] in ("run", "check"):
         arguments += [f"model={tiny_bert}", *SMALL]
+    if "--discard-half" in arguments:
+        arguments += ["train.epochs=2"]
+    if arguments[0] == "compare":
+        arguments = [frozen_and_not(place).get(argument, argument) for argument in arguments]
     if "RUN" in arguments:
         run_of = "reviews.csv" if arguments[0] == "predict" else "mrpc"
         (record, *_) = sorted(place.glob(f"results/{run_of}/*/record.json"))
@@ -184,6 +209,13 @@ def test_every_command_of_the_documents_runs(
         assert len(answers) == len(read.read_text(encoding="utf-8").splitlines())
     if "-o" in arguments:
         assert Path(arguments[arguments.index("-o") + 1]).stat().st_size > 0
+
+
+def frozen_and_not(place: Path) -> dict[str, str]:
+    """Runs of MRPC for A and B: one on a frozen encoder, and one that is fine-tuned."""
+    runs = [json.loads(file.read_text()) for file in sorted(place.glob("results/mrpc/*/record.json"))]
+    frozen = [run["id"] for run in runs if run["recipe"]["frozen"]]
+    return {"A": frozen[0], "B": next(run["id"] for run in runs if not run["recipe"]["frozen"])}
 
 
 @pytest.mark.parametrize("script", ["against_trainer.py", "cpu_parts.py", "squad_postprocessing.py", "rates.py"])
@@ -218,9 +250,9 @@ def test_python_of_the_readme_loads_what_a_run_saves(
     monkeypatch.chdir(place)
     monkeypatch.setenv("FINETUNE_DATA", str(data.parent))
     assert run_in_process(["run", "glue-mrpc", f"model={tiny_bert}", *SMALL], monkeypatch) == 0
-    (record, *_) = sorted(place.glob("results/mrpc/*/record.json"))
+    (file, *_) = sorted(place.glob("results/mrpc/*/model/model.safetensors"))
     found: dict[str, Any] = {}
-    exec(block.replace("RUN", record.parent.name).replace("classify(", "answer = classify("), found)
+    exec(block.replace("RUN", file.parents[1].name).replace("classify(", "answer = classify("), found)
     assert found["answer"]["label"] in ("equivalent", "not_equivalent")
 
 
@@ -362,7 +394,7 @@ def test_every_link_within_the_repository_leads_somewhere(document: Path) -> Non
 
 def test_the_pages_are_linked_from_the_readme() -> None:
     linked = {file.resolve() for file, _ in links(README)}
-    assert {CONTRIBUTING, README_KO, OWN_DATA, OWN_TASK} <= linked
+    assert {CONTRIBUTING, README_KO, OWN_DATA, OWN_TASK, COMPARING} <= linked
     assert OWN_DATA_KO in {file.resolve() for file, _ in links(README_KO)} & {
         file.resolve() for file, _ in links(OWN_DATA)
     }

@@ -170,7 +170,7 @@ def test_runs_on_part_of_the_data_and_other_kinds_of_model_are_left_out() -> Non
 def test_of_several_settings_the_best_on_dev_is_shown_and_said_to_be_chosen() -> None:
     rates = [run(score, train={"learning_rate": rate}) for rate, score in ((1e-5, 0.80), (2e-5, 0.84), (3e-5, 0.82))]
     assert line_of(rates).dev.mean == 0.84
-    assert "| 1, best of 3 settings on dev | 84.0 |" in as_markdown("t", MRPC, lines_of(MRPC, rates))
+    assert "| 1, best of 3 settings on dev | 0 | 84.0 |" in as_markdown("t", MRPC, lines_of(MRPC, rates))
 
 
 def test_every_table_loads_and_names_tasks_and_metrics_that_exist() -> None:
@@ -206,7 +206,7 @@ def test_formats_hold_the_same_and_escape(tmp_path: Path) -> None:
     records = [run(0.8612, seed=1, test=0.7), run(0.8712, seed=2, test=0.8), run(0.9, model="a|b<c>")]
     lines = lines_of(MRPC, records)
     markdown = as_markdown("mine", MRPC, lines)
-    assert "| 2 | 86.6 ± 0.7 | 80.3 to 93.0 |" in markdown
+    assert "| 2 | 0 | 86.6 ± 0.7 | 80.3 to 93.0 |" in markdown
     assert "a\\|b<c>" in markdown
     assert "finetune table mine -o results/tables/mine.md" in markdown
     assert "[1] Devlin et al. 2019, Table 5 (BERT-BASE)" in markdown
