@@ -150,7 +150,7 @@ def parse(table: dict[str, Any], *, origin: str) -> Recipe:
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
-        faults = [explain(fault, options) for fault in error.errors(include_url=False)]
+        faults = list(dict.fromkeys(explain(fault, options) for fault in error.errors(include_url=False)))
         raise UserError(
             f"{origin}: " + ("; ".join(faults) if len(faults) < 2 else "\n  - ".join(["", *faults]))
         ) from None
@@ -227,6 +227,7 @@ def explain(fault: ErrorDetails, options: Sequence[str] = ()) -> str:
     """One fault that pydantic found, as: the key, what was given, what is allowed. `options` are the task's."""
     names = setting_names()
     key = ".".join(str(part) for part in fault["loc"])
+    key = next((name for name in names if key.startswith(f"{name}.") and "[" in key), key)  # one kind of several
     if fault["type"] == "extra_forbidden":
         ours = [*names, *options]
         short = {name.rsplit(".", 1)[-1]: name for name in ours}
