@@ -277,10 +277,7 @@ def submission(
 def predict(
     model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
     file: Annotated[str, typer.Argument(help="The rows, in any format; - reads lines from standard input.")],
-    settings: Annotated[
-        list[str] | None,
-        typer.Argument(help="text=COLUMN, label=COLUMN, temperature=dev."),
-    ] = None,
+    settings: Annotated[list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, temperature=dev.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
     out: Out = RESULTS,
@@ -302,11 +299,11 @@ def predict(
     from finetune.targets import split_arguments
     from finetune.tempered import tempered
 
-    if file == "-" and (output or settings or raw):
+    _, given = split_arguments(settings or [])
+    if file == "-" and (output or raw or given.keys() - {"temperature"}):
         raise UserError("of standard input there is no output file and no column to set", "Leave -o and settings out")
     watch = unwatched if quiet else ProgressDisplay(Console(stderr=True))
     predictor = load(model, out=out, watch=watch if file != "-" else unwatched, device=device)
-    _, given = split_arguments(settings or [])
     if "temperature" in given:
         predictor = tempered(predictor, model, given.pop("temperature"), out=out)
     if file == "-":

@@ -23,12 +23,13 @@ class Tempered(Predictor):
 
     temperature: float
 
-    def answers(self, rows: Sequence[Row]) -> list[Answer]:
+    def answers_and_cuts(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
         """As Predictor has it."""
+        answers, cuts = super().answers_and_cuts(rows)
         return [
             replace(given, probabilities=with_temperature(given.probabilities or (), self.temperature))
-            for given in super().answers(rows)
-        ]
+            for given in answers
+        ], cuts
 
 
 def tempered(predictor: Predictor, model: str, value: Any, *, out: Path) -> Tempered:
