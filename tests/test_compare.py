@@ -46,7 +46,7 @@ def test_counts_add_up_to_the_scores(task: Task) -> None:
 @pytest.mark.parametrize(
     "metric",
     [metrics.accuracy, metrics.macro_f1, metrics.matthews, metrics.F1Of("a"), metrics.ClassScore("b", "recall")],
-    ids=str,
+    ids=["accuracy", "macro-f1", "matthews", "f1", "recall"],
 )
 def test_a_resample_scores_as_its_rows_do(metric: metrics.Metric) -> None:
     gold, answers = RANDOM.choice(list("abc"), 60).tolist(), RANDOM.choice(list("abcd"), 60).tolist()

@@ -218,11 +218,21 @@ def frozen_and_not(place: Path) -> dict[str, str]:
     return {"A": frozen[0], "B": next(run["id"] for run in runs if not run["recipe"]["frozen"])}
 
 
-@pytest.mark.parametrize("script", ["against_trainer.py", "cpu_parts.py", "squad_postprocessing.py", "rates.py"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "against_trainer.py",
+        "cpu_parts.py",
+        "squad_postprocessing.py",
+        "rates.py",
+        "cached_epochs.py",
+        "false_positives.py",
+    ],
+)
 def test_benchmarks_still_fit_the_package(script: str) -> None:
     done = subprocess.run([sys.executable, script, "--help"], cwd=ROOT / "benchmarks", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "--rounds" in done.stdout
+    assert "--out" in done.stdout
 
 
 def test_every_other_command_is_one_that_a_test_knows() -> None:
@@ -401,7 +411,7 @@ def test_the_pages_are_linked_from_the_readme() -> None:
 
 
 def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
-    pages = [README, OWN_DATA, OWN_DATA_KO]
+    pages = [README, OWN_DATA, OWN_DATA_KO, COMPARING]
     filled = (
         "import sys, measured; [print(measured.filled(open(name, encoding='utf-8').read())) for name in sys.argv[1:]]"
     )

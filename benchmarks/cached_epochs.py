@@ -1,0 +1,157 @@
+"""A frozen encoder: an epoch from the cache beside one that encodes anew, in alternation; and the scores of both.
+
+python benchmarks/cached_epochs.py --data DIR --out results/benchmarks/cached_epochs.json
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import machine
+import torch
+
+from finetune import weights
+from finetune.device import build_accelerator, resolve_device
+from finetune.events import unwatched
+from finetune.features import Feature
+from finetune.model import build_model
+from finetune.options import configured
+from finetune.prepare import encode, load_splits, load_tokenizer
+from finetune.recipe import Recipe, parse
+from finetune.scoring import Evaluation
+from finetune.source import source_of
+from finetune.states import with_states
+from finetune.task import find
+from finetune.trainer import Trainer
+
+COMMON = {"model": "minilm", "frozen": True, "max_length": 128}
+TRAIN = {"batch_size": 16, "epochs": 1, "learning_rate": 1e-3}
+TAGS = {"task": "conll-2003", "options": {"context": "document"}, "layers": "concat-last-4"}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "MRPC, linear head on pooled": {"task": "mrpc", "limit": 1000},
+    "CoNLL-2003, linear head on four layers": {**TAGS, "limit": 2000},
+    "CoNLL-2003, BiLSTM on four layers": {**TAGS, "bilstm": True, "limit": 1000},
+}
+
+
+def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[Trainer, list[Feature], Any]:
+    """A trainer with a new head, the features of a split, and what scores them."""
+    task = configured(find(recipe.task), recipe.options)
+    folder = weights.resolve(recipe.model).folder
+    device = resolve_device("cpu")
+    model, _ = build_model(folder, task.head, recipe, device=device)
+    tokenizer = load_tokenizer(folder)
+    rows = load_splits(task, source_of(data), limit=recipe.limit, names=[split])[split].rows
+    features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)
+    trainer = Trainer(
+        model=model,
+        settings=recipe.train,
+        accelerator=build_accelerator(device, "fp32"),
+        pad_id=tokenizer.pad_token_id,
+        data_seed=0,
+        watch=unwatched,
+    )
+    return trainer, features, Evaluation(task=task, rows={split: rows}, features={split: features})
+
+
+def held(trainer: Trainer, features: list[Feature]) -> list[Feature]:
+    """The features with their states, from the cache or into it."""
+    return with_states(features, trainer, weights="benchmark", precision="fp32")
+
+
+def epoch(recipe: Recipe, data: Path | None, *, cached: bool) -> float:
+    """Seconds of one epoch of training, with nothing evaluated."""
+    trainer, features, _ = prepared(recipe, data)
+    if cached:
+        features = held(trainer, features)
+    started = time.perf_counter()
+    trainer.fit(features, lambda _: (0.0, {}))
+    return time.perf_counter() - started
+
+
+def measured(name: str, data: Path | None, rounds: int) -> dict[str, Any]:
+    """Seconds of each round, those of encoding once, and how many times as fast the cache is."""
+    recipe = parse({**COMMON, "train": TRAIN, **SETTINGS[name]}, origin=name)
+    trainer, features, _ = prepared(recipe, data)
+    started = time.perf_counter()
+    held(trainer, features)
+    once = time.perf_counter() - started
+    found: dict[str, Any] = {"features": len(features), "encoding once": once, "anew": [], "cached": []}
+    for _ in range(rounds):
+        for kind in ("anew", "cached"):
+            found[kind].append(epoch(recipe, data, cached=kind == "cached"))
+    found["times as fast"] = statistics.median(found["anew"]) / statistics.median(found["cached"])
+    print(
+        f"{name}: anew {found['anew']}, cached {found['cached']}, {found['times as fast']:.1f} times as fast",
+        flush=True,
+    )
+    return found
+
+
+def scores(data: Path | None) -> dict[str, Any]:
+    """MRPC after three epochs on four layers, from the cache in half precision and encoded anew in full."""
+    train = {**TRAIN, "epochs": 3}
+    recipe = parse({**COMMON, "task": "mrpc", "layers": "concat-last-4", "train": train}, origin="scores")
+    found = {}
+    for kind in ("anew", "cached"):
+        trainer, features, _ = prepared(recipe, data)
+        _, dev, evaluation = prepared(recipe, data, "dev")
+        if kind == "cached":
+            features = held(trainer, features)
+            evaluation.features = {"dev": held(trainer, dev)}
+        progress = trainer.fit(features, evaluation)
+        found[kind] = {"losses": [each["loss"] for each in progress.epochs], **progress.epochs[-1]["scores"]["dev"]}
+        print(kind, found[kind], flush=True)
+    return found
+
+
+def anonymous_memory() -> int:
+    """Bytes that this process holds, files it maps left out; 0 where that cannot be told."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
+
+
+def memory(data: Path | None) -> dict[str, Any]:
+    """What an epoch from the cache adds to memory, beside how much the cache holds."""
+    recipe = parse({**COMMON, "train": TRAIN, **TAGS, "limit": 4000}, origin="memory")
+    trainer, features, _ = prepared(recipe, data)
+    features = held(trainer, features)
+    size = sum(file.stat().st_size for file in Path(os.environ["FINETUNE_CACHE"]).rglob("*.npy"))
+    before = anonymous_memory()
+    trainer.fit(features, lambda _: (0.0, {}))
+    return {"cache bytes": size, "memory before": before, "memory after an epoch": anonymous_memory()}
+
+
+def main() -> None:
+    """Measures, prints and writes."""
+    parser = argparse.ArgumentParser(description="Epochs of a frozen encoder, cached and anew")
+    parser.add_argument("--data", type=Path, help="folder with MRPC and CoNLL-2003; default: $FINETUNE_DATA")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    options = parser.parse_args()
+    facts = machine.facts()
+    with tempfile.TemporaryDirectory() as scratch:
+        os.environ["FINETUNE_CACHE"] = scratch
+        result = {
+            "threads": torch.get_num_threads(),
+            "memory": memory(options.data),
+            "epochs": {name: measured(name, options.data, options.rounds) for name in SETTINGS},
+            "scores": scores(options.data),
+        }
+    print(json.dumps(result["memory"]))
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        about = "seconds of an epoch of training on a frozen encoder"
+        options.out.write_text(json.dumps({"about": about, **facts, **result}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""How often `finetune compare` calls two equal models different at p < 0.05, by simulation; it should be 5 %.
+
+python benchmarks/false_positives.py --out results/benchmarks/false_positives.json
+
+Accuracy, F1 of a rare class, entity F1 and means of a value a row, with one seed and with several whose quality varies.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import machine
+import numpy as np
+
+from finetune.counting import Counted, f1_counted, mean_counted
+from finetune.resampling import mcnemar, paired_bootstrap
+
+Draw = Callable[[np.random.Generator, np.ndarray, float], Counted]
+RESAMPLES = 1_000
+
+
+def accuracy(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
+    """Rows that are more or less easy for both."""
+    return mean_counted(random.random(len(easy)) < np.clip(easy + shift, 0, 1))
+
+
+def rare_f1(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
+    """One row in five is positive; both sides find them alike often."""
+    there = np.arange(len(easy)) % 5 == 0
+    right = random.random(len(easy)) < np.clip(easy + shift, 0, 1)
+    given = np.where(there, right, ~right & (random.random(len(easy)) < 0.3))
+    return f1_counted(there & given, given, there)
+
+
+def entity_f1(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
+    """Up to four entities a row, each found or not, and some that are none."""
+    there = np.arange(len(easy)) % 5
+    right = random.binomial(there, np.clip(easy + shift, 0, 1))
+    return f1_counted(right, right + random.poisson(0.2, len(easy)), there)
+
+
+def mean_value(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
+    """As SQuAD's F1: often 0 or 1, sometimes between."""
+    return mean_counted(np.clip(np.round(2 * random.normal(easy + shift, 0.4)) / 2, 0, 1))
+
+
+DRAWS: dict[str, Draw] = {"accuracy": accuracy, "F1": rare_f1, "entity F1": entity_f1, "SQuAD F1": mean_value}
+
+
+def share(draw: Draw, *, rows: int, seeds: int, trials: int, spread: float) -> float:
+    """Of pairs of equal methods those with p < 0.05; `spread` is how much the quality of seeds varies."""
+    random = np.random.default_rng([rows, seeds])
+    below = 0
+    for trial in range(trials):
+        easy = random.beta(4, 1, rows)
+        sides = [[draw(random, easy, random.normal(0, spread)) for _ in range(seeds)] for _ in range(2)]
+        below += paired_bootstrap(*sides, resamples=RESAMPLES, seed=trial).p < 0.05
+    return below / trials
+
+
+def by_mcnemar(*, rows: int, trials: int) -> float:
+    """The same of McNemar's exact test, on accuracy with one seed."""
+    random = np.random.default_rng(rows)
+    below = 0
+    for _ in range(trials):
+        easy = random.beta(4, 1, rows)
+        below += mcnemar(*(accuracy(random, easy, 0.0).counts[:, 0] > 0 for _ in range(2))) < 0.05
+    return below / trials
+
+
+def main() -> None:
+    """Simulates, prints and writes."""
+    parser = argparse.ArgumentParser(description="False positives of finetune compare")
+    parser.add_argument("--trials", type=int, default=1_000)
+    parser.add_argument("--rows", type=int, default=400)
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    options = parser.parse_args()
+    found = {}
+    for name, draw in DRAWS.items():
+        found[name] = {
+            f"{seeds} seeds": share(
+                draw, rows=options.rows, seeds=seeds, trials=options.trials, spread=0.0 if seeds == 1 else 0.02
+            )
+            for seeds in (1, 3, 5)
+        }
+        print(name, found[name], flush=True)
+    exact = by_mcnemar(rows=options.rows, trials=options.trials)
+    print("McNemar", exact)
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        result = {"about": "share of equal methods with p < 0.05", **machine.facts(), "rows": options.rows}
+        result |= {"trials": options.trials, "bootstrap": found, "McNemar, 1 seed": exact}
+        options.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
