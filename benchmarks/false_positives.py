@@ -79,7 +79,7 @@ def main() -> None:
     found = {}
     for name, draw in DRAWS.items():
         found[name] = {
-            f"{seeds} seeds": share(
+            f"{seeds} seed{'s' * (seeds > 1)}": share(
                 draw, rows=options.rows, seeds=seeds, trials=options.trials, spread=0.0 if seeds == 1 else 0.02
             )
             for seeds in (1, 3, 5)
