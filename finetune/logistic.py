@@ -4,14 +4,14 @@ Its coefficients become the head's output layer, so what is saved, predicted and
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from finetune.errors import UserError
-from finetune.features import Feature, collate
+from finetune.features import Feature, collate, label_count
 from finetune.metrics import Scores
 from finetune.model import Model
 from finetune.trainer import PREDICT_TOKENS, Progress, Trainer
@@ -44,6 +44,7 @@ def fit_logistic(
 ) -> Progress:
     """Fits the output layer to all features at once; the same on every process."""
     started = time.perf_counter()
+    trainer.watch("training", updates=1, done=0, epochs=1, examples=len(features))
     inputs, labels = _columns(trainer, features)
     mean, spread = inputs.mean(0), inputs.std(0) + 1e-6
     weight, bias = _coefficients((inputs - mean) / spread, labels, len(trainer.model.head.labels))
@@ -52,10 +53,28 @@ def fit_logistic(
     with torch.no_grad():
         output.weight.copy_(torch.from_numpy(weight))
         output.bias.copy_(torch.from_numpy(bias - weight @ mean))
-    progress = Progress(update=1, seconds=time.perf_counter() - started)
+    progress = Progress(update=1, seconds=time.perf_counter() - started, best_epoch=1)
     headline, scores = evaluate(trainer)
-    progress.epochs.append({"epoch": 1, "headline": headline, "scores": scores})
+    progress.epochs.append({"epoch": 1, "loss": _loss(trainer, features), "headline": headline, "scores": scores})
+    trainer.watch("epoch", best=headline, **progress.epochs[0])
     return progress
+
+
+def _parts(features: Sequence[Feature]) -> Iterator[Sequence[Feature]]:
+    step = max(1, PREDICT_TOKENS["cpu"] // max(map(len, features)))
+    for begin in range(0, len(features), step):
+        yield features[begin : begin + step]
+
+
+def _loss(trainer: Trainer, features: Sequence[Feature]) -> float:
+    """The mean loss over all labels, as training has it."""
+    total = 0.0
+    with torch.inference_mode(), trainer.accelerator.autocast():
+        for some in _parts(features):
+            batch = collate(some, pad_id=trainer.pad_id).to(trainer.accelerator.device)
+            assert batch.labels is not None  # as in every training set
+            total += float(trainer.model.head.loss(trainer.model(*batch.inputs()).float(), batch.labels))
+    return total / label_count(features)
 
 
 def _columns(trainer: Trainer, features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
@@ -63,10 +82,8 @@ def _columns(trainer: Trainer, features: Sequence[Feature]) -> tuple[np.ndarray,
     model, device = trainer.model.to(trainer.accelerator.device).eval(), trainer.accelerator.device
     inputs: list[np.ndarray] = []
     labels: list[Any] = []
-    step = max(1, PREDICT_TOKENS["cpu"] // max(map(len, features)))
     with torch.inference_mode(), trainer.accelerator.autocast():
-        for begin in range(0, len(features), step):
-            some = features[begin : begin + step]
+        for some in _parts(features):
             batch = collate(some, pad_id=trainer.pad_id).to(device)
             hidden, mask = model.hidden(*batch.inputs())  # type: ignore[arg-type]
             given = hidden if model.pooled else hidden[mask.bool()]

@@ -33,6 +33,7 @@ def fitted(task: Task, folder: Path, **reading: Any) -> tuple[Trainer, list[Feat
     evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": features})
     progress = fit_logistic(trainer, features, evaluation)
     assert (progress.selected_epoch, progress.update) == (1, 1)
+    assert 0 <= progress.epochs[0]["loss"] < 5
     return trainer, features, evaluation
 
 
@@ -108,6 +109,7 @@ def test_the_command_runs_it(in_process: Any, rte: Path, tiny_bert: Path, tmp_pa
     code, out, _ = in_process("run", *settings, data=rte)
     assert code == 0
     assert "dev accuracy 100.0" in out
+    assert in_process("report", "rte", "-o", "page.html", data=rte)[0] == 0
     (run,) = [file.parents[1].name for file in tmp_path.glob("results/rte/*/model/model.safetensors")]
     code, out, err = in_process("evaluate", run, "rte", data=rte)
     assert code == 0, err
