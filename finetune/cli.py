@@ -464,8 +464,8 @@ def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, raw:
 
     from rich.console import Console
 
-    from finetune.data.examine import check_data
-    from finetune.data.mend import require_place, write_mended
+    from finetune.data.checks.examine import check_data
+    from finetune.data.checks.mend import require_place, write_mended
     from finetune.data.showing import file_line, finding_lines, layout_table, summary
     from finetune.display import facts_table
 

@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
-from finetune.data import characters, duplicates
+from finetune.data import characters
 from finetune.data.characters import census, runs_of
-from finetune.data.checks_tags import is_legal
-from finetune.data.examine import Report, check_data
-from finetune.data.mend import write_mended
-from finetune.data.minhash import LEAST, likeness, near_pairs
+from finetune.data.checks import duplicates
+from finetune.data.checks.examine import Report, check_data
+from finetune.data.checks.mend import write_mended
+from finetune.data.checks.minhash import LEAST, likeness, near_pairs
+from finetune.data.checks.spellings import misspelled, unified
+from finetune.data.checks.tags import is_legal
 from finetune.data.reading import read_table
-from finetune.data.spellings import misspelled, unified
 
 InProcess = Callable[..., tuple[int, str, str]]
 KOREAN = ["오늘 날씨가 정말 좋다", "영화가 너무 지루했다", "배우들의 연기가 훌륭하다", "다시는 보고 싶지 않다"]

@@ -18,7 +18,7 @@ from toys import sentences, span_task, write_columns, write_squad, write_swag
 from transformers import BertConfig, BertModel
 
 from finetune import cli, reader, submission
-from finetune.data.checks_file import UNREAD, UNUSED
+from finetune.data.checks.file import UNREAD, UNUSED
 from finetune.data.guess import guess
 from finetune.data.layout import Shape
 from finetune.data.own import usable_rows
@@ -337,8 +337,8 @@ def test_every_example_of_a_file_is_read_as_the_page_says(page: Path, tmp_path: 
 def test_the_pages_on_data_name_every_finding(page: Path) -> None:
     (table,) = re.findall(r"<!-- checks -->\n(.*?)<!-- /checks -->", page.read_text(encoding="utf-8"), re.DOTALL)
     listed = re.findall(r"`([a-z-]+)`", table)
-    package = ROOT / "finetune" / "data"
-    sources = [*package.glob("checks_*.py"), package / "duplicates.py", package / "tokens.py"]
+    package = ROOT / "finetune" / "data" / "checks"
+    sources = sorted({*package.glob("*.py")} - {package / "findings.py"})
     code = "".join(source.read_text(encoding="utf-8") for source in sources)
     found = set(re.findall(r'(?:"(?:error|warning|note)"|severity),\s*"([a-z-]+)"|\bcode="([a-z-]+)"', code))
     found |= {(name, "") for name, _ in (*UNREAD.values(), *UNUSED.values())}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from finetune.data.cells import NoRow, row_of
+from finetune.data.checks.part import text_keys
 from finetune.data.guess import guess
 from finetune.data.layout import Layout
 from finetune.data.own import own_task, usable_rows
-from finetune.data.part import text_keys
 from finetune.data.reading import Record, Table, read_table
 from finetune.data.splits import dev_rows, number_strata, split_files, unit_text
 from finetune.errors import UserError

@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-from finetune.data import tokens
-from finetune.data.examine import check_data
+from finetune.data.checks import tokens
+from finetune.data.checks.examine import check_data
+from finetune.data.checks.mend import write_mended
 from finetune.data.formats import detect
 from finetune.data.guess import guess
-from finetune.data.mend import write_mended
 from finetune.data.own import usable_rows
 from finetune.data.reading import Table, column_names, read_table
 from finetune.data.writing import write_rows

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.cells import NoRow, gold_of, rows_of
-from finetune.data.findings import places, so_many
+from finetune.data.checks.findings import places, so_many
 from finetune.data.guess import guess
 from finetune.data.layout import Layout, found_labels
 from finetune.data.reading import Table, table_of

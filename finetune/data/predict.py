@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.answering import ERROR, answer_records, beside, free_name
-from finetune.data.findings import so_many
+from finetune.data.checks.findings import so_many
 from finetune.data.formats import FileFormat, detect, open_bytes
 from finetune.data.guess import guess, named_columns
 from finetune.data.journal import Journal

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, overload
 
 from finetune.data.cells import NoRow, row_of
-from finetune.data.findings import so_many
+from finetune.data.checks.findings import so_many
 from finetune.data.layout import Layout
 from finetune.data.reading import Record
 from finetune.heads.choice import ChoiceTask

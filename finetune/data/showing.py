@@ -6,8 +6,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from finetune.data.examine import Report
-from finetune.data.findings import Finding, places, so_many
+from finetune.data.checks.examine import Report
+from finetune.data.checks.findings import Finding, places, so_many
 from finetune.data.layout import Layout
 from finetune.data.reading import Table as Data
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.findings import Finding
-from finetune.data.minhash import near_pairs
-from finetune.data.part import Part
+from finetune.data.checks.findings import Finding
+from finetune.data.checks.minhash import near_pairs
+from finetune.data.checks.part import Part
 
 MOST = 200_000  # texts among which near duplicates are looked for
 

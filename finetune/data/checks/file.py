@@ -4,10 +4,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
 
-from finetune.data.findings import Finding, shown
+from finetune.data.checks.findings import Finding, shown
+from finetune.data.checks.part import Part
 from finetune.data.guess import ID_NAMES
 from finetune.data.kinds import as_text, is_missing
-from finetune.data.part import Part
 from finetune.data.reading import Record, first_cells
 
 AROUND = " \t\r\n\ufeff\0"  # what may stand around a name

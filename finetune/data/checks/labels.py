@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from finetune.data.checks_text import BLANK
-from finetune.data.findings import Finding, Severity, shown
+from finetune.data.checks.findings import Finding, Severity, shown
+from finetune.data.checks.part import Part, labelled
+from finetune.data.checks.spellings import misspelled, unified
+from finetune.data.checks.text import BLANK
 from finetune.data.kinds import as_number
 from finetune.data.layout import NAMED
-from finetune.data.part import Part, labelled
-from finetune.data.spellings import misspelled, unified
 
 FEW = 10  # rows that a label needs to be learned
 MOST_LABELS = 20_000  # among which misspelled ones are looked for

@@ -11,10 +11,10 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune import weights
 from finetune.data.characters import kind_number, runs_of
-from finetune.data.findings import Finding
+from finetune.data.checks.findings import Finding
+from finetune.data.checks.part import Part
 from finetune.data.kinds import as_text
 from finetune.data.layout import Shape, choices_of
-from finetune.data.part import Part
 from finetune.errors import UserError
 from finetune.prepare import load_tokenizer
 

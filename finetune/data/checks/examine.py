@@ -6,57 +6,48 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.data import (
-    checks_file,
-    checks_labels,
-    checks_leaks,
-    checks_shapes,
-    checks_splits,
-    checks_tags,
-    checks_text,
-    duplicates,
-)
-from finetune.data.findings import SEVERITIES, Finding
+from finetune.data.checks import duplicates, file, labels, leaks, shapes, splits, tags, text
+from finetune.data.checks.findings import SEVERITIES, Finding
+from finetune.data.checks.part import Check, CheckOfAll, Part, part_of
+from finetune.data.checks.tokens import tokens
 from finetune.data.guess import guess
 from finetune.data.layout import Layout
 from finetune.data.own import OPTIONS, OwnData
-from finetune.data.part import Check, CheckOfAll, Part, part_of
 from finetune.data.reading import table_of
 from finetune.data.splits import split_files
 from finetune.data.starting import MODEL, fitting_length
-from finetune.data.tokens import tokens
 from finetune.recipe import Recipe, parse
 
 CHECKS: tuple[Check, ...] = (
-    checks_file.encoding,
-    checks_file.header_names,
-    checks_file.unreadable,
-    checks_file.unusable,
-    checks_file.swallowed_rows,
-    checks_file.formulas,
-    checks_file.double_ids,
-    checks_text.in_any,
-    checks_text.in_foreign,
-    checks_text.counted,
-    checks_text.scripts,
-    checks_text.homoglyphs,
-    checks_labels.missing_labels,
-    checks_labels.blank_labels,
-    checks_labels.spaces,
-    checks_labels.variants,
-    checks_labels.typos,
-    checks_labels.small_classes,
-    checks_labels.balance,
-    checks_leaks.telling_columns,
-    checks_leaks.label_in_text,
-    checks_tags.schemes,
-    checks_shapes.answers,
-    checks_shapes.choices,
+    file.encoding,
+    file.header_names,
+    file.unreadable,
+    file.unusable,
+    file.swallowed_rows,
+    file.formulas,
+    file.double_ids,
+    text.in_any,
+    text.in_foreign,
+    text.counted,
+    text.scripts,
+    text.homoglyphs,
+    labels.missing_labels,
+    labels.blank_labels,
+    labels.spaces,
+    labels.variants,
+    labels.typos,
+    labels.small_classes,
+    labels.balance,
+    leaks.telling_columns,
+    leaks.label_in_text,
+    tags.schemes,
+    shapes.answers,
+    shapes.choices,
 )
 CHECKS_OF_ALL: tuple[CheckOfAll, ...] = (
-    checks_splits.unseen_labels,
-    checks_splits.groups_apart,
-    checks_splits.leaked,
+    splits.unseen_labels,
+    splits.groups_apart,
+    splits.leaked,
     duplicates.repeated,
     duplicates.nearly_repeated,
 )
@@ -112,7 +103,7 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
 def _of_parts(parts: Sequence[Part]) -> list[Finding]:
     whole = [part for part in parts if part.has(part.layout.text)]
     findings = [finding for part in whole for check in CHECKS for finding in check(part)]
-    findings += checks_splits.missing_columns(parts)
+    findings += splits.missing_columns(parts)
     return findings + [finding for check in CHECKS_OF_ALL for finding in check(whole)]
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from finetune.chunks import split_tag
-from finetune.data.findings import Finding, shown
+from finetune.data.checks.findings import Finding, shown
+from finetune.data.checks.part import Part
 from finetune.data.layout import tags_of
-from finetune.data.part import Part
 
 SCHEMES = {"IOB2": "BIO", "IOB1": "BIO", "IOBES": "BIOES", "BILOU": "BIOLU"}
 

@@ -5,10 +5,10 @@ from itertools import combinations
 
 import numpy as np
 
-from finetune.data.findings import Finding, shown
+from finetune.data.checks.findings import Finding, shown
+from finetune.data.checks.part import Part
 from finetune.data.kinds import as_text
 from finetune.data.layout import NAMED
-from finetune.data.part import Part
 
 
 def missing_columns(parts: Sequence[Part]) -> Iterator[Finding]:

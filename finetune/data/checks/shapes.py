@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from finetune.answer_place import located
-from finetune.data.findings import Finding
+from finetune.data.checks.findings import Finding
+from finetune.data.checks.part import Part
 from finetune.data.kinds import as_text
 from finetune.data.layout import answers_of, choices_of
-from finetune.data.part import Part
 
 
 def answers(part: Part) -> Iterator[Finding]:

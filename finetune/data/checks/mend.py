@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.characters import cleaned, without_controls
+from finetune.data.checks.part import Part, labelled
+from finetune.data.checks.spellings import unified
 from finetune.data.kinds import as_number, as_text, is_missing
 from finetune.data.layout import Layout
-from finetune.data.part import Part, labelled
 from finetune.data.reading import first_cells
-from finetune.data.spellings import unified
 from finetune.data.writing import safe, write_rows, written_format
 from finetune.errors import UserError
 

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.findings import Finding
+from finetune.data.checks.findings import Finding
+from finetune.data.checks.part import Part
 from finetune.data.kinds import as_number, as_text, is_missing
-from finetune.data.part import Part
 
 SAMPLE = 50_000  # rows
 LEAST_ROWS = 20

@@ -1,0 +1,1 @@
+"""`finetune check DATA`: what is looked at, the checks, what they find, and the safe mends."""
