@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 RESAMPLES = 10_000
 AT_ONCE = 4_000_000  # drawn rows that are held at the same time
-Z_BOTH = 1.959964 + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
+Z = 1.959964
+Z_BOTH = Z + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
 
 
 class Resampled(Protocol):
@@ -67,16 +68,19 @@ def paired_bootstrap(
 ) -> Difference:
     """Of the mean over seeds on either side; every metric is over the same rows in the same order.
 
-    The same rows are drawn for all (Efron and Tibshirani 1993, chapter 16). Where a side has k > 1 seeds, k - 1 of
-    them are drawn with replacement, which keeps the variance of their mean unbiased (Rao and Wu 1988); a single seed
-    stays, and the difference is one of these two models.
+    The same rows are drawn for all (Efron and Tibshirani 1993, chapter 16). Where a side has k > 1 seeds, the chance
+    of the seeds is added: k - 1 of them are drawn with replacement, which keeps the variance of their mean unbiased
+    (Rao and Wu 1988); of their spread what is chance in rows is taken away, since that counts already, and the rest
+    is made wider as Student's t is for so few. A single seed stays, and the difference is one of these two models.
     """
     generator = np.random.default_rng(seed)
-    found = [
-        _over_seeds(b, weights, generator) - _over_seeds(a, weights, generator)
+    parts = [
+        [np.stack([each.resampled(weights) for each in side], axis=1) for side in (a, b)]
         for weights in _weights(a[0].size, resamples, generator)
     ]
-    drawn = np.concatenate(found)
+    drawn = np.zeros(resamples)
+    for side, scores, sign in zip((a, b), map(np.concatenate, zip(*parts, strict=True)), (-1, 1), strict=True):
+        drawn += sign * (scores.mean(1) + _chance_of_seeds(side, scores, generator))
     means = [float(np.mean([each.score for each in side])) for side in (a, b)]
     difference, error = means[1] - means[0], float(drawn.std(ddof=1))
     extreme = int((np.abs(drawn - drawn.mean()) >= abs(difference) - 1e-12).sum())
@@ -107,11 +111,15 @@ def _weights(rows: int, resamples: int, generator: np.random.Generator) -> Itera
         yield np.bincount(drawn.ravel(), minlength=count * rows).reshape(count, rows).astype(float)
 
 
-def _over_seeds(side: Sequence[Resampled], weights: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Each resample's mean over seeds."""
-    scores: np.ndarray = np.stack([each.resampled(weights) for each in side], axis=1)
-    if len(side) == 1:
-        return scores[:, 0]
-    chosen = generator.integers(0, len(side), (len(scores), len(side) - 1))
-    means: np.ndarray = np.take_along_axis(scores, chosen, axis=1).mean(1)
-    return means
+def _chance_of_seeds(side: Sequence[Resampled], scores: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """For each resample how far another draw of seeds is from their mean; `scores` `(resamples, seeds)` by rows."""
+    count = len(side)
+    whole = np.array([each.score for each in side])
+    if count == 1 or not whole.std():
+        return np.zeros(len(scores))
+    apart = scores - scores.mean(1, keepdims=True)
+    by_rows = float(apart.var(0, ddof=1).mean()) * count / (count - 1)  # what rows alone would make of the spread
+    share = math.sqrt(max(0.0, 1 - by_rows / whole.var(ddof=1))) * float(t.ppf(0.975, 2 * count - 2)) / Z
+    chosen = generator.integers(0, count, (len(scores), count - 1))
+    chance: np.ndarray = share * (whole[chosen].mean(1) - whole.mean())
+    return chance
