@@ -245,7 +245,7 @@ def features(
     count, width = write_features(
         recipe, output, source=source_of(data), split=split, pool=pool.value, watch=watch, device=device
     )
-    typer.echo(f"{count:,} sequences, vectors of {width:,} numbers -> {output}")
+    typer.echo(f"{count:,} sequences of the split '{split}', vectors of {width:,} numbers -> {output}")
 
 
 @app.command()

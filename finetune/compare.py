@@ -73,7 +73,8 @@ def compare(a: str, b: str, *, out: Path, split: str | None = None, seeds: bool 
     if first[0].task != first[1].task:
         raise UserError(f"{a} is a run of {first[0].task}, {b} of {first[1].task}", "Compare runs of one task")
     if {folder.path for folder in folders[0]} & {folder.path for folder in folders[1]}:
-        raise UserError(f"{a} and {b} are the same run, or differ in seeds alone", "Leave out --seeds, or name another")
+        same = "are the same run" + ", or differ in seeds alone" * seeds
+        raise UserError(f"{a} and {b} {same}", "Name another" + ", or leave out --seeds" * seeds)
     split = split or next(iter(first[0].scores))
     if split not in first[0].scores or split not in first[1].scores:
         raise UserError(f"a run was not scored on '{split}'", f"Choose one of {', '.join(first[0].scores)}")

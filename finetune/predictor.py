@@ -94,12 +94,16 @@ class Predictor:
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """A trained model that is not loaded yet: what was named, its files, and what a run saved of how to use it."""
+    """A trained model that is not loaded yet: what was named, its files, and what a run saved of how to use it.
+
+    `latest` is the run, where only its task was named.
+    """
 
     name: str
     files: Weights
     config: PretrainedConfig
     settings: dict[str, Any]
+    latest: RunFolder | None
 
     @property
     def layout(self) -> Layout | None:
@@ -130,14 +134,21 @@ def trained_on(folder: RunFolder) -> Task:
 def saved(model: str | Path, *, out: Path = Path("results")) -> Saved:
     """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError for none."""
     name = str(model)
-    found = find_run(name, out) or latest_run(name, out)
+    named = find_run(name, out)
+    found = named or latest_run(name, out)
     if found is None and not Path(name).exists() and name in tasks.available():
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
         raise UserError(f"{found.path}: its model is not here", "Weights are not kept in git: run it with --force")
     files = weights.resolve(str(found.model) if found else name)
     config = load_config(files.folder)
-    return Saved(name=name, files=files, config=config, settings=getattr(config, "finetune", None) or {})
+    return Saved(
+        name=name,
+        files=files,
+        config=config,
+        settings=getattr(config, "finetune", None) or {},
+        latest=found if named is None else None,
+    )
 
 
 def load(
@@ -153,6 +164,8 @@ def load(
     `task` is for checkpoints that no run saved. Raises UserError for one without a trained head, or without a task.
     """
     found = saved(model, out=out)
+    if found.latest is not None:
+        watch("note", text=f"{found.name} stands for its latest run, {found.latest.path.name}")
     settings = found.settings
     task = found.task() if task is None else task
     known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}

@@ -128,6 +128,8 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Lin
 
 
 def _published(row: Row, source: str) -> list[Anchor]:
+    if row.limit is not None:
+        return []
     return [
         anchor
         for anchor in anchors(task=row.task, settings=row.settings)

@@ -38,7 +38,7 @@ def test_vectors_of_texts_are_those_of_transformers(
     common = ["features", str(tiny_bert), "texts.csv", "dev=texts.csv"]
     code, out, err = in_process(*common, "--pool", "mean", "-o", "mean.npz", data=texts)
     assert code == 0, err
-    assert "12 sequences, vectors of 32 numbers -> mean.npz" in out
+    assert "12 sequences of the split 'train', vectors of 32 numbers -> mean.npz" in out
     found = np.load(texts / "mean.npz")
     assert found["vectors"].shape == (12, 32)
     expected = [hidden(tiny_bert, text)[2].mean(0) for text in TEXTS]
