@@ -10,7 +10,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from finetune.errors import UserError
 from finetune.recipe import Layers
@@ -84,18 +83,33 @@ class Reader(nn.Module):
 
 
 class BiLSTM(nn.Module):
-    """Two layers, 768 in each direction."""
+    """Two layers, 768 in each direction.
+
+    A direction is a plain LSTM: the backward one reads each sequence turned round within its own length. On a CPU
+    that is twice as fast to train as one bidirectional LSTM over packed sequences, and the result is the same.
+    """
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.lstm = nn.LSTM(width, LSTM_WIDTH, LSTM_LAYERS, batch_first=True, bidirectional=True)
+        widths = [width] + [2 * LSTM_WIDTH] * (LSTM_LAYERS - 1)
+        self.layers = nn.ModuleList(nn.ModuleList([_lstm(width), _lstm(width)]) for width in widths)
 
     def forward(self, hidden: Tensor, mask: Tensor, *, ends: bool) -> Tensor:
         """`(batch, n, width)` to `(batch, n, 2 * 768)`, or with `ends` to the last state of each direction,
-        `(batch, 2 * 768)`. `mask` `(batch, n)` is 0 behind a sequence's end.
+        `(batch, 2 * 768)`. `mask` `(batch, n)` is 0 behind a sequence's end; what is returned there has no meaning.
         """
-        packed = pack_padded_sequence(hidden, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
-        output, (last, _) = self.lstm(packed)
+        lengths = mask.sum(1, keepdim=True).long()
+        places = torch.arange(hidden.shape[1], device=hidden.device)
+        turned = torch.where(places < lengths, lengths - 1 - places, places)
+        rows = torch.arange(len(hidden), device=hidden.device).unsqueeze(1)
+        for ahead, back in self.layers:
+            forward, backward = ahead(hidden)[0], back(hidden[rows, turned])[0][rows, turned]
+            hidden = torch.cat([forward, backward], dim=-1)
         if ends:
-            return last[-2:].transpose(0, 1).flatten(1)  # type: ignore[no-any-return]
-        return pad_packed_sequence(output, batch_first=True, total_length=hidden.shape[1])[0]
+            last = forward[rows, lengths - 1].squeeze(1)
+            return torch.cat([last, backward[:, 0]], dim=-1)
+        return hidden
+
+
+def _lstm(width: int) -> nn.LSTM:
+    return nn.LSTM(width, LSTM_WIDTH, batch_first=True)

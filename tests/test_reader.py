@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from toys import CPU, build, cat_task, choice_task, fit, span_task, tag_task
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
@@ -100,6 +102,25 @@ def test_the_bilstm_reads_both_ways_and_heeds_no_padding() -> None:
     changed[0, 6] += 1
     after = lstm(changed, torch.ones(1, 7), ends=False)
     assert not torch.allclose(after[0, 0], both[1, 0], atol=1e-4)  # the first position knows of the last
+
+
+def test_the_bilstm_is_that_of_pytorch_over_packed_sequences() -> None:
+    """With weights drawn from the same seed, what comes out and the gradients are the same."""
+    hidden, mask = torch.randn(3, 6, 5), torch.tensor([[1] * 6, [1] * 2 + [0] * 4, [1] * 5 + [0]])
+    torch.manual_seed(0)
+    ours = BiLSTM(5)
+    torch.manual_seed(0)
+    theirs = nn.LSTM(5, 24, 2, batch_first=True, bidirectional=True)
+    packed = pack_padded_sequence(hidden, mask.sum(1), batch_first=True, enforce_sorted=False)
+    output, (last, _) = theirs(packed)
+    expected = pad_packed_sequence(output, batch_first=True)[0]
+    given = ours(hidden, mask, ends=False) * mask.unsqueeze(2)
+    assert torch.allclose(given, expected, atol=1e-6)
+    assert torch.allclose(ours(hidden, mask, ends=True), last[-2:].transpose(0, 1).flatten(1), atol=1e-6)
+    given.square().sum().backward()
+    expected.square().sum().backward()
+    gradients = zip(ours.parameters(), theirs.parameters(), strict=True)
+    assert all(torch.allclose(one.grad, other.grad, atol=1e-6) for one, other in gradients)
 
 
 @pytest.mark.parametrize("task", SHAPES, ids=lambda task: task.name)
