@@ -36,7 +36,7 @@ class Feature:
         return len(self.choices) * max(map(len, self.choices)) if self.choices else len(self.input_ids)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Tensors of one step: ids, mask and segments `(sequences, length)`, labels `(batch,)` or `(batch, n)` or None.
 

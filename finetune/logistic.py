@@ -85,7 +85,7 @@ def _columns(trainer: Trainer, features: Sequence[Feature]) -> tuple[np.ndarray,
     with torch.inference_mode(), trainer.accelerator.autocast():
         for some in _parts(features):
             batch = collate(some, pad_id=trainer.pad_id).to(device)
-            hidden, mask = model.hidden(*batch.inputs())  # type: ignore[arg-type]
+            hidden, mask = model.hidden(batch)
             given = hidden if model.pooled else hidden[mask.bool()]
             inputs.append(given.float().cpu().numpy())
             labels += [feature.label for feature in some] if model.pooled else [x for f in some for x in f.label]  # type: ignore[union-attr]

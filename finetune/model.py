@@ -14,6 +14,7 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 from finetune import cpu
 from finetune.errors import UserError, first_line
 from finetune.families import set_dropout, takes_segments
+from finetune.features import Batch
 from finetune.first_token import last_layer_for_first_token
 from finetune.partly import keep_pretrained
 from finetune.reader import Reader, mix_of
@@ -205,30 +206,17 @@ class Model(nn.Module):
         """Logits of a batch (`features.Batch`), see `Head.forward`; with `counts` `(batch,)` those of each feature's
         choices in a row, `(batch, most choices)`, where a feature with fewer has minus infinity.
         """
-        hidden, mask = self.hidden(input_ids, attention_mask, token_type_ids, counts, positions, states)
-        logits: Tensor = self.head(hidden, mask)
+        batch = Batch(input_ids, attention_mask, token_type_ids, counts, positions, states)
+        logits: Tensor = self.head(*self.hidden(batch))
         return logits if counts is None else _by_feature(logits.squeeze(-1), counts)
 
-    def hidden(
-        self,
-        input_ids: Tensor | None,
-        attention_mask: Tensor,
-        token_type_ids: Tensor | None = None,
-        counts: Tensor | None = None,
-        positions: Tensor | None = None,
-        states: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def hidden(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """What the head gets, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`."""
+        states, mask = batch.states, batch.attention_mask
         if states is None:
-            states, attention_mask = self.backbone.states(
-                self.backbone.numbers(pooled=self.pooled),
-                pooled=self.pooled,
-                positions=positions,
-                input_ids=input_ids,
-                attention_mask=attention_mask,
-                token_type_ids=token_type_ids,
-            )
-        return self.backbone.read(states, attention_mask, pooled=self.pooled), attention_mask
+            numbers = self.backbone.numbers(pooled=self.pooled)
+            states, mask = self.backbone.states(numbers, pooled=self.pooled, **batch.for_encoder())
+        return self.backbone.read(states, mask, pooled=self.pooled), mask
 
 
 def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:

@@ -92,7 +92,10 @@ class BiLSTM(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         widths = [width] + [2 * LSTM_WIDTH] * (LSTM_LAYERS - 1)
-        self.layers = nn.ModuleList(nn.ModuleList([_lstm(width), _lstm(width)]) for width in widths)
+        self.ahead, self.back = nn.ModuleList(), nn.ModuleList()
+        for inputs in widths:
+            self.ahead.append(_lstm(inputs))
+            self.back.append(_lstm(inputs))
 
     def forward(self, hidden: Tensor, mask: Tensor, *, ends: bool) -> Tensor:
         """`(batch, n, width)` to `(batch, n, 2 * 768)`, or with `ends` to the last state of each direction,
@@ -102,7 +105,7 @@ class BiLSTM(nn.Module):
         places = torch.arange(hidden.shape[1], device=hidden.device)
         turned = torch.where(places < lengths, lengths - 1 - places, places)
         rows = torch.arange(len(hidden), device=hidden.device).unsqueeze(1)
-        for ahead, back in self.layers:
+        for ahead, back in zip(self.ahead, self.back, strict=True):
             forward, backward = ahead(hidden)[0], back(hidden[rows, turned])[0][rows, turned]
             hidden = torch.cat([forward, backward], dim=-1)
         if ends:

@@ -161,7 +161,7 @@ def _require_same(folder: Path, facts: dict[str, object]) -> None:
 
 def _that_fit(folder: Path, choices: Sequence[Sequence[int]], size: int, trainer: Trainer) -> list[int] | None:
     """The first choice of layers for which there is room, after the caches that were used longest ago have gone."""
-    most = int(float(os.environ.get("FINETUNE_CACHE_GB", DEFAULT_GB)) * 1e9)
+    most = _most_bytes()
     need = 0
     for numbers in choices:
         missing = [number for number in numbers if not _file(folder, number).is_file()]
@@ -174,6 +174,14 @@ def _that_fit(folder: Path, choices: Sequence[Sequence[int]], size: int, trainer
         f"FINETUNE_CACHE_GB) or the disk has free: every epoch encodes anew",
     )
     return None
+
+
+def _most_bytes() -> int:
+    given = os.environ.get("FINETUNE_CACHE_GB", str(DEFAULT_GB))
+    try:
+        return int(float(given) * 1e9)
+    except (ValueError, OverflowError) as error:
+        raise UserError(f"FINETUNE_CACHE_GB is '{given}'", "Set it to a number of gigabytes, such as 20") from error
 
 
 def _make_room(folder: Path, need: int, most: int) -> bool:

@@ -147,6 +147,9 @@ def _fits(record: RunRecord, row: Row) -> bool:
     """Whether a run is of a row's task and kind, on all of its data or on as much as the row says."""
     if record.task != row.task or record.recipe["limit"] != row.limit or row.split not in record.scores:
         return False
+    if row.metric not in record.scores[row.split]:
+        there = ", ".join(name for name in record.scores[row.split] if "/" not in name)
+        raise UserError(f"row '{row.name}': {row.task} has no metric '{row.metric}'", f"It has {there}")
     given = flat(record.recipe)
     wanted = {key: value for key, value in row.settings.items() if key not in structure(row.settings)}
     same = structure(record.recipe) == structure(row.settings)

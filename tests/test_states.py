@@ -134,3 +134,9 @@ def test_a_cache_that_cannot_be_written_is_named(tiny_bert: Path, cache: Path) -
     with pytest.raises(UserError, match=r"the cache cannot be used.*FINETUNE_CACHE"):
         prepared(tag_task(), tiny_bert)
     assert cache_folder() == cache
+
+
+def test_a_limit_that_is_no_number_is_named(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FINETUNE_CACHE_GB", "much")
+    with pytest.raises(UserError, match="FINETUNE_CACHE_GB is 'much'"):
+        prepared(tag_task(), tiny_bert)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
+from finetune.errors import UserError
 from finetune.groups import differing_settings, failed, groups, spread_by_seed, summarised
 from finetune.published import anchors
 from finetune.record import RunRecord, all_records
@@ -165,6 +166,12 @@ def test_runs_on_part_of_the_data_and_other_kinds_of_model_are_left_out() -> Non
     assert found == {"fine-tuned": 0.9, "concat-last-4": 0.8, "last": 0.7}
     base = {line.name: line.published_dev for line in lines_of(seven, []) if "base" in line.model}
     assert [round(anchor.score, 3) for name in ("last", "weighted-sum-all") for anchor in base[name]] == [0.949, 0.955]
+
+
+def test_a_metric_that_a_task_lacks_is_named() -> None:
+    table = Table.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "acuracy"}]})
+    with pytest.raises(UserError, match=r"row 'MRPC': mrpc has no metric 'acuracy'.*It has accuracy, f1"):
+        lines_of(table, [run(0.8)])
 
 
 def test_of_several_settings_the_best_on_dev_is_shown_and_said_to_be_chosen() -> None:

@@ -98,5 +98,12 @@ class View(ABC):
         return [name for name in names if name not in constant]
 
 
+def most_probable(view: View) -> tuple[np.ndarray, np.ndarray] | None:
+    """Decisions of a shape with one answer out of several: the answer's probability, and whether it is right."""
+    if not view.lines or not view.lines[0].get("probabilities"):
+        return None
+    return np.array([max(line["probabilities"]) for line in view.lines]), view.scores() == 1
+
+
 def _agrees(key: str, value: Any, answer: Any) -> bool:
     return key.startswith("baseline:") and bool(value == answer)

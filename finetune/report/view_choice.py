@@ -3,7 +3,7 @@
 import numpy as np
 
 from finetune.report.markup import Part, Segment, cut, plain
-from finetune.report.view import Line, View
+from finetune.report.view import Line, View, most_probable
 
 MOST_SHOWN = 10
 
@@ -48,9 +48,7 @@ class ChoiceView(View):
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The chosen one's probability."""
-        if not self.lines or not self.lines[0].get("probabilities"):
-            return None
-        return np.array([max(line["probabilities"]) for line in self.lines]), self.scores() == 1
+        return most_probable(self)
 
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
         """Of each row's choices."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from finetune.metrics import label_scores, label_set_scores
 from finetune.report.markup import Part, plain
-from finetune.report.view import ClassScore, Line, View
+from finetune.report.view import ClassScore, Line, View, most_probable
 
 
 def text_parts(line: Line) -> list[Part]:
@@ -44,9 +44,7 @@ class LabelView(View):
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The answer's probability."""
-        if not self.lines or not self.lines[0].get("probabilities"):
-            return None
-        return np.array([max(line["probabilities"]) for line in self.lines]), self.scores() == 1
+        return most_probable(self)
 
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
         """None also where it is not known which probability is whose."""
