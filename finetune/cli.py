@@ -4,14 +4,11 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from finetune.errors import UserError
-
-if TYPE_CHECKING:
-    from finetune.record import RunRecord
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -70,12 +67,15 @@ def run(
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     recipes = expand_targets(names, settings, seeds=seeds)
     if not quiet and not as_json and _first_process():
-        _print_guesses(names, settings)
+        from finetune.printing import print_guesses
+
+        print_guesses(names, settings)
     _quiet_libraries()
     from rich.console import Console
 
     from finetune.display import ProgressDisplay
     from finetune.events import unwatched
+    from finetune.printing import print_records
     from finetune.runs import run_all
     from finetune.source import source_of
 
@@ -83,7 +83,8 @@ def run(
     records, failures = run_all(
         recipes, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
     )
-    _print_records(records, as_json=as_json, quiet=quiet)
+    if _first_process():
+        print_records(records, as_json=as_json, quiet=quiet)
     for failure in failures:
         _print_error(failure)
     if failures:
@@ -211,6 +212,7 @@ def table(
         console.print(as_grid(found, lines))
     else:
         write_table(output, name, found, lines)
+        typer.echo(f"{output}: {found.title}", err=True)
     for error in damaged:
         _print_error(error)
     if damaged:
@@ -361,16 +363,17 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a recipe with all its settings, or a run with its scores and predictions."""
-    from finetune.targets import find_run, latest_run, recipe_files
+    from finetune.printing import print_recipe, print_run
+    from finetune.targets import find_run, latest_run, recipe_files, split_arguments
 
     found = find_run(target, out)
     is_recipe = target in recipe_files() or Path(target).is_file()
     if found is None and (predictions or not is_recipe):
         found = latest_run(target, out)
     if found is None:
-        _show_recipe(target, settings or [], as_json=as_json)
+        print_recipe(target, split_arguments(settings or [])[1], as_json=as_json)
     else:
-        _show_run(found, predictions, as_json=as_json)
+        print_run(found, predictions, as_json=as_json)
 
 
 @app.command()
@@ -420,6 +423,7 @@ def check(
 ) -> None:
     """Check what a run would use, or what is wrong with data: `finetune check reviews.csv --fix mended.csv`."""
     _quiet_libraries()
+    from finetune.printing import check_own_data, check_recipes
     from finetune.targets import expand_targets, is_own_data, split_arguments
 
     names, settings = split_arguments(targets)
@@ -427,66 +431,11 @@ def check(
     if any(map(is_own_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
-        _check_data(names[0], settings, fix, raw=raw, as_json=as_json)
+        check_own_data(names[0], settings, fix, raw=raw, as_json=as_json)
         return
     if fix is not None:
         raise UserError("--fix is for data of your own", "Name a file of data that exists")
-    _check_recipes(expand_targets(names, settings), data, device, as_json=as_json)
-
-
-def _check_recipes(recipes: list[tuple[str, Any]], data: Path | None, device: str | None, *, as_json: bool) -> None:
-    import json
-    from dataclasses import asdict
-
-    from rich.console import Console
-
-    from finetune.display import facts_table
-    from finetune.preview import check as find
-    from finetune.source import source_of
-
-    for _, recipe in recipes:
-        findings = find(recipe, source=source_of(data), device=device)
-        if as_json:
-            typer.echo(json.dumps(asdict(findings)))
-            continue
-        console = Console()
-        for title, facts in findings.facts.items():
-            console.print(facts_table(title, facts))
-        for example in findings.examples:
-            for tokens in example["tokens"]:
-                console.print(" ".join(tokens), markup=False, highlight=False)
-            console.print(f"-> {example['label']}", markup=False, highlight=False)
-
-
-def _check_data(target: str, settings: dict[str, Any], fix: Path | None, *, raw: bool, as_json: bool) -> None:
-    """Ends with 1 where there is an error or a warning."""
-    import json
-
-    from rich.console import Console
-
-    from finetune.data.checks.examine import check_data
-    from finetune.data.checks.mend import require_place, write_mended
-    from finetune.data.showing import file_line, finding_lines, layout_table, summary
-    from finetune.display import facts_table
-
-    if fix is not None:
-        require_place(fix, target)
-    report = check_data(target, settings)
-    mends = {} if fix is None else write_mended(report.parts[0], fix, raw=raw)
-    if as_json:
-        typer.echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": mends})))
-    else:
-        console = Console()
-        for part in report.parts:
-            console.print(file_line(part.split, part.table), markup=False, highlight=False, soft_wrap=True)
-        console.print(layout_table(report.layout))
-        for text in finding_lines(report.findings):
-            console.print(text, highlight=False, soft_wrap=True)
-        console.print(summary(report), highlight=False)
-        if fix is not None:
-            console.print(facts_table(str(fix), mends or {"mended": "nothing, it is a copy"}))
-    if not report.clean:
-        raise typer.Exit(1)
+    check_recipes(expand_targets(names, settings), data, device, as_json=as_json)
 
 
 def main() -> None:
@@ -503,90 +452,6 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
         sys.exit(1)
-
-
-def _print_guesses(names: list[str], settings: dict[str, Any]) -> None:
-    """Of data of one's own, what its files are and what their columns were taken for."""
-    from rich.console import Console
-
-    from finetune.targets import is_own_data
-
-    console = Console(stderr=True)
-    for name in filter(is_own_data, names):
-        from finetune.data.reading import table_of
-        from finetune.data.showing import file_line, layout_table
-        from finetune.data.starting import starting_recipe
-
-        _, read = starting_recipe(name, settings)
-        for split, file in read.files.items():
-            console.print(file_line(split, table_of(file)), markup=False, highlight=False, soft_wrap=True)
-        console.print(layout_table(read.layout))
-
-
-def _print_records(records: list["RunRecord"], *, as_json: bool, quiet: bool) -> None:
-    from rich.console import Console
-
-    from finetune.display import in_words
-    from finetune.summaries import summary_lines, summary_table
-
-    if not _first_process():
-        return
-    console = Console()
-    for record in records:
-        if as_json:
-            typer.echo(record.model_dump_json())
-        elif quiet:
-            typer.echo(f"{record.task} {record.id}  {in_words(record.scores)}")
-        else:
-            _print_record(console, record)
-    if len(records) > 1 and not as_json:
-        console.print(summary_table(records))
-        for text in summary_lines(records):
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _print_record(console: Any, record: "RunRecord") -> None:
-    from finetune.display import groups_table, record_table
-
-    console.print(record_table(record))
-    if (groups := groups_table(record)) is not None:
-        console.print(groups)
-    for note in record.notes:
-        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _show_recipe(target: str, settings: list[str], *, as_json: bool) -> None:
-    from finetune.options import option_values, resolved
-    from finetune.recipe import override_value, to_toml
-    from finetune.targets import load_recipe
-
-    pairs = [text.partition("=") for text in settings]
-    recipe = load_recipe(target, {key: override_value(value) for key, _, value in pairs})
-    init_seed, data_seed = recipe.seeds
-    every = option_values(resolved(recipe.task, recipe.options)[1])
-    options = recipe.options | {name: value for name, value in every.items() if value is not None}
-    complete = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
-    typer.echo(complete.model_dump_json() if as_json else to_toml(complete.model_dump(exclude_none=True)).rstrip())
-
-
-def _show_run(found: Any, predictions: int, *, as_json: bool) -> None:
-    from rich.console import Console
-
-    from finetune.display import facts_table, predictions_table
-    from finetune.predictions import read_predictions
-    from finetune.record import load_record
-
-    record = load_record(found.record_file)
-    if as_json:
-        typer.echo(record.model_dump_json())
-        return
-    console = Console()
-    facts = record.model_dump(exclude={"scores", "baselines", "epochs", "headline", "notes"})
-    console.print(facts_table(str(found.path), facts))
-    _print_record(console, record)
-    for split in record.scores if predictions else ():
-        console.print(f"first {predictions} predictions of {split}, wrong ones marked x")
-        console.print(predictions_table(read_predictions(found.predictions(split))[:predictions]))
 
 
 def _first_process() -> bool:

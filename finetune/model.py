@@ -242,7 +242,8 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
 def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torch.device) -> tuple[Model, list[str]]:
     """A pretrained encoder with a new head, and the names of the encoder's weights that are new.
 
-    Raises UserError for a folder without a readable encoder, or of a family that the head does not know.
+    Raises UserError for a folder without a readable encoder, of a family that the head does not know, or where what
+    the head reads of a frozen encoder is new.
     """
     torch.manual_seed(recipe.seeds[0])
     backbone, new = load_backbone(folder, recipe)
@@ -251,7 +252,13 @@ def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torc
     if device.type == "cpu":
         cpu.speed_up(model, backbone.encoder)
     kept = backbone.encoder.state_dict().keys()
-    return model, [name for name in new if name in kept]
+    new = [name for name in new if name in kept]
+    if new and recipe.frozen:
+        raise UserError(
+            f"{folder}: lacks {', '.join(new)}, which a frozen encoder would keep at random",
+            f"layers=[{backbone.config.num_hidden_layers}] reads the last layer through a new one that is trained",
+        )
+    return model, new
 
 
 def empty_model(config: PretrainedConfig, head_for: HeadFor) -> Model:

@@ -140,7 +140,15 @@ def saved(model: str | Path, *, out: Path = Path("results")) -> Saved:
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
         raise UserError(f"{found.path}: its model is not here", "Weights are not kept in git: run it with --force")
-    files = weights.resolve(str(found.model) if found else name)
+    try:
+        files = weights.resolve(str(found.model) if found else name)
+    except UserError as error:
+        if "/" in name:
+            raise
+        raise UserError(
+            f"'{name}' names no finished run in {out}; and {error.what}",
+            "`finetune ls` lists the runs; a model needs a folder, or a network",
+        ) from error
     config = load_config(files.folder)
     return Saved(
         name=name,

@@ -160,6 +160,16 @@ def test_weights_that_a_checkpoint_lacks_are_named(tiny_bert: Path, tiny_roberta
     assert new == ["pooler.dense.bias", "pooler.dense.weight"]  # here one does
 
 
+def test_a_frozen_encoder_without_its_pooler_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
+    """Its pooler would stay random; read as a layer, its last one gets a new layer that is trained."""
+    BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
+    with pytest.raises(UserError, match=r"lacks pooler\.dense\.bias, .* at random\. layers=\[2\] reads"):
+        model.build_model(tmp_path, cat_task().head, Recipe(task="any", frozen=True), device=CPU)
+    built, new = model.build_model(tmp_path, cat_task().head, Recipe(task="any", frozen=True, layers=[2]), device=CPU)
+    assert new == []
+    assert [name for name, p in built.named_parameters() if p.requires_grad and "dense" in name]
+
+
 def test_a_trained_model_without_its_pooler_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
     saved(cat_task(), tiny_bert, tmp_path)
     weights = {name: t for name, t in load_file(tmp_path / "model.safetensors").items() if "pooler" not in name}
