@@ -46,13 +46,15 @@ class Table(Settings):
 class Line:
     """One model on one row: ours on dev and test where there are runs, and what was published of the same model.
 
-    `choices` is how many settings there were to choose from, `failed` how many of the chosen one's runs failed.
+    `choices` is how many settings there were to choose from, `runs` are those of the chosen one, of which `failed`
+    failed.
     """
 
     name: str
     metric: str
     model: str
     choices: int
+    runs: Sequence[RunRecord]
     failed: int | None
     dev: Summary | None
     test: Summary | None
@@ -118,6 +120,7 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Lin
             metric=row.metric,
             model=model,
             choices=len(choices),
+            runs=best,
             failed=_failed(best, row.split),
             dev=ours,
             test=summarised(test) if test else None,

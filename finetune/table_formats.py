@@ -12,8 +12,9 @@ from rich.table import Table as Grid
 
 from finetune.errors import UserError
 from finetune.folder import write_atomically
-from finetune.groups import Summary
+from finetune.groups import SEEDS, Summary
 from finetune.published import Anchor
+from finetune.settings import settings_of
 from finetune.table import Line, Table, rule
 
 HEADER = (
@@ -23,7 +24,7 @@ HEADER = (
 COLUMNS = (
     *("row", "metric", "model", "settings_tried", "runs", "failed"),
     *("dev_mean", "dev_sd", "dev_low", "dev_high", "dev_best", "test_mean", "test_sd"),
-    *("published_dev", "published_test", "verdict"),
+    *("published_dev", "published_test", "verdict", "run_ids"),
 )
 HIDDEN = "*"  # marks a published score on labels that a server hides
 
@@ -43,7 +44,7 @@ def as_markdown(name: str, table: Table, lines: Sequence[Line]) -> str:
     """What results/tables holds."""
     rows: list[Sequence[str]] = [HEADER, ["---"] * len(HEADER), *_cells(lines)]
     body = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in rows)
-    below = "\n".join(f"- {text}" for text in _below(table, lines))
+    below = "\n".join(f"- {text}" for text in (*_below(table, lines), *_behind(lines)))
     return (
         f"<!-- Generated: finetune table {name} -o results/tables/{name}.md -->\n# {table.title}\n\n{body}\n\n{below}\n"
     )
@@ -59,7 +60,7 @@ def as_csv(lines: Sequence[Line]) -> str:
         cells.append(line.failed)
         cells += ["" if number is None else f"{100 * number:.3f}" for number in _numbers(line)]
         cells += ["; ".join(f"{100 * a.score:.2f}" for a in some) for some in (line.published_dev, line.published_test)]
-        writer.writerow([*cells, "; ".join(line.verdicts)])
+        writer.writerow([*cells, "; ".join(line.verdicts), "; ".join(run.id for run in line.runs)])
     return out.getvalue()
 
 
@@ -70,7 +71,7 @@ def as_html(table: Table, lines: Sequence[Line]) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
     body = "\n".join(row("td", cells) for cells in _cells(lines))
-    below = "\n".join(f"<p>{html.escape(text)}</p>" for text in _below(table, lines))
+    below = "\n".join(f"<p>{html.escape(text)}</p>" for text in (*_below(table, lines), *_behind(lines)))
     title = html.escape(table.title)
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">\n'
@@ -160,3 +161,15 @@ def _below(table: Table, lines: Sequence[Line]) -> list[str]:
     if any(line.published_test for line in lines):
         notes.append(f"{HIDDEN} scored by a server on hidden labels: not to be compared with dev.")
     return notes + [f"[{number}] {source}" for source, number in _sources(lines).items()]
+
+
+def _behind(lines: Sequence[Line]) -> list[str]:
+    """The runs behind each line of ours, and what they set otherwise than the defaults, seeds aside."""
+    found = []
+    for line in filter(lambda line: line.runs, lines):
+        changed = [one for one in settings_of(line.runs) if one.changed and one.key not in (*SEEDS, "model")]
+        settings = ", ".join(f"{one.key} {' or '.join(dict.fromkeys(map(str, one.values)))}" for one in changed)
+        plural = "s" * (len(line.runs) > 1)
+        runs = ", ".join(run.id for run in line.runs)
+        found.append(f"{line.name}, {line.model}: {settings or 'defaults'}; run{plural} {runs}")
+    return list(dict.fromkeys(found))  # two metrics of the same runs are one line

@@ -48,7 +48,10 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["check", "glue-rte", "model=EMPTY"], "lacks config.json"),
         (["evaluate", "TINY", "rte"], "holds no fully trained model"),
         (["evaluate", "TRAINED", "rte", "--split", "exam"], "rte has no split 'exam'. It has train, dev, test"),
-        (["predict", "glue-rte", "FILE"], "'glue-rte' names no finished run in results; and model 'glue-rte': cannot be"),
+        (
+            ["predict", "glue-rte", "FILE"],
+            "'glue-rte' names no finished run in results; and model",
+        ),
         (["show", "glue-mrcp"], "no recipe or file is called 'glue-mrcp'"),
         (["cp", "glue-mrpc", "FILE"], "is already there"),
         (["run", "my_task.py:mine", "task=1"], "no recipe or file is called"),

@@ -32,13 +32,13 @@ from finetune.report.lengths import length_bins
 from finetune.report.markup import Segment, cut, entities, spans
 from finetune.report.material import read_losses
 from finetune.report.mistakes import surest_mistakes, suspects
-from finetune.report.settings import settings_of
 from finetune.report.view_choice import ChoiceView
 from finetune.report.view_sentence import LabelsView, LabelView, NumberView
 from finetune.report.view_span import SpanView
 from finetune.report.view_tags import TagsView
 from finetune.report.views import view_of
 from finetune.report.write import write_report
+from finetune.settings import settings_of
 from finetune.source import Source
 from finetune.span_answers import SpanAnswer
 from finetune.task import Answer, Task

@@ -218,7 +218,9 @@ def test_formats_hold_the_same_and_escape(tmp_path: Path) -> None:
     assert "finetune table mine -o results/tables/mine.md" in markdown
     assert "[1] Devlin et al. 2019, Table 5 (BERT-BASE)" in markdown
     assert "no run" in markdown
+    assert f"- MRPC, {BASE}: defaults; runs 1, 2\n- MRPC, a|b<c>: defaults; run 42\n" in markdown
     table = list(csv.DictReader(io.StringIO(as_csv(lines))))
+    assert table[0]["run_ids"] == "1; 2"
     assert (table[0]["runs"], table[0]["dev_mean"], table[0]["test_mean"]) == ("2", "86.620", "75.000")
     page = as_html(MRPC, lines)
     assert "a|b&lt;c&gt;" in page

@@ -11,7 +11,7 @@ from finetune.report.charts_run import loss_chart, method_chart, score_chart, sp
 from finetune.report.markup import cut
 from finetune.report.material import Material
 from finetune.report.seeds import spreads
-from finetune.report.settings import Setting, settings_of
+from finetune.settings import Setting, settings_of
 
 MOST_ROWS = 50
 MOST_CURVES = 6
