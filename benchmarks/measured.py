@@ -12,6 +12,8 @@ from typing import Any
 
 from finetune.recipe import Recipe
 from finetune.record import RunRecord, all_records
+from finetune.table import lines_of, load_table
+from finetune.table_formats import score_words
 
 ROOT = Path(__file__).resolve().parents[1]
 GLUE = {"model": "minilm", "train": {"learning_rate": 2e-4}}
@@ -29,6 +31,7 @@ SHAPES: list[tuple[str, str, dict[str, Any]]] = [
 ]
 HEADLINES = {"squad-v1": ("f1", "em"), "squad-v2": ("f1", "em")}
 OWN_DATA = ("codah.csv", "wnut.jsonl", "sst2.csv.gz")
+ABLATIONS = {"table-7": "CoNLL-2003, ", "ablation-linear": "", "stability": "1,000 rows of MRPC, "}
 NAMES = {"mrpc": "MRPC", "cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2", "wnli": "WNLI"}
 
 
@@ -168,6 +171,18 @@ def cached_table(measured: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def ablations_table(records: list[RunRecord]) -> str:
+    """Our own lines of the tables in results/tables that ablate something; those hold the runs behind each line."""
+    lines = ["| what | score | runs | failed | dev | test |", "|---|---|---|---|---|---|"]
+    for table, title in ABLATIONS.items():
+        for line in lines_of(load_table(table), records):
+            if line.dev is not None:
+                fails = "" if line.failed is None else str(line.failed)
+                cells = [f"{title}{line.name}", line.metric, str(line.dev.n), fails, score_words(line.dev)]
+                lines.append(f"| {' | '.join([*cells, score_words(line.test)])} |")
+    return "\n".join(lines)
+
+
 def false_positives_table(measured: dict[str, Any]) -> str:
     """How often equal models are called different."""
     seeds = list(next(iter(measured["bootstrap"].values())))
@@ -193,6 +208,7 @@ def blocks() -> dict[str, str]:
         "shapes": shapes_table(every, _benchmark("rates.json")["rates"]),
         "spans": spans_table(_benchmark("squad_postprocessing.json")),
         "speed": speed_table(*speed),
+        "ablations": ablations_table(every),
         "cached": cached_table(_benchmark("cached_epochs.json")),
         "false-positives": false_positives_table(_benchmark("false_positives.json")),
         "measured-data": own_data_table(

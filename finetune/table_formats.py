@@ -97,6 +97,13 @@ def write_table(file: Path, name: str, table: Table, lines: Sequence[Line]) -> N
         raise UserError(f"{file}: cannot be written ({error.strerror})", "Name another file") from error
 
 
+def score_words(summary: Summary | None) -> str:
+    """In points: mean ± standard deviation, where there are several; empty for None."""
+    if summary is None:
+        return ""
+    return f"{100 * summary.mean:.1f}" + ("" if summary.sd is None else f" ± {100 * summary.sd:.1f}")
+
+
 def _cells(lines: Sequence[Line]) -> list[list[str]]:
     numbers = _sources(lines)
     return [
@@ -106,11 +113,11 @@ def _cells(lines: Sequence[Line]) -> list[list[str]]:
             line.model,
             _runs(line),
             "" if line.failed is None else str(line.failed),
-            _score(line.dev),
+            score_words(line.dev),
             "" if line.dev is None or line.dev.interval is None else _interval(line.dev.interval),
             _published(line.published_dev, numbers),
             "; ".join(line.verdicts),
-            _score(line.test),
+            score_words(line.test),
             _published(line.published_test, numbers),
         ]
         for line in lines
@@ -121,12 +128,6 @@ def _runs(line: Line) -> str:
     if line.dev is None:
         return "no run"
     return str(line.dev.n) if line.choices == 1 else f"{line.dev.n}, best of {line.choices} settings on dev"
-
-
-def _score(summary: Summary | None) -> str:
-    if summary is None:
-        return ""
-    return f"{100 * summary.mean:.1f}" + ("" if summary.sd is None else f" ± {100 * summary.sd:.1f}")
 
 
 def _interval(edges: tuple[float, float]) -> str:
