@@ -99,6 +99,14 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"shape": "choice", "choices_by": "number", "counted_from": 1},
     ),
     (
+        {"question": text, "A": text, "b": text, "C": text, "answer": lambda i: "ABC"[i % 3]},
+        {"shape": "choice", "text": ("question", "A", "b", "C"), "label": ("answer",), "choices_by": "letter"},
+    ),
+    (
+        {"a": text, "b": text, "label": lambda i: i % 2},
+        {"shape": "classification", "text": ("a", "b"), "label": ("label",)},
+    ),
+    (
         {"prompt": text, "choice1": lambda i: f"one {i}", "choice2": lambda i: f"two {i}", "label": lambda i: i % 2},
         {"shape": "choice", "text": ("prompt", "choice1", "choice2"), "counted_from": 0},
     ),

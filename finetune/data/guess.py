@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Literal, get_args
 
 from finetune.columns import TAG
@@ -193,7 +193,7 @@ def _choice(_: Table, facts: Mapping[str, ColumnFacts]) -> Layout | None:
     for name in facts:
         if (match := CHOICE_STEM.fullmatch(name)) and facts[name].kind in ("text", "category", "number"):
             stems.setdefault(match[1].lower(), []).append(name)
-    numbered = next((names for names in stems.values() if len(names) > 1), [])
+    numbered = next((names for names in stems.values() if len(names) > 1), []) or _lettered(facts)
     choices = lists or numbered
     if not choices:
         return None
@@ -208,6 +208,13 @@ def _choice(_: Table, facts: Mapping[str, ColumnFacts]) -> Layout | None:
         return None
     reasons = {"shape": f"the columns {', '.join(choices)}" if numbered else f"a list of choices in {choices[0]}"}
     return Layout(shape="choice", text=(*context, *choices), label=tuple(label), reasons=reasons)
+
+
+def _lettered(facts: Mapping[str, ColumnFacts]) -> list[str]:
+    """The columns A, B, C and so on; of two, which could be a pair of texts, none."""
+    by_letter = {name.upper(): name for name, fact in facts.items() if fact.kind in ("text", "category", "number")}
+    found = [by_letter[letter] for letter in takewhile(by_letter.__contains__, "ABCDEFGH")]
+    return found if len(found) > 2 else []
 
 
 def _is_empty(cell: Any) -> bool:
