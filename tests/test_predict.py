@@ -404,6 +404,17 @@ def test_the_other_shapes(tmp_path: Path, tiny_bert: Path) -> None:
     assert {line["answer"] for line in lines} <= {"1", "2"}  # counted as the labels are
     assert scores["accuracy"] == sum(line["answer"] == line["label"] for line in lines) / 30
 
+    letters = tmp_path / "letters.csv"
+    written(
+        letters, [("question", "A", "B", "C", "answer"), *((a, b, c, "lay", "ABC"[int(n)]) for a, b, c, n in endings)]
+    )
+    chooser = trained(tmp_path / "results", letters, tiny_bert, **once)
+    scores = predict(chooser, letters, tmp_path / "lettered.csv").scores
+    lines = read(tmp_path / "lettered.csv")
+    assert {line["predicted answer"] for line in lines} <= {"A", "B", "C"}
+    assert scores["accuracy"] == sum(line["predicted answer"] == line["answer"] for line in lines) / 30
+    assert {"p(choice A)", "p(choice C)"} <= set(lines[0])
+
     many = tmp_path / "many.jsonl"
     many.write_text("\n".join(json.dumps({"text": f"the cat {i}", "labels": ["a", "b"][: i % 3]}) for i in range(30)))
     marker = trained(tmp_path / "results", many, tiny_bert, **once)

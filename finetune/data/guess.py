@@ -13,6 +13,7 @@ from finetune.data.kinds import ColumnFacts, as_number, as_text, facts_of, is_mi
 from finetune.data.layout import Layout, Shape, answers_of, choice_named, choices_of, found_labels, tags_of
 from finetune.data.reading import Table
 from finetune.errors import UserError, nearest
+from finetune.heads.choice import LETTERS
 
 TEXT_NAMES = (
     *(
@@ -213,7 +214,7 @@ def _choice(_: Table, facts: Mapping[str, ColumnFacts]) -> Layout | None:
 def _lettered(facts: Mapping[str, ColumnFacts]) -> list[str]:
     """The columns A, B, C and so on; of two, which could be a pair of texts, none."""
     by_letter = {name.upper(): name for name, fact in facts.items() if fact.kind in ("text", "category", "number")}
-    found = [by_letter[letter] for letter in takewhile(by_letter.__contains__, "ABCDEFGH")]
+    found = [by_letter[letter] for letter in takewhile(by_letter.__contains__, LETTERS)]
     return found if len(found) > 2 else []
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from finetune.data.kinds import as_number, as_text, is_missing
+from finetune.heads.choice import LETTERS
 
 Shape = Literal["classification", "regression", "multi-label", "tagging", "span", "choice"]
 NAMED: tuple[Shape, ...] = ("classification", "multi-label", "tagging")  # shapes whose labels have names
@@ -106,7 +107,7 @@ def choices_of(cells: Sequence[Any]) -> tuple[str, ...]:
 def choice_named(cell: Any, choices: Sequence[str], *, counted_from: int) -> dict[str, int | None]:
     """Which choice a label means if it is a text, a letter, or a number; None where it is none."""
     text, number = as_text(cell).strip(), as_number(cell)
-    letter = "ABCDEFGHIJ"[: len(choices)].find(text.upper()) if len(text) == 1 else -1
+    letter = LETTERS[: len(choices)].find(text.upper()) if len(text) == 1 else -1
     place = int(number) - counted_from if number is not None and number.is_integer() else -1
     return {
         "text": choices.index(text) if text in choices else None,

@@ -61,7 +61,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
     number = isinstance(task, SentenceTask) and task.regression
     if number:
         kept = Numbers(lambda gold: SentenceRow(id="", text="", gold=gold)), Numbers(lambda v: Answer(value=v))
-    first = task.counted_from if isinstance(task, ChoiceTask) else 0
+    place = task.place if isinstance(task, ChoiceTask) else None
     for record, value in labelled:
         if value is None:
             continue
@@ -75,7 +75,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
             strange.append(record.row)
         elif gold is not None:
             kept[0].append(gold if number else without_texts(row))
-            kept[1].append(value if number else Answer(value=value - first if first else value))
+            kept[1].append(value if number else Answer(value=place(value) if place else value))
     if strange:
         have = f"{so_many(len(strange))}, first {strange[0]}, with a label"
         notes.append(f"{have} that the model does not know: not scored")

@@ -26,7 +26,8 @@ def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
     if layout.shape == "span":
         return SpanTask(unanswerable=layout.unanswerable, **given)
     if layout.shape == "choice":
-        return ChoiceTask(counted_from=layout.counted_from, **given)
+        lettered = layout.choices_by == "letter"
+        return ChoiceTask(counted_from=layout.counted_from, lettered=lettered, **given)
     if layout.shape == "multi-label":
         return MultiLabelTask(labels=layout.labels, windows=True, **given)
     scorers: dict[str, Metric] = {"spearman": spearman, "pearson": pearson}

@@ -22,6 +22,8 @@ from finetune.model import Backbone
 from finetune.source import Source
 from finetune.task import Answer, Rows, Task
 
+LETTERS = "ABCDEFGHIJ"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceRow:
@@ -54,11 +56,13 @@ class ChoiceHead(PooledHead):
 class ChoiceTask(Task):
     """Picks one of each row's choices; rows may have different numbers of them.
 
-    `counted_from` is the number of the first choice in files that are written; in gold and answers it is 0.
+    In files that are written choices have the names that labels gave them: letters where they are `lettered`, else
+    numbers, of which the first is `counted_from`. In gold and answers they count from 0.
     """
 
     read: Callable[[Source, str], Rows]
     counted_from: int = 0
+    lettered: bool = False
     metrics: tuple[str, ...] = ("accuracy",)
     row_type = ChoiceRow
 
@@ -114,10 +118,17 @@ class ChoiceTask(Task):
         return [_answer(softmax(given)) for given in logits]
 
     def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
-        """The choice's number and text, and the probability of each."""
-        first = self.counted_from
-        chances = {f"p(choice {number})": p for number, p in enumerate(answer.probabilities or (), start=first)}
-        return {"answer": answer.value + first, "answer text": row.choices[answer.value], **chances}
+        """The choice's name and text, and the probability of each."""
+        chances = {f"p(choice {self.named(place)})": p for place, p in enumerate(answer.probabilities or ())}
+        return {"answer": self.named(answer.value), "answer text": row.choices[answer.value], **chances}
+
+    def named(self, place: int) -> int | str:
+        """A choice's name in files."""
+        return LETTERS[place] if self.lettered and place < len(LETTERS) else place + self.counted_from
+
+    def place(self, name: int | str) -> int:
+        """The choice with this name."""
+        return LETTERS.index(name) if isinstance(name, str) else name - self.counted_from
 
     def gold(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
         """The rows' own."""
