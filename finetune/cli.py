@@ -169,16 +169,15 @@ def compare(
     """Whether a difference is more than chance: `finetune compare RUN RUN`."""
     import json
 
-    from rich.console import Console
-
     from finetune.compare import compare as find
+    from finetune.display import standard_output
     from finetune.summaries import changed_table, comparison_table
 
     found = find(a, b, out=out, split=split, seeds=seeds)
     if as_json:
         typer.echo(json.dumps(found.as_json(), default=str))
         return
-    console = Console()
+    console = standard_output()
     console.print(comparison_table(found))
     for note in found.notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
@@ -193,16 +192,13 @@ def table(
     out: Out = RESULTS,
 ) -> None:
     """Show our scores beside the published ones, from records alone: `finetune table glue`."""
-    from rich.console import Console
-
+    from finetune.display import facts_table, standard_output
     from finetune.record import all_records
     from finetune.table import lines_of, load_table, table_files
     from finetune.table_formats import as_grid, write_table
 
-    console = Console()
+    console = standard_output()
     if name is None:
-        from finetune.display import facts_table
-
         console.print(facts_table("tables", {name: load_table(name).title for name in table_files()}))
         return
     found = load_table(name)
@@ -263,7 +259,7 @@ def submission(
     _quiet_libraries()
     from rich.console import Console
 
-    from finetune.display import ProgressDisplay, facts_table
+    from finetune.display import ProgressDisplay, facts_table, standard_output
     from finetune.source import source_of
     from finetune.submission import submit
 
@@ -272,7 +268,7 @@ def submission(
         runs, output, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing
     )
     facts = {name: f"predicted by {run}" if run else "a constant, for want of a run" for name, run in predicted.items()}
-    Console().print(facts_table(str(output), facts))
+    standard_output().print(facts_table(str(output), facts))
 
 
 @app.command()
@@ -334,15 +330,13 @@ def init(
 @app.command(name="ls")
 def list_all(out: Out = RESULTS) -> None:
     """List recipes, tasks and runs."""
-    from rich.console import Console
-
     from finetune import recipe
-    from finetune.display import facts_table, plain_metrics, runs_table
+    from finetune.display import facts_table, plain_metrics, runs_table, standard_output
     from finetune.record import all_records
     from finetune.targets import recipe_files
     from finetune.task import available
 
-    console = Console()
+    console = standard_output()
     recipes = {name: f"{(r := recipe.load(file)).task} with {r.model}" for name, file in recipe_files().items()}
     console.print(facts_table("recipes", recipes))
     metrics = {name: ", ".join(plain_metrics(task.metrics)) for name, task in sorted(available().items())}

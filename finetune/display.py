@@ -1,5 +1,6 @@
 """What the command line shows: progress of a run on standard error, records and lists on standard output."""
 
+import os
 import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,16 @@ from finetune.published import anchors
 from finetune.record import RunRecord
 from finetune.squad_metrics import normalised
 
+PIPED_WIDTH = 300  # characters
 LINE_EVERY = 20.0  # seconds between lines of progress where standard error is no terminal
+
+
+def standard_output() -> Console:
+    """Where results are printed. What is piped is cut at no terminal's width."""
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPED_WIDTH
+    return console
 
 
 class ProgressDisplay:

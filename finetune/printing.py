@@ -13,7 +13,7 @@ from finetune.data.checks.mend import require_place, write_mended
 from finetune.data.reading import table_of
 from finetune.data.showing import file_line, finding_lines, layout_table, summary
 from finetune.data.starting import starting_recipe
-from finetune.display import facts_table, groups_table, in_words, predictions_table, record_table
+from finetune.display import facts_table, groups_table, in_words, predictions_table, record_table, standard_output
 from finetune.folder import RunFolder
 from finetune.options import option_values, resolved
 from finetune.predictions import read_predictions
@@ -37,7 +37,7 @@ def print_guesses(names: list[str], settings: dict[str, Any]) -> None:
 
 def print_records(records: list[RunRecord], *, as_json: bool, quiet: bool) -> None:
     """Finished runs, and where they are several what they say together."""
-    console = Console()
+    console = standard_output()
     for record in records:
         if as_json:
             typer.echo(record.model_dump_json())
@@ -70,7 +70,7 @@ def print_run(found: RunFolder, predictions: int, *, as_json: bool) -> None:
     if as_json:
         typer.echo(record.model_dump_json())
         return
-    console = Console()
+    console = standard_output()
     facts = record.model_dump(exclude={"scores", "baselines", "epochs", "headline", "notes"})
     console.print(facts_table(str(found.path), facts))
     _print_record(console, record)
@@ -86,7 +86,7 @@ def check_recipes(recipes: list[tuple[str, Recipe]], data: Path | None, device: 
         if as_json:
             typer.echo(json.dumps(asdict(findings)))
             continue
-        console = Console()
+        console = standard_output()
         for title, facts in findings.facts.items():
             console.print(facts_table(title, facts))
         for example in findings.examples:
@@ -104,7 +104,7 @@ def check_own_data(target: str, settings: dict[str, Any], fix: Path | None, *, r
     if as_json:
         typer.echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": mends})))
     else:
-        console = Console()
+        console = standard_output()
         for part in report.parts:
             console.print(file_line(part.split, part.table), markup=False, highlight=False, soft_wrap=True)
         console.print(layout_table(report.layout))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from toys import OWN_TASK, only_run, write_columns
 
+from finetune.display import standard_output
 from finetune.predictions import read_predictions
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
@@ -266,3 +267,10 @@ def test_options_of_a_task_are_settings(in_process: InProcess, tiny_bert: Path, 
     assert (code, "unknown key 'folds'. Did you mean 'fold'" in err) == (2, True)
     code, _, err = in_process("run", "codah", "options.folds=1", data=data)
     assert (code, "the task codah has no option 'folds'. Did you mean 'fold'?" in err) == (2, True)
+
+
+def test_what_is_piped_is_cut_at_no_terminals_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "90")
+    assert standard_output().width == 90
+    monkeypatch.delenv("COLUMNS")
+    assert standard_output().width == 300
