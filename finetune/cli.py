@@ -55,7 +55,8 @@ def run(
     device: Device = None,
     force: Annotated[bool, typer.Option("--force", help="Run anew what is already done.")] = False,
     discard: Annotated[
-        bool, typer.Option("--discard-half", help="Of several runs, stop the worse half after a quarter of training.")
+        bool,
+        typer.Option("--discard-half", help="Stop the worse half of several settings after a quarter of training."),
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -84,7 +85,7 @@ def run(
         recipes, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
     )
     if _first_process():
-        print_records(records, as_json=as_json, quiet=quiet)
+        print_records(records, as_json=as_json, quiet=quiet, discarded=discard)
     for failure in failures:
         _print_error(failure)
     if failures:
@@ -204,6 +205,11 @@ def table(
     found = load_table(name)
     records, damaged = all_records(out)
     lines = lines_of(found, records)
+    if not any(line.runs for line in lines):
+        nothing = UserError(f"no finished run in {out} is of this table", "--out names the folder of runs")
+        if not any(line.published_dev or line.published_test for line in lines):
+            raise nothing
+        typer.echo(f"note: {nothing}", err=True)
     if output is None:
         console.print(as_grid(found, lines))
     else:

@@ -20,6 +20,7 @@ from finetune.targets import find_run, latest_run
 from finetune.task import Answer, Row, Task
 
 ZERO_OR_ONE = ("accuracy", "exact match", "em")  # metrics by which each row is right or wrong
+FEW_ROWS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,8 @@ def compare(a: str, b: str, *, out: Path, split: str | None = None, seeds: bool 
 
     Raises UserError for runs of different tasks or rows, and where predictions are not at hand.
     """
-    folders = [_folders(name, out, seeds=seeds) for name in (a, b)]
+    every = [_folders(name, out, seeds=seeds) for name in (a, b)]
+    folders = [[some[0], *filter(_has_predictions, some[1:])] for some in every]
     first = [load_record(some[0].record_file) for some in folders]
     if first[0].task != first[1].task:
         raise UserError(f"{a} is a run of {first[0].task}, {b} of {first[1].task}", "Compare runs of one task")
@@ -77,15 +79,20 @@ def compare(a: str, b: str, *, out: Path, split: str | None = None, seeds: bool 
         raise UserError(f"{a} and {b} {same}", "Name another" + ", or leave out --seeds" * seeds)
     split = split or next(iter(first[0].scores))
     if split not in first[0].scores or split not in first[1].scores:
-        raise UserError(f"a run was not scored on '{split}'", f"Choose one of {', '.join(first[0].scores)}")
+        both = [name for name in first[0].scores if name in first[1].scores]
+        way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
+        raise UserError(f"a run was not scored on '{split}'", way_out)
     task = trained_on(folders[0][0])
     rows, left = _side(task, folders[0], split, rows=None)
     _, right = _side(task, folders[1], split, rows=rows)
-    return _compared(task, rows, left, right, split=split, notes=_notes(left, right))
+    notes = _notes(left, right, rows=len(rows))
+    if left_out := sum(map(len, every)) - sum(map(len, folders)):
+        notes.append(f"seeds left out, for their predictions are not at hand: {left_out}")
+    return _compared(task, rows, left, right, split=split, notes=notes)
 
 
 def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
-    """The run, first; then those of other seeds whose predictions are at hand."""
+    """The run, first; then those of other seeds."""
     found = find_run(name, out) or latest_run(name, out)
     if found is None:
         raise UserError(f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs")
@@ -97,7 +104,11 @@ def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
         for record in all_records(out)[0]
         if group_key(record) == group_key(mine) and record.id != mine.id
     ]
-    return [found, *(other for other in others if list(other.path.glob("predictions-*.parquet")))]
+    return [found, *others]
+
+
+def _has_predictions(folder: RunFolder) -> bool:
+    return any(folder.path.glob("predictions-*.parquet"))
 
 
 def _side(
@@ -139,10 +150,12 @@ def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
     return f"its row {index + 1} (id {others[index].id!r}) is another than that of the other run"
 
 
-def _notes(left: Side, right: Side) -> list[str]:
+def _notes(left: Side, right: Side, *, rows: int) -> list[str]:
     notes = []
     if left.records[0].data != right.records[0].data:
         notes.append("the two were trained on different data, and answered the same rows")
+    if rows < FEW_ROWS:
+        notes.append(f"only {rows} rows: the bootstrap's interval and p are too sure of so few")
     if len(left.records) < 2 or len(right.records) < 2:
         notes.append("one seed on a side: what is compared there is that model, not the method that made it")
     return notes
@@ -153,8 +166,9 @@ def _compared(
 ) -> Comparison:
     a, b = ([_metrics(task, answers, rows) for answers in side.answers] for side in (left, right))
     differences = {metric: _difference([each[metric] for each in a], [each[metric] for each in b]) for metric in a[0]}
-    exact = next((metric for metric in ZERO_OR_ONE if metric in a[0]), None)
-    alone = len(a) == len(b) == 1
+    exact = next((metric for metric in ZERO_OR_ONE if metric in a[0]), "")
+    alone = [side[0].get(exact) for side in (a, b)] if len(a) == len(b) == 1 else []
+    hits = [each for each in alone if isinstance(each, Counted)]
     return Comparison(
         a=[record.id for record in left.records],
         b=[record.id for record in right.records],
@@ -162,7 +176,7 @@ def _compared(
         split=split,
         rows=len(rows),
         differences=differences,
-        mcnemar=mcnemar(*(_hits(side[0][exact]) for side in (a, b))) if exact and alone else None,
+        mcnemar=mcnemar(*(each.counts[:, 0] > 0 for each in hits)) if len(hits) == 2 else None,
         changed=_changed(task, rows, left.answers[0], right.answers[0]),
         notes=notes,
     )
@@ -187,15 +201,10 @@ def _difference(a: Sequence[Resampled], b: Sequence[Resampled]) -> Difference:
     return paired_bootstrap(a, b, resamples=RESAMPLES if quick else RESAMPLES // 10)
 
 
-def _hits(metric: Resampled) -> np.ndarray:
-    assert isinstance(metric, Counted)  # as every metric by which rows are right or wrong
-    return metric.counts[:, 0] > 0
-
-
 def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[Answer]) -> list[Changed]:
     """The rows that one side's first run has right and the other's wrong."""
     gold = task.gold(rows)
-    right = [_right(task, answers, rows) for answers in (a, b)]
+    right = _right(task, rows, gold, [a, b])
     return [
         Changed(
             better="a" if right[0][index] else "b",
@@ -208,10 +217,16 @@ def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[A
     ]
 
 
-def _right(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> np.ndarray:
-    """Which rows count as the gold does, in the first metric that counts; none differ where no metric does."""
-    given, perfect = (next(iter(task.counted(some, rows).values()), None) for some in (answers, task.gold(rows)))
-    if given is None or perfect is None:
-        return np.zeros(len(rows), dtype=bool)
-    same: np.ndarray = np.isclose(given.counts, perfect.counts).all(1)
-    return same
+def _right(
+    task: Task, rows: Sequence[Row], gold: Sequence[Answer], sides: Sequence[Sequence[Answer]]
+) -> tuple[np.ndarray, ...]:
+    """Which rows of each side count as the gold does, in the first metric that counts; none where no metric does.
+
+    All are counted at once: what a row counts may depend on which labels there are.
+    """
+    every = [answer for answers in (gold, *sides) for answer in answers]
+    found = next(iter(task.counted(every, list(rows) * (1 + len(sides))).values()), None)
+    if found is None:
+        return tuple(np.zeros(len(rows), dtype=bool) for _ in sides)
+    perfect, *given = np.split(found.counts, 1 + len(sides))
+    return tuple(np.isclose(each, perfect).all(1) for each in given)

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 
 from finetune.metrics import Scores
-from finetune.published import anchors
+from finetune.published import beside
 from finetune.record import RunRecord
 from finetune.squad_metrics import normalised
 
@@ -163,10 +163,7 @@ def record_table(record: RunRecord) -> Table:
         table.add_row(split, "this run", *(f"[bold]{100 * scores[metric]:.1f}" for metric in metrics))
         for method, given in record.baselines[split].items():
             table.add_row(split, method, *(f"{100 * given[metric]:.1f}" for metric in metrics))
-        published = anchors(task=record.task, settings=record.recipe) if record.recipe["limit"] is None else []
-        for anchor in published:
-            if anchor.model != record.model or not anchor.is_of(split, record.rows[split]):
-                continue
+        for anchor in beside(record, split):
             cells = (f"{100 * anchor.score:.1f}" if metric == anchor.metric else "" for metric in metrics)
             table.add_row(split, f"published: {anchor.source}", *cells)
     return table

@@ -9,11 +9,11 @@ from typing import Any
 
 from scipy.stats import t
 
-from finetune.recipe import flat
 from finetune.record import RunRecord
+from finetune.settings import applied
 
 SEEDS = ("seed", "init_seed", "data_seed")
-CONSTANT = ("majority", "mean")  # baselines that answer the same to every row
+CONSTANT = ("majority", "mean", "no-answer")  # baselines that answer the same to every row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
 
 def group_key(record: RunRecord, *, over: Sequence[str] = ()) -> str:
     """The same for runs that differ in their seeds, and in the settings `over`, alone."""
-    settings = {key: value for key, value in flat(record.recipe).items() if key not in (*SEEDS, *over)}
+    settings = {key: value for key, value in applied(record).items() if key not in (*SEEDS, *over, "model")}
     facts = [record.task, record.task_version, record.weights, record.precision, settings]
     return json.dumps([*facts, None if over else record.data], sort_keys=True)
 
@@ -63,6 +63,12 @@ def seeds_of(record: RunRecord) -> tuple[int, int]:
     init, data = (record.recipe.get(name) for name in SEEDS[1:])
     seed = record.recipe["seed"]
     return (seed if init is None else init, seed if data is None else data)
+
+
+def seed_words(record: RunRecord) -> str:
+    """A run's seed, or the two where they differ."""
+    init, data = seeds_of(record)
+    return f"seed {init}" if init == data else f"seeds {init} of the head, {data} of the data"
 
 
 def failed(record: RunRecord, split: str) -> bool | None:
@@ -91,7 +97,7 @@ def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tup
 
 def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """For each record the settings (dotted keys) in which these records differ, seeds left out."""
-    every = [flat({key: value for key, value in record.recipe.items() if key not in SEEDS}) for record in records]
+    every = [{key: value for key, value in applied(record).items() if key not in SEEDS} for record in records]
     keys = dict.fromkeys(key for one in every for key in one)
     differ = [key for key in keys if len({str(one.get(key)) for one in every}) > 1]
     return [{key: one[key] for key in differ if key in one} for one in every]

@@ -13,7 +13,7 @@ import torch
 from finetune.errors import UserError
 from finetune.features import Feature, collate, label_count
 from finetune.metrics import Scores
-from finetune.model import Model
+from finetune.model import Head, Model
 from finetune.trainer import PREDICT_TOKENS, Progress, Trainer
 
 UNSEEN = -100.0  # the logit of a label that no row has
@@ -47,7 +47,7 @@ def fit_logistic(
     trainer.watch("training", updates=1, done=0, epochs=1, examples=len(features))
     inputs, labels = _columns(trainer, features)
     mean, spread = inputs.mean(0), inputs.std(0) + 1e-6
-    weight, bias = _coefficients((inputs - mean) / spread, labels, len(trainer.model.head.labels))
+    weight, bias = _coefficients((inputs - mean) / spread, labels, trainer.model.head)
     weight = weight / spread
     output = trainer.model.head.output
     with torch.no_grad():
@@ -92,10 +92,11 @@ def _columns(trainer: Trainer, features: Sequence[Feature]) -> tuple[np.ndarray,
     return np.concatenate(inputs), np.array(labels)
 
 
-def _coefficients(inputs: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Weight `(count, width)` and bias `(count,)`: by class, by each label of several, or of one number."""
+def _coefficients(inputs: np.ndarray, labels: np.ndarray, head: Head) -> tuple[np.ndarray, np.ndarray]:
+    """Weight `(labels, width)` and bias `(labels,)`: by class, by each label of several, or of one number."""
     from sklearn.linear_model import LogisticRegression, Ridge
 
+    count = len(head.labels)
     if labels.dtype.kind == "f":
         ridge = Ridge(alpha=STRENGTH).fit(inputs, labels)
         return ridge.coef_.reshape(1, -1), np.atleast_1d(ridge.intercept_)
@@ -103,7 +104,12 @@ def _coefficients(inputs: np.ndarray, labels: np.ndarray, count: int) -> tuple[n
         each = [_binary(inputs, labels[:, label]) for label in range(count)]
         return np.stack([weight for weight, _ in each]), np.array([bias for _, bias in each])
     weight, bias = np.zeros((count, inputs.shape[1])), np.full(count, UNSEEN)
-    fitted: Any = LogisticRegression(C=STRENGTH, max_iter=1_000).fit(inputs, labels)
+    if len(set(labels.tolist())) == 1:
+        bias[labels[0]] = 0.0
+        return weight, bias
+    by_class = getattr(head, "class_weights", None)
+    each_row = None if by_class is None else by_class.cpu().numpy()[labels]
+    fitted: Any = LogisticRegression(C=STRENGTH, max_iter=1_000).fit(inputs, labels, sample_weight=each_row)
     if len(fitted.classes_) == 2:  # one row stands for the difference of the two
         rest, one = fitted.classes_
         weight[one], bias[one], bias[rest] = fitted.coef_[0], fitted.intercept_[0], 0.0

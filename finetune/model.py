@@ -16,7 +16,7 @@ from finetune.errors import UserError, first_line
 from finetune.families import set_dropout, takes_segments
 from finetune.features import Batch
 from finetune.first_token import last_layer_for_first_token
-from finetune.partly import keep_pretrained
+from finetune.partly import freeze_unread, keep_pretrained
 from finetune.reader import Reader, mix_of
 from finetune.recipe import Layers, Recipe
 from finetune.weights import OWN_WEIGHTS
@@ -48,6 +48,7 @@ class Backbone(nn.Module):
         if layers != "last" or bilstm:
             mix = mix_of(layers, depth=self.config.num_hidden_layers)
             self.reader = Reader(mix, width=self.config.hidden_size, bilstm=bilstm)
+            freeze_unread(encoder, above=max(mix.numbers))
         if frozen:
             encoder.requires_grad_(False)
 
@@ -222,8 +223,14 @@ class Model(nn.Module):
 def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
     """A pretrained encoder from a folder, and the names of weights that the checkpoint lacks (new, by torch's seed).
 
-    Raises UserError for a folder without a readable config or weights in safetensors, and for layers that it lacks.
+    Raises UserError for a folder without a readable config or weights in safetensors, for layers that it lacks, and
+    for new ones in a frozen encoder.
     """
+    if recipe.frozen and recipe.reinit_layers:
+        raise UserError(
+            f"reinit_layers = {recipe.reinit_layers} with frozen = true: the new layers would stay random",
+            "Leave one of them out",
+        )
     config = load_config(folder)
     if recipe.train.dropout is not None:
         set_dropout(config, recipe.train.dropout)

@@ -30,16 +30,27 @@ def keep_pretrained(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> No
                 _begin_anew(part, spread=encoder.config.initializer_range)
 
 
+def freeze_unread(encoder: PreTrainedModel, *, above: int) -> None:
+    """Freezes the layers above the highest that is read: weights that get no gradient stop distributed training."""
+    for layer in (_own_layers(encoder) or ())[above:]:
+        layer.requires_grad_(False)
+
+
 def layers_of(encoder: PreTrainedModel) -> Sequence[nn.Module]:
     """The transformer layers from the first to the last. Raises UserError where they share their weights."""
-    stack = getattr(encoder, "encoder", None) or getattr(encoder, "transformer", None)
-    layers: Sequence[nn.Module] | None = getattr(stack, "layer", None)
+    layers = _own_layers(encoder)
     if layers is None:
         raise UserError(
             f"an encoder of type '{encoder.config.model_type}' has no layers with weights of their own",
             "Leave out freeze_layers, reinit_layers and train.layer_decay",
         )
     return layers
+
+
+def _own_layers(encoder: PreTrainedModel) -> Sequence[nn.Module] | None:
+    """None where layers share their weights."""
+    stack = getattr(encoder, "encoder", None) or getattr(encoder, "transformer", None)
+    return getattr(stack, "layer", None)
 
 
 def depths(encoder: PreTrainedModel) -> Iterator[tuple[nn.Parameter, int]]:

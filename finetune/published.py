@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from finetune.recipe import flat
+from finetune.record import RunRecord
 
 DEFAULTS = {"frozen": False, "layers": "last", "bilstm": False, "train.solver": "adam"}
 
@@ -46,15 +47,22 @@ def anchors(*, task: str, settings: Mapping[str, Any] = MappingProxyType({})) ->
             split=entry["split"],
             metric=metric,
             score=score / 100,
-            rows=entry.get("rows", {}).get(task),
+            rows=_published()["rows"].get(entry["split"], {}).get(task),
         )
-        for entry in _entries()
+        for entry in _published()["anchor"]
         for metric, score in entry["scores"].get(task, {}).items()
         if structure(entry.get("settings", {})) == structure(settings)
     ]
 
 
+def beside(record: RunRecord, split: str) -> list[Anchor]:
+    """What was published of a run's own model on that very split; nothing for a run on part of the data."""
+    if record.recipe.get("limit") is not None or split not in record.rows:
+        return []
+    known = anchors(task=record.task, settings=record.recipe)
+    return [anchor for anchor in known if anchor.model == record.model and anchor.is_of(split, record.rows[split])]
+
+
 @functools.cache
-def _entries() -> list[dict]:  # type: ignore[type-arg]
-    text = Path(__file__).with_name("published.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)["anchor"]  # type: ignore[no-any-return]
+def _published() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))

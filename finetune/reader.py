@@ -30,6 +30,8 @@ def mix_of(layers: Layers | Sequence[int], *, depth: int) -> Mix:
 
     Raises UserError for a layer that the encoder lacks.
     """
+    if isinstance(layers, str) and layers.endswith("last-4") and depth < 4:
+        raise UserError(f"layers = '{layers}' and this encoder has {depth}", f"Name some of 0 to {depth}: layers=[...]")
     single = {"embeddings": 0, "second-to-last": depth - 1, "last": depth}
     if not isinstance(layers, str):
         mix = Mix(numbers=tuple(layers))

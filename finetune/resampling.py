@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.stats import binomtest, t
+from scipy.stats import binomtest
 
 RESAMPLES = 10_000
 AT_ONCE = 4_000_000  # drawn rows that are held at the same time
-Z = 1.959964
-Z_BOTH = Z + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
+Z_BOTH = 1.959964 + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
 
 
 class Resampled(Protocol):
@@ -49,7 +48,10 @@ class Rescored:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """B minus A on one metric: with its 95 % interval, p, and how many rows would tell it (None: no difference)."""
+    """B minus A on one metric: with its 95 % interval, p, and how many rows would tell it.
+
+    `rows_needed` is None where there is no difference, and where no number of rows would do without more seeds.
+    """
 
     a: float
     b: float
@@ -68,30 +70,30 @@ def paired_bootstrap(
 ) -> Difference:
     """Of the mean over seeds on either side; every metric is over the same rows in the same order.
 
-    The same rows are drawn for all (Efron and Tibshirani 1993, chapter 16). Where a side has k > 1 seeds, the chance
-    of the seeds is added: k - 1 of them are drawn with replacement, which keeps the variance of their mean unbiased
-    (Rao and Wu 1988); of their spread what is chance in rows is taken away, since that counts already, and the rest
-    is made wider as Student's t is for so few. A single seed stays, and the difference is one of these two models.
+    The same rows are drawn for all (Efron and Tibshirani 1993, chapter 16). Where a side has several seeds, their
+    chance is added: of their spread what is chance in rows is taken away, since that counts already, and the rest is
+    drawn from Student's t with Welch's degrees of freedom. A single seed stays, and the difference is one of these
+    two models. p is never below what so few rows can show by a sign test.
     """
     generator = np.random.default_rng(seed)
     parts = [
         [np.stack([each.resampled(weights) for each in side], axis=1) for side in (a, b)]
         for weights in _weights(a[0].size, resamples, generator)
     ]
-    drawn = np.zeros(resamples)
-    for side, scores, sign in zip((a, b), map(np.concatenate, zip(*parts, strict=True)), (-1, 1), strict=True):
-        drawn += sign * (scores.mean(1) + _chance_of_seeds(side, scores, generator))
+    scores = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    by_rows = scores[1].mean(1) - scores[0].mean(1)
+    by_seeds, freedom = _chance_of_seeds([_spread(*side) for side in zip((a, b), scores, strict=True)])
+    drawn = by_rows + by_seeds * generator.standard_t(freedom, resamples)
     means = [float(np.mean([each.score for each in side])) for side in (a, b)]
-    difference, error = means[1] - means[0], float(drawn.std(ddof=1))
-    extreme = int((np.abs(drawn - drawn.mean()) >= abs(difference) - 1e-12).sum())
+    difference = means[1] - means[0]
+    extreme = int((np.abs(drawn - by_rows.mean()) >= abs(difference) - 1e-12).sum())
     low, high = np.quantile(drawn, [0.025, 0.975])
-    needed = a[0].size * (Z_BOTH * error / difference) ** 2 if difference else None
     return Difference(
         a=means[0],
         b=means[1],
         interval=(float(low), float(high)),
-        p=(1 + extreme) / (1 + resamples),
-        rows_needed=None if needed is None else math.ceil(needed),
+        p=max((1 + extreme) / (1 + resamples), 2.0 ** (1 - min(a[0].size, 1_000))),
+        rows_needed=_rows_needed(difference, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
     )
 
 
@@ -111,15 +113,25 @@ def _weights(rows: int, resamples: int, generator: np.random.Generator) -> Itera
         yield np.bincount(drawn.ravel(), minlength=count * rows).reshape(count, rows).astype(float)
 
 
-def _chance_of_seeds(side: Sequence[Resampled], scores: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """For each resample how far another draw of seeds is from their mean; `scores` `(resamples, seeds)` by rows."""
+def _spread(side: Sequence[Resampled], scores: np.ndarray) -> tuple[float, int]:
+    """(variance of the mean over seeds that is not chance in rows, seeds); `scores` `(resamples, seeds)` by rows."""
     count = len(side)
-    whole = np.array([each.score for each in side])
-    if count == 1 or not whole.std():
-        return np.zeros(len(scores))
+    if count == 1:
+        return 0.0, count
     apart = scores - scores.mean(1, keepdims=True)
     by_rows = float(apart.var(0, ddof=1).mean()) * count / (count - 1)  # what rows alone would make of the spread
-    share = math.sqrt(max(0.0, 1 - by_rows / whole.var(ddof=1))) * float(t.ppf(0.975, 2 * count - 2)) / Z
-    chosen = generator.integers(0, count, (len(scores), count - 1))
-    chance: np.ndarray = share * (whole[chosen].mean(1) - whole.mean())
-    return chance
+    return max(0.0, float(np.var([each.score for each in side], ddof=1)) - by_rows) / count, count
+
+
+def _chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """(standard error of the difference, Welch's degrees of freedom); these are of no account where there is none."""
+    total = sum(variance for variance, _ in spreads)
+    if not total:
+        return 0.0, 1.0
+    return math.sqrt(total), total**2 / sum(variance**2 / (count - 1) for variance, count in spreads if variance)
+
+
+def _rows_needed(difference: float, *, rows: int, by_rows: float, by_seeds: float) -> int | None:
+    """More rows make the chance in rows smaller, and leave that of the seeds."""
+    left = (difference / Z_BOTH) ** 2 - by_seeds**2
+    return math.ceil(rows * by_rows / left) if difference and left > 0 else None

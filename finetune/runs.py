@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil
 from pathlib import Path
+from statistics import fmean
 
 import torch
 
 from finetune.errors import UserError
 from finetune.events import Watcher
+from finetune.groups import SEEDS
 from finetune.recipe import Recipe
 from finetune.record import RunRecord
 from finetune.run import run
@@ -32,8 +34,8 @@ def run_all(
 ) -> tuple[list[RunRecord], list[UserError]]:
     """The records of those that came to their end, and what kept the others from theirs.
 
-    With `discard` all are trained for a quarter of their epochs first, and only the better half goes on; the others
-    keep their checkpoints, and go on where they are run again without it.
+    With `discard` all are trained for a quarter of their epochs first, and only the better half of each task's settings
+    goes on, with all its seeds; the others keep their checkpoints, and go on where they are run again without it.
     """
     one = partial(run, source=source, out=out, watch=watch, device=device)
     failures: list[UserError] = []
@@ -48,20 +50,36 @@ def run_all(
 def _better_half(
     recipes: Sequence[Named], one: Callable[..., RunRecord], watch: Watcher, failures: list[UserError]
 ) -> list[Named]:
-    """Those that score best early on, in their order; of an odd number the larger half."""
+    """Those whose setting scores best early on, in their order; of an odd number the larger half.
+
+    Raises UserError where a task has but one setting: its better seeds alone would make its mean too good.
+    """
     if any(recipe.train.epochs < 2 for _, recipe in recipes):
         raise UserError("--discard-half needs runs of several epochs", "Raise train.epochs, or leave it out")
-    scores = {}
-    for index, (name, recipe) in enumerate(recipes):
+    settings: dict[str, set[str]] = {}
+    for _, recipe in recipes:
+        settings.setdefault(recipe.task, set()).add(_setting(recipe))
+    if alone := [task for task, some in settings.items() if len(some) < 2]:
+        raise UserError(f"--discard-half chooses among settings, and {alone[0]} has one", "Leave it out")
+    scores: dict[str, list[float]] = {}
+    for name, recipe in recipes:
         pause = ceil(EARLY * recipe.train.epochs)
         found = _tried(name, partial(one, recipe, pause_after=pause), len(recipes), watch, failures)
         if isinstance(found, RunRecord):  # it was done before; what it scored early is in its record
-            scores[index] = found.epochs[min(pause, len(found.epochs)) - 1]["headline"]
-        elif found is not None:
-            scores[index] = found
-    kept = sorted(sorted(scores, key=lambda index: -scores[index])[: ceil(len(scores) / 2)])
-    watch("note", text=f"discarded {len(scores) - len(kept)} of {len(scores)} runs by their score after early epochs")
-    return [recipes[index] for index in kept]
+            found = found.epochs[min(pause, len(found.epochs)) - 1]["headline"]
+        if found is not None:
+            scores.setdefault(_setting(recipe), []).append(found)
+    kept: set[str] = set()
+    for task, some in settings.items():
+        ranked = sorted((each for each in some if each in scores), key=lambda each: -fmean(scores[each]))
+        kept.update(ranked[: ceil(len(some) / 2)])
+        watch("note", text=f"{task}: {len(kept & some)} of {len(some)} settings go on, the best after early epochs")
+    return [(name, recipe) for name, recipe in recipes if _setting(recipe) in kept]
+
+
+def _setting(recipe: Recipe) -> str:
+    """The same for recipes that differ in their seeds alone."""
+    return recipe.model_copy(update=dict.fromkeys(SEEDS)).model_dump_json()
 
 
 def _tried(

@@ -1,13 +1,11 @@
 """States of a frozen encoder: computed once, then read from a cache on disk by every seed, layer choice and later run.
 
 Only the positions that the head reads are kept, in half precision: one memory-mapped array `(positions, width)` for
-each layer. The cache is `$FINETUNE_CACHE` (default `~/.cache/finetune`) and holds at most `$FINETUNE_CACHE_GB`.
+each layer. `cache` says where, and how much may be there.
 """
 
 import hashlib
 import json
-import os
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +18,7 @@ from filelock import FileLock
 from torch import Tensor
 
 from finetune.batching import prediction_batches
+from finetune.cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.errors import UserError
 from finetune.features import Feature, collate
 from finetune.folder import write_atomically
@@ -27,8 +26,6 @@ from finetune.model import POOLED
 from finetune.trainer import PREDICT_TOKENS, Trainer
 
 FORMAT = 1
-DEFAULT_GB = 20.0
-SPARE_BYTES = 1 << 30  # that are left on the disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +64,6 @@ def with_states(features: Sequence[Feature], trainer: Trainer, *, weights: str, 
         return replace(feature, states=next(slices))
 
     return [held(feature) for feature in features]
-
-
-def cache_folder() -> Path:
-    """Where states are kept."""
-    named = os.environ.get("FINETUNE_CACHE")
-    return (Path(named) if named else Path.home() / ".cache" / "finetune") / "states"
 
 
 def encode_states(
@@ -125,17 +116,18 @@ def _arrays(
     wanted = backbone.numbers(pooled=trainer.model.pooled)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock"):
+        with FileLock(folder / LOCK):
+            for left in folder.glob("*.part"):
+                left.unlink()  # by a process that was ended while it wrote
             _require_same(folder, facts)
             if any(not _file(folder, number).is_file() for number in wanted):
-                every = sorted({*wanted, *range(backbone.config.num_hidden_layers + 1)})
                 size = 2 * sum(counts) * backbone.config.hidden_size
-                numbers = _that_fit(folder, [every, sorted(wanted)], size, trainer)
+                numbers = _that_fit(folder, wanted, size, trainer)
                 if numbers is None:
                     return None
                 _write(folder, numbers, sequences, counts, trainer)
-            write_atomically(folder / "states.json", json.dumps(facts, indent=1) + "\n")  # and says when it was used
-        return tuple(np.load(_file(folder, number), mmap_mode="r") for number in wanted)
+            write_atomically(folder / FACTS, json.dumps(facts, indent=1) + "\n")  # and says when it was used
+            return tuple(np.load(_file(folder, number), mmap_mode="r") for number in wanted)
     except OSError as error:
         raise UserError(
             f"{folder}: the cache cannot be used ({error.strerror})", "Set FINETUNE_CACHE=FOLDER"
@@ -151,49 +143,36 @@ def _file(folder: Path, number: int) -> Path:
 def _require_same(folder: Path, facts: dict[str, object]) -> None:
     """Raises UserError where a cache says that it is of something else than its name does."""
     try:
-        found = json.loads((folder / "states.json").read_text(encoding="utf-8"))
+        found = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return
+    if not isinstance(found, dict):
+        raise ValueError("no facts")
     if found != facts:
         differ = ", ".join(name for name in facts if found.get(name) != facts[name])
         raise UserError(f"{folder}: holds the states of another model or version ({differ})", "Remove that folder")
 
 
-def _that_fit(folder: Path, choices: Sequence[Sequence[int]], size: int, trainer: Trainer) -> list[int] | None:
-    """The first choice of layers for which there is room, after the caches that were used longest ago have gone."""
-    most = _most_bytes()
-    need = 0
-    for numbers in choices:
-        missing = [number for number in numbers if not _file(folder, number).is_file()]
-        need = size * len(missing)
-        if need <= most and _make_room(folder, need, most):
-            return missing
+def _that_fit(folder: Path, wanted: Sequence[int], size: int, trainer: Trainer) -> list[int] | None:
+    """The layers to encode, of which each needs so many bytes: all where there is room for them as it is, else those
+    that are read, for which other caches go; None where there is no room for these either.
+    """
+    depth = trainer.model.backbone.config.num_hidden_layers
+    every, read = (
+        [number for number in numbers if not _file(folder, number).is_file()]
+        for numbers in (sorted({*wanted, *range(depth + 1)}), wanted)
+    )
+    if fits(folder, size * len(every)):
+        return every
+    need = size * len(read)
+    if make_room(folder, need):
+        return read
     trainer.watch(
         "note",
-        text=f"the encoder's states need {need / 1e9:.1f} GB, more than the cache may hold ({most / 1e9:.1f} GB, "
-        f"FINETUNE_CACHE_GB) or the disk has free: every epoch encodes anew",
+        text=f"the encoder's states need {need / 1e9:.1f} GB, more than the cache may hold "
+        f"({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk has free: every epoch encodes anew",
     )
     return None
-
-
-def _most_bytes() -> int:
-    given = os.environ.get("FINETUNE_CACHE_GB", str(DEFAULT_GB))
-    try:
-        return int(float(given) * 1e9)
-    except (ValueError, OverflowError) as error:
-        raise UserError(f"FINETUNE_CACHE_GB is '{given}'", "Set it to a number of gigabytes, such as 20") from error
-
-
-def _make_room(folder: Path, need: int, most: int) -> bool:
-    """Removes the caches that were used longest ago until so many bytes fit; whether they do."""
-    others = [file.parent for file in folder.parent.glob("*/states.json") if file.parent != folder]
-    sizes = {other: sum(file.stat().st_size for file in other.glob("*.npy")) for other in [*others, folder]}
-    for oldest in sorted(others, key=lambda other: (other / "states.json").stat().st_mtime):
-        if sum(sizes.values()) + need <= most and need + SPARE_BYTES <= shutil.disk_usage(folder).free:
-            break
-        shutil.rmtree(oldest, ignore_errors=True)
-        del sizes[oldest]
-    return sum(sizes.values()) + need <= most and need + SPARE_BYTES <= shutil.disk_usage(folder).free
 
 
 def _write(

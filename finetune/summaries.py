@@ -13,6 +13,7 @@ from finetune.record import RunRecord
 
 if TYPE_CHECKING:
     from finetune.compare import Comparison
+    from finetune.resampling import Difference
 
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
 
@@ -47,8 +48,11 @@ def summary_table(records: Sequence[RunRecord]) -> Table:
     return table
 
 
-def summary_lines(records: Sequence[RunRecord]) -> list[str]:
-    """Which of several settings is best and on what that was decided; spread by head initialisation and data order."""
+def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False) -> list[str]:
+    """Which of several settings is best and on what that was decided; spread by head initialisation and data order.
+
+    `discarded` says that there were more settings, which came to no end.
+    """
     found = groups(records)
     lines = []
     tasks = dict.fromkeys(group[0].task for group in found)
@@ -65,8 +69,9 @@ def summary_lines(records: Sequence[RunRecord]) -> list[str]:
             best = mine[means.index(max(means))]
             chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
             others = [name for name in best[0].scores if name != split]
+            tried = f"{len(mine)} settings" + " that were not discarded" * discarded
             lines.append(
-                f"{task}: best of {len(mine)} settings on {split} by {metric}: {plain(chosen)}"
+                f"{task}: best of {tried} on {split} by {metric}: {plain(chosen)}"
                 + "".join(f"; on {name} it has {_mean(best, name, metric)}" for name in others)
                 + f" ({split} chose it, so its score there is optimistic)"
             )
@@ -93,17 +98,24 @@ def comparison_table(found: "Comparison") -> Table:
             f"{100 * each.value:+.1f}",
             f"{low} to {high}",
             f"{each.p:.4f}",
-            "" if each.rows_needed is None else f"{each.rows_needed:,}",
+            _rows_needed(each),
         )
     test = "" if found.mcnemar is None else f"McNemar's exact test: p {found.mcnemar:.4f}. "
     table.caption = f"{test}p and interval: paired bootstrap. Rows to tell it: for 80 % power at a level of 5 %."
     return table
 
 
+def _rows_needed(each: "Difference") -> str:
+    if each.rows_needed is not None:
+        return f"{each.rows_needed:,}"
+    return "more seeds" if each.value else ""
+
+
 def changed_table(found: "Comparison", most: int) -> Table:
     """Some of the rows that one side has right and the other wrong."""
     better = [sum(change.better == side for change in found.changed) for side in "ab"]
-    title = f"{better[0]} rows that only A has right, {better[1]} that only B has right"
+    first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
+    title = f"{better[0]} rows that only A has right, {better[1]} that only B has right{first}"
     table = Table(title=title, title_justify="left", show_lines=True)
     for column in ("id", "text", "gold", "A", "B"):
         table.add_column(column, overflow="fold")

@@ -12,8 +12,9 @@ from pydantic import Field, ValidationError
 from finetune.errors import UserError, nearest
 from finetune.groups import Summary, failed, groups, summarised
 from finetune.published import Anchor, anchors, structure
-from finetune.recipe import Settings, flat
+from finetune.recipe import Settings
 from finetune.record import RunRecord
+from finetune.settings import applied
 
 TABLES = Path(__file__).with_name("recipes") / "tables"
 
@@ -46,12 +47,14 @@ class Table(Settings):
 class Line:
     """One model on one row: ours on dev and test where there are runs, and what was published of the same model.
 
+    `split` is the one that ours were chosen on; a row without run and without published score has no model.
     `choices` is how many settings there were to choose from, `runs` are those of the chosen one, of which `failed`
     failed.
     """
 
     name: str
     metric: str
+    split: str
     model: str
     choices: int
     runs: Sequence[RunRecord]
@@ -95,9 +98,10 @@ def lines_of(table: Table, records: Sequence[RunRecord]) -> list[Line]:
 
 def rule(table: Table) -> str:
     """How the verdict is found, in words."""
+    over = "folds" if any(row.over for row in table.row) else "seeds"
     within = f"{table.margin:g} point{'s' * (table.margin != 1)}"
     return (
-        f"Verdict: equal where the whole 95 % interval of our mean (Student's t over seeds) lies within {within} of "
+        f"Verdict: equal where the whole 95 % interval of our mean (Student's t over {over}) lies within {within} of "
         f"the published score, lower or higher where it lies wholly beyond that, else undecided, as always with one "
         f"run. "
         f"The published score is taken as exact."
@@ -107,7 +111,8 @@ def rule(table: Table) -> str:
 def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Line]:
     mine = [record for record in records if _fits(record, row)]
     shown = _published(row, table.source)
-    for model in dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)]):
+    models = dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)])
+    for model in models or [""]:
         choices = groups((record for record in mine if record.model == model), over=row.over)
         best = max(choices, key=lambda runs: _mean(runs, row), default=[])
         theirs = [anchor for anchor in shown if anchor.model == model]
@@ -118,6 +123,7 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Lin
         yield Line(
             name=row.name,
             metric=row.metric,
+            split=row.split,
             model=model,
             choices=len(choices),
             runs=best,
@@ -153,7 +159,7 @@ def _fits(record: RunRecord, row: Row) -> bool:
     if row.metric not in record.scores[row.split]:
         there = ", ".join(name for name in record.scores[row.split] if "/" not in name)
         raise UserError(f"row '{row.name}': {row.task} has no metric '{row.metric}'", f"It has {there}")
-    given = flat(record.recipe)
+    given = applied(record)
     wanted = {key: value for key, value in row.settings.items() if key not in structure(row.settings)}
     same = structure(record.recipe) == structure(row.settings)
     return same and all(given.get(key) == value for key, value in wanted.items())

@@ -24,9 +24,9 @@ HEADER = (
 COLUMNS = (
     *("row", "metric", "model", "settings_tried", "runs", "failed"),
     *("dev_mean", "dev_sd", "dev_low", "dev_high", "dev_best", "test_mean", "test_sd"),
-    *("published_dev", "published_test", "verdict", "run_ids"),
+    *("published_dev", "verdict", "published_test", "published_server", "sources", "run_ids"),
 )
-HIDDEN = "*"  # marks a published score on labels that a server hides
+HIDDEN = "†"  # marks a published score on labels that a server hides
 
 
 def as_grid(table: Table, lines: Sequence[Line]) -> Grid:
@@ -59,8 +59,11 @@ def as_csv(lines: Sequence[Line]) -> str:
         cells: list[Any] = [line.name, line.metric, line.model, line.choices, line.dev.n if line.dev else 0]
         cells.append(line.failed)
         cells += ["" if number is None else f"{100 * number:.3f}" for number in _numbers(line)]
-        cells += ["; ".join(f"{100 * a.score:.2f}" for a in some) for some in (line.published_dev, line.published_test)]
-        writer.writerow([*cells, "; ".join(line.verdicts), "; ".join(run.id for run in line.runs)])
+        server = [anchor for anchor in line.published_test if _is_hidden(anchor)]
+        test = [anchor for anchor in line.published_test if not _is_hidden(anchor)]
+        cells += [_points(line.published_dev), "; ".join(line.verdicts), _points(test), _points(server)]
+        sources = "; ".join(anchor.source for anchor in (*line.published_dev, *test, *server))
+        writer.writerow([*cells, sources, "; ".join(run.id for run in line.runs)])
     return out.getvalue()
 
 
@@ -127,7 +130,7 @@ def _cells(lines: Sequence[Line]) -> list[list[str]]:
 def _runs(line: Line) -> str:
     if line.dev is None:
         return "no run"
-    return str(line.dev.n) if line.choices == 1 else f"{line.dev.n}, best of {line.choices} settings on dev"
+    return str(line.dev.n) if line.choices == 1 else f"{line.dev.n}, best of {line.choices} settings on {line.split}"
 
 
 def _interval(edges: tuple[float, float]) -> str:
@@ -135,8 +138,16 @@ def _interval(edges: tuple[float, float]) -> str:
 
 
 def _published(some: Sequence[Anchor], numbers: dict[str, int]) -> str:
-    marked = ((anchor, HIDDEN if anchor.split.startswith("server") else "") for anchor in some)
+    marked = ((anchor, HIDDEN * _is_hidden(anchor)) for anchor in some)
     return "; ".join(f"{100 * anchor.score:.1f}{mark} [{numbers[anchor.source]}]" for anchor, mark in marked)
+
+
+def _is_hidden(anchor: Anchor) -> bool:
+    return anchor.split.startswith("server")
+
+
+def _points(some: Sequence[Anchor]) -> str:
+    return "; ".join(f"{100 * anchor.score:.2f}" for anchor in some)
 
 
 def _numbers(line: Line) -> list[float | None]:
@@ -154,8 +165,9 @@ def _sources(lines: Sequence[Line]) -> dict[str, int]:
 
 def _below(table: Table, lines: Sequence[Line]) -> list[str]:
     """What stands under a table: the rule of the verdict, what the marks mean, the sources."""
+    over = "folds, which share most of their training rows" if any(row.over for row in table.row) else "seeds"
     notes = [
-        "Scores in points; dev and test: mean ± standard deviation of our runs over seeds.",
+        f"Scores in points; dev and test: mean ± standard deviation of our runs over {over}.",
         "Failed: how many of the runs are no better than the majority class.",
         rule(table),
     ]

@@ -55,6 +55,8 @@ def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1
     for _, single in expanded:
         if single.options:
             _check_options(single)
+        if seeds > 1 and single.train.solver == "logistic":
+            raise UserError("train.solver = 'logistic' gives the same for every seed", "Leave out --seeds")
     return expanded
 
 

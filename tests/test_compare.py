@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import accuracy_score as sklearn_accuracy
 from statsmodels.stats.contingency_tables import mcnemar as theirs_mcnemar
 from toys import choice_task, every_shape, labels_task
 
@@ -139,6 +141,26 @@ def test_seeds_count_towards_chance() -> None:
     assert rejections(first_only, 60) > 0.3
 
 
+def fixed(rows: int, right: float) -> Counted:
+    return mean_counted(np.arange(rows) < right * rows)
+
+
+def test_where_seeds_alone_differ_the_test_is_welchs() -> None:
+    """With so many rows that these are no chance; two seeds a side, for which a bootstrap of them would be too sure."""
+    scores = [0.80, 0.83], [0.86, 0.90]
+    ours = paired_bootstrap(*([fixed(20_000, score) for score in side] for side in scores), resamples=500)
+    theirs = stats.ttest_ind(scores[1], scores[0], equal_var=False)
+    assert ours.p == pytest.approx(theirs.pvalue, abs=0.03)
+    assert ours.rows_needed is None  # no number of rows would tell it
+
+
+def test_so_few_rows_show_nothing() -> None:
+    """A sign test of three rows in one direction has p 0.25, of one row 1."""
+    for rows, p in ((3, 0.25), (1, 1.0)):
+        ours = paired_bootstrap([mean_counted(np.zeros(rows))], [mean_counted(np.ones(rows))])
+        assert ours.p == p
+
+
 def sentence_rows(count: int, *, text: str = "row") -> list[SentenceRow]:
     """Rows of RTE, every third entailed."""
     labels = ("entailment", "not_entailment", "not_entailment")
@@ -210,6 +232,20 @@ def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert all(change.better == "a" for change in found.changed)
 
 
+def test_a_label_that_the_gold_lacks_and_a_metric_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorers: dict[str, Any] = {"macro f1": metrics.macro_f1, "accuracy": sklearn_accuracy}
+    task = replace(find("rte"), name="mine", labels=("x", "y", "z"), metrics=tuple(scorers), scorers=scorers)
+    monkeypatch.setattr("finetune.task.available", lambda: {"mine": task})
+    rows = [SentenceRow(id=f"{i}", text="t", gold="xy"[i % 2]) for i in range(40)]
+    for label in "zx":
+        saved_run(tmp_path, task, rows, [Answer(value=label if i == 3 else row.gold) for i, row in enumerate(rows)])
+    a, b = (f"{i:010d}" for i in range(2))
+    found = compare(a, b, out=tmp_path)
+    assert found.changed == []  # both have row 3 wrong
+    assert found.mcnemar is None
+    assert found.differences["accuracy"].a == 39 / 40
+
+
 def test_seeds_are_taken_together(tmp_path: Path) -> None:
     rows = sentence_rows(60)
     ids = [
@@ -224,6 +260,8 @@ def test_seeds_are_taken_together(tmp_path: Path) -> None:
     assert found.differences["accuracy"].value == pytest.approx(10 / 60)
     assert found.mcnemar is None
     assert found.notes == []
+    (tmp_path / "rte" / ids[2] / "predictions-dev.parquet").unlink()
+    assert "seeds left out" in compare(ids[1], ids[4], out=tmp_path, seeds=True).notes[0]
     with pytest.raises(UserError, match="are the same run, or differ in seeds alone"):
         compare(ids[0], ids[1], out=tmp_path, seeds=True)
 

@@ -1,5 +1,6 @@
 """The head that scikit-learn fits: the same numbers as scikit-learn's own, saved and loaded like any other."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,20 @@ def test_a_class_that_no_row_has_is_never_the_answer(tiny_bert: Path) -> None:
     assert {int(logits.argmax()) for given in trainer.predict(features) for logits in given} <= {0, 1, 2}
 
 
+def test_rows_of_one_class_and_classes_that_weigh_alike(tiny_bert: Path) -> None:
+    trainer, features = build(cat_task(), tiny_bert, LOGISTIC, frozen=True)
+    fit_logistic(trainer, [f for f in features if f.label == 1], lambda _: (0.0, {}))
+    assert {int(logits.argmax()) for logits in trainer.predict(features)} == {1}
+    few = [f for i, f in enumerate(features) if f.label == 1 or i % 9 == 0]
+    given = []
+    for weights in ((), (50.0, 0.02)):
+        task = replace(cat_task(), class_weights=weights)
+        trainer, _ = build(task, tiny_bert, LOGISTIC, frozen=True, layers=[0])
+        fit_logistic(trainer, few, lambda _: (0.0, {}))
+        given.append({int(logits.argmax()) for logits in trainer.predict(few)})
+    assert given == [{1}, {0}]  # the first token's embedding, the same for every row
+
+
 def test_what_it_cannot_fit_is_refused(tiny_bert: Path, tiny_roberta: Path) -> None:
     for task, folder, reading, words in (
         (cat_task(), tiny_bert, {}, "Set frozen=true"),
@@ -114,5 +129,7 @@ def test_the_command_runs_it(in_process: Any, rte: Path, tiny_bert: Path, tmp_pa
     code, out, err = in_process("evaluate", run, "rte", data=rte)
     assert code == 0, err
     assert "accuracy 100.0" in out
+    code, _, err = in_process("run", *settings, "--seeds", "2", data=rte)
+    assert (code, err) == (2, "error: train.solver = 'logistic' gives the same for every seed. Leave out --seeds\n")
     code, _, err = in_process("run", "glue-rte", f"model={tiny_bert}", "train.solver=logistic", data=rte)
     assert (code, err.splitlines()[-1][:60]) == (2, "error: train.solver = 'logistic' trains the output layer alo")

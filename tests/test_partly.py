@@ -1,6 +1,7 @@
 """Layers that are frozen, that begin anew, and that learn more slowly."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,12 +13,16 @@ from finetune.optimizer import build_optimizer
 from finetune.recipe import Recipe, Train
 
 
-def changed(folder: Path, **reading: int) -> set[str]:
+def changed(folder: Path, **reading: Any) -> set[str]:
     """The parts of the encoder that training changed."""
     trainer, _, _ = fit(cat_task(), folder, Train(learning_rate=1e-3, epochs=1), **reading)
     before, _ = load_backbone(folder, Recipe(task="any"))
     now = trainer.model.backbone.encoder.state_dict()
-    names = [name for name, tensor in before.encoder.state_dict().items() if not torch.equal(tensor, now[name])]
+    names = [
+        name
+        for name, tensor in before.encoder.state_dict().items()
+        if name in now and not torch.equal(tensor, now[name])
+    ]
     return {".".join(name.split(".")[: 3 if "layer." in name else 1]) for name in names}
 
 
@@ -38,6 +43,16 @@ def test_the_last_layers_can_begin_anew(tiny_bert: Path) -> None:
     one, _ = build_model(tiny_bert, cat_task().head, Recipe(task="any", reinit_layers=1, seed=1), device=CPU)
     same, _ = build_model(tiny_bert, cat_task().head, Recipe(task="any", reinit_layers=1, seed=1), device=CPU)
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
+
+
+def test_new_layers_of_a_frozen_encoder_are_refused(tiny_bert: Path) -> None:
+    """They would stay random, and their states would be kept under the name of the pretrained ones."""
+    with pytest.raises(UserError, match="reinit_layers = 1 with frozen = true: the new layers would stay random"):
+        load_backbone(tiny_bert, Recipe(task="any", frozen=True, reinit_layers=1))
+
+
+def test_layers_above_those_that_are_read_are_not_trained(tiny_bert: Path) -> None:
+    assert changed(tiny_bert, layers=[1]) == {"embeddings", "encoder.layer.0"}
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "electra", "roberta"])

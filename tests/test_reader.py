@@ -48,9 +48,11 @@ def test_names_of_layers_mean_those_of_table_7(name: Any) -> None:
 
 def test_layers_that_an_encoder_lacks_are_refused() -> None:
     assert mix_of([3, 1], depth=4).numbers == (3, 1)
-    for layers, asked in (([2, 5], "layer 5"), ([-1], "layer -1"), ([], "no layer"), ("concat-last-4", "layer -1")):
+    for layers, asked in (([2, 5], "layer 5"), ([-1], "layer -1"), ([], "no layer")):
         with pytest.raises(UserError, match=rf"asks for {asked}.*has 0 .the embeddings. to 2, the last"):
             mix_of(layers, depth=2)
+    with pytest.raises(UserError, match=r"layers = 'concat-last-4' and this encoder has 3\. Name some of 0 to 3"):
+        mix_of("concat-last-4", depth=3)
 
 
 def test_states_are_the_hidden_states_of_transformers(tiny_encoder: Path) -> None:

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from toys import build, cat_task, choice_task, span_task, tag_task
 
 from finetune import reader
+from finetune.cache import cache_folder
 from finetune.errors import UserError
 from finetune.features import Feature
 from finetune.recipe import Train
-from finetune.states import cache_folder, with_states
+from finetune.states import with_states
 from finetune.task import Task
 from finetune.trainer import Trainer
 
@@ -96,16 +98,19 @@ def test_the_disk_is_bounded(tiny_bert: Path, cache: Path, monkeypatch: pytest.M
         return sum(file.stat().st_size for file in cache.glob("*/*.npy"))
 
     prepared(tag_task(), tiny_bert)
+    (first,) = cache.iterdir()
     one = size()
-    monkeypatch.setenv("FINETUNE_CACHE_GB", str(1.5 * one / 1e9))
+    (first / "layer-7.part").write_bytes(b"x" * one)  # of a process that was ended while it wrote
+    monkeypatch.setenv("FINETUNE_CACHE_GB", str(1.1 * one / 1e9))
     _, features, watch = prepared(tag_task(), tiny_bert, weights="another")  # for which the first goes
     assert features[0].states is not None
     assert watch.notes == []
-    assert size() == one
-    monkeypatch.setenv("FINETUNE_CACHE_GB", str(0.5 * one / 1e9))
-    _, features, watch = prepared(tag_task(), tiny_bert, weights="a third")  # one of three layers fits
-    assert features[0].states is not None
-    assert size() < 0.5 * one
+    assert [file.name for file in first.iterdir()] == [".lock"]
+    assert size() < 0.5 * one  # the layer that is read: all would have fitted only in the place of others
+    monkeypatch.setenv("FINETUNE_CACHE_GB", str(0.2 * one / 1e9))
+    _, features, watch = prepared(tag_task(), tiny_bert, weights="a third")
+    assert features[0].states is None
+    assert 0.3 * one < size() < 0.5 * one  # what cannot help stays
     monkeypatch.setenv("FINETUNE_CACHE_GB", "0")
     trainer, features, watch = prepared(tag_task(), tiny_bert, weights="a fourth")
     assert features[0].states is None
@@ -127,6 +132,20 @@ def test_a_cache_of_another_model_and_a_damaged_one_are_refused(tiny_bert: Path,
     (folder / "states.json").write_text("{")
     with pytest.raises(UserError, match="damaged"):
         prepared(tag_task(), tiny_bert)
+    (folder / "states.json").write_text("[]")
+    with pytest.raises(UserError, match="damaged"):
+        prepared(tag_task(), tiny_bert)
+
+
+def test_a_cache_in_use_stays(tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared(tag_task(), tiny_bert)
+    (first,) = cache.iterdir()
+    kept = {file.name: file.stat().st_size for file in first.glob("*.npy")}
+    monkeypatch.setenv("FINETUNE_CACHE_GB", str(1.1 * sum(kept.values()) / 1e9))
+    with FileLock(first / ".lock"):  # by another process
+        _, features, _ = prepared(tag_task(), tiny_bert, weights="another")
+    assert features[0].states is None
+    assert {file.name: file.stat().st_size for file in first.glob("*.npy")} == kept
 
 
 def test_a_cache_that_cannot_be_written_is_named(tiny_bert: Path, cache: Path) -> None:

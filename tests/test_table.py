@@ -89,6 +89,24 @@ def test_runs_that_differ_in_seeds_alone_belong_together() -> None:
     assert differing_settings(rates) == [{"train.learning_rate": 1e-5}, {"train.learning_rate": 2e-5}]
 
 
+def test_what_a_record_does_not_say_has_its_default() -> None:
+    """Records of older versions know fewer settings, and an option may be given or left at its default."""
+    old = run(0.8, data="d").model_copy(update={"recipe": {"task": "mrpc", "seed": 1, "model": BASE, "limit": None}})
+    new = run(0.7, seed=2, train={"learning_rate": 2e-5, "layer_decay": 1.0})
+    assert len(groups([old, new])) == 1
+    assert differing_settings([old, new]) == [{}, {}]
+    given = run(0.8, task="conll-2003", options={"context": "document"}, max_length=128)
+    left = run(0.8, seed=2, task="conll-2003", max_length=128).model_copy(update={"options": {"context": "document"}})
+    assert len(groups([given, left])) == 1
+    (line,) = [line for line in lines_of(load_table("table-7"), [given, left]) if line.runs]
+    assert (line.name, line.dev.n) == ("fine-tuned", 2)
+
+
+def test_a_row_of_which_nothing_is_known_says_so() -> None:
+    table = Table.model_validate({"title": "T", "row": [{"name": "R", "task": "unheard-of", "metric": "accuracy"}]})
+    assert "| R | accuracy |  | no run |" in as_markdown("t", table, lines_of(table, []))
+
+
 def test_a_run_at_the_majority_class_has_failed() -> None:
     assert [failed(run(score, majority=0.684), "dev") for score in (0.684, 0.5, 0.7)] == [True, True, False]
     tagged = run(0.9, task="conll-2003").model_copy(update={"baselines": {"dev": {"most-frequent-tag": {"f1": 0.5}}}})
@@ -146,7 +164,7 @@ def test_published_scores_are_of_the_same_model_and_dev_is_not_the_servers_test(
     assert theirs.dev is None
     assert theirs.verdicts == []
     assert {anchor.split for line in lines for anchor in line.published_dev} == {"dev"}
-    assert line_of([run(0.86, rows=100), run(0.87, rows=100, seed=2)]).verdicts[0] in ("undecided", "equal")
+    assert set(line_of([run(0.86, rows=100), run(0.87, rows=100, seed=2)]).verdicts) == {"other rows"}
     squad = load_table("squad")
     other = [line for line in lines_of(squad, [run(0.7, task="squad-v1", rows=99)]) if line.model == BASE]
     assert set(other[0].verdicts) == {"other rows"}
@@ -156,11 +174,12 @@ def test_runs_on_part_of_the_data_and_other_kinds_of_model_are_left_out() -> Non
     assert line_of([run(0.9, limit=100)]).dev is None
     assert line_of([run(0.9, frozen=True)]).dev is None
     seven = load_table("table-7")
+    documents = {"task": "conll-2003", "options": {"context": "document"}}
     records = [
-        run(0.9, task="conll-2003", options={"context": "document"}),
-        run(0.8, task="conll-2003", frozen=True, bilstm=True, layers="concat-last-4"),
-        run(0.7, task="conll-2003", frozen=True, bilstm=True, layers="last"),
-        run(0.6, task="conll-2003"),
+        run(0.9, **documents),
+        run(0.8, frozen=True, bilstm=True, layers="concat-last-4", **documents),
+        run(0.7, frozen=True, bilstm=True, layers="last", **documents),
+        run(0.6, task="conll-2003", options={"context": "sentence"}),
     ]
     found = {line.name: line.dev.mean for line in lines_of(seven, records) if line.dev is not None}
     assert found == {"fine-tuned": 0.9, "concat-last-4": 0.8, "last": 0.7}
@@ -218,9 +237,13 @@ def test_formats_hold_the_same_and_escape(tmp_path: Path) -> None:
     assert "finetune table mine -o results/tables/mine.md" in markdown
     assert "[1] Devlin et al. 2019, Table 5 (BERT-BASE)" in markdown
     assert "no run" in markdown
-    assert f"- MRPC, {BASE}: defaults; runs 1, 2\n- MRPC, a|b<c>: defaults; run 42\n" in markdown
+    assert f"- MRPC, {BASE}: defaults; runs 1, 2\n- MRPC, a|b<c>: defaults; run 1\n" in markdown
     table = list(csv.DictReader(io.StringIO(as_csv(lines))))
     assert table[0]["run_ids"] == "1; 2"
+    first = csv.DictReader(io.StringIO(as_csv(lines_of(load_table("table-1"), []))))
+    (mrpc,) = [line for line in first if line["row"] == "MRPC" and line["model"] == BASE]
+    given = mrpc["published_test"], mrpc["published_server"], mrpc["sources"]
+    assert given == ("", "88.90", "Devlin et al. 2019, Table 1 (BERT-BASE)")
     assert (table[0]["runs"], table[0]["dev_mean"], table[0]["test_mean"]) == ("2", "86.620", "75.000")
     page = as_html(MRPC, lines)
     assert "a|b&lt;c&gt;" in page
@@ -232,7 +255,13 @@ def test_the_command(finetune: Finetune, tmp_path: Path) -> None:
     path.mkdir(parents=True)
     (path / "record.json").write_text(run(0.8612).model_dump_json())
     shown = finetune("table", "glue")
-    assert shown.returncode == 0, shown.stderr
+    assert (shown.returncode, shown.stderr) == (0, "")
+    none = finetune("table", "glue", "--out", "nowhere")
+    assert (none.returncode, none.stderr[:60]) == (0, "note: no finished run in nowhere is of this table. --out nam")
+    assert "no run" in none.stdout
+    none = finetune("table", "stability")
+    assert (none.returncode, none.stdout) == (2, "")
+    assert none.stderr.startswith("error: no finished run in results is of this table")
     assert "86.1" in shown.stdout
     assert "no run" in shown.stdout
     assert "server on hidden labels" in shown.stdout

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from finetune.display import plain_metrics
-from finetune.published import Anchor, anchors
+from finetune.groups import seed_words
+from finetune.published import beside
 from finetune.record import RunRecord
 from finetune.report.card import Card, Table
 from finetune.report.charts_run import loss_chart, method_chart, score_chart, spread_chart
@@ -36,7 +37,7 @@ def score_card(record: RunRecord, split: str, scores: Mapping[str, float]) -> Ca
     """A split's scores beside those of the baselines and published ones, and its first score as bars."""
     metrics = plain_metrics(scores)
     methods: dict[str, Mapping[str, float]] = {"this run": scores, **record.baselines.get(split, {})}
-    for anchor in _published(record, split):
+    for anchor in beside(record, split):
         methods.setdefault(f"published: {anchor.source}", {})
         methods[f"published: {anchor.source}"] = {**methods[f"published: {anchor.source}"], anchor.metric: anchor.score}
     rows = [[name, *(_score(given.get(metric)) for metric in metrics)] for name, given in methods.items()]
@@ -76,7 +77,7 @@ def seed_cards(group: Sequence[Material]) -> Iterator[Card]:
         chart=spread_chart(found),
         table=Table(columns=columns, rows=rows),
     )
-    records = {f"seed {run.record.recipe['seed']}": run.record for run in group[:MOST_CURVES]}
+    records = {seed_words(run.record): run.record for run in group[:MOST_CURVES]}
     if all(record.epochs for record in records.values()):
         yield curve_card(records, group[0].record)
 
@@ -89,8 +90,14 @@ def overview_card(runs: Sequence[Material]) -> Card:
         split = next(iter(record.scores))
         best = max((given[record.headline] for given in record.baselines.get(split, {}).values()), default=None)
         score = record.scores[split][record.headline]
-        seed = str(record.recipe["seed"])
-        words = [record.task, record.id, record.model, seed, record.finished, f"{split} {record.headline}"]
+        words = [
+            record.task,
+            record.id,
+            record.model,
+            seed_words(record),
+            record.finished,
+            f"{split} {record.headline}",
+        ]
         rows.append([*map(cut, words), _score(score), _score(best)])
     columns = ["task", "id", "model", "seed", "finished", "headline", "score", "best baseline"]
     return Card(title="Runs", table=Table(columns=columns, rows=rows, left=6), wide=True)
@@ -129,14 +136,6 @@ def facts_card(record: RunRecord) -> Card:
 
 def _row(one: Setting) -> list[str]:
     return [one.key, *(_value(value) for value in one.values), _value(one.default)]
-
-
-def _published(record: RunRecord, split: str) -> list[Anchor]:
-    """Published scores of the same model on the same rows."""
-    if record.recipe.get("limit") is not None or split not in record.rows:
-        return []
-    known = anchors(task=record.task, settings=record.recipe)
-    return [anchor for anchor in known if anchor.model == record.model and anchor.is_of(split, record.rows[split])]
 
 
 def _epochs(record: RunRecord) -> str:

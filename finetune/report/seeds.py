@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.display import plain_metrics
-from finetune.groups import Summary, group_key, summarised
+from finetune.groups import Summary, groups, summarised
 from finetune.report.material import Material
 
 
@@ -25,10 +25,8 @@ class Spread:
 
 def seed_groups(runs: Sequence[Material]) -> list[list[Material]]:
     """Those together that differ in their seeds alone, in the order given."""
-    groups: dict[str, list[Material]] = {}
-    for run in runs:
-        groups.setdefault(group_key(run.record), []).append(run)
-    return list(groups.values())
+    by_record = {id(run.record): run for run in runs}
+    return [[by_record[id(record)] for record in group] for group in groups(run.record for run in runs)]
 
 
 def spreads(group: Sequence[Material]) -> list[Spread]:

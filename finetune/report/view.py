@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from finetune.groups import CONSTANT
 from finetune.report.markup import Part
 
 Line = dict[str, Any]
@@ -93,9 +94,8 @@ class View(ABC):
 
     def agreeing(self, line: Line) -> list[str]:
         """The baselines that give the same answer, but for those that give one answer to all rows."""
-        constant = ("majority", "mean", "no-answer")
         names = [key.removeprefix("baseline:") for key, value in line.items() if _agrees(key, value, line["answer"])]
-        return [name for name in names if name not in constant]
+        return [name for name in names if name not in CONSTANT]
 
 
 def most_probable(view: View) -> tuple[np.ndarray, np.ndarray] | None:
