@@ -164,9 +164,9 @@ def cached_table(measured: dict[str, Any]) -> str:
     grown = (memory["memory after an epoch"] - memory["memory before"]) / 1e6
     lines += [
         "",
-        f"Half precision, on MRPC over three epochs: F1 {f1['cached']} from the cache and {f1['anew']} anew, losses at "
-        f"most {apart:.1g} apart. An epoch over a cache of {memory['cache bytes'] / 1e6:.0f} MB added {grown:.0f} MB "
-        f"to what the process holds.",
+        f"Half precision, on 2,000 sentences of CoNLL-2003 with a linear head over three epochs: F1 {f1['cached']} "
+        f"from the cache and {f1['anew']} anew, losses at most {apart:.1g} apart. An epoch over a cache of "
+        f"{memory['cache bytes'] / 1e6:.0f} MB added {grown:.0f} MB to what the process holds.",
     ]
     return "\n".join(lines)
 

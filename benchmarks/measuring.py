@@ -12,10 +12,11 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from finetune import task, weights
+from finetune.checkpoints import load_backbone
 from finetune.device import build_accelerator
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow
-from finetune.model import Backbone, Head, Model, load_backbone
+from finetune.model import Backbone, Head, Model
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.recipe import Recipe, Train
 from finetune.source import source_of

@@ -11,6 +11,7 @@ from transformers import PretrainedConfig
 
 from finetune import cpu, weights
 from finetune import task as tasks
+from finetune.checkpoints import load_config, load_trained
 from finetune.data.answering import answer_values
 from finetune.data.layout import Layout, inputs_fault
 from finetune.data.tasks import layout_from, layout_of, trained_task
@@ -18,7 +19,6 @@ from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
 from finetune.events import Watcher, unwatched
 from finetune.folder import RunFolder
-from finetune.model import load_config, load_trained
 from finetune.options import configured, option_values
 from finetune.prepare import encode, load_tokenizer
 from finetune.recipe import Recipe, Train

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from finetune import weights
+from finetune.checkpoints import empty_model, load_config
 from finetune.device import resolve_device, resolve_precision
-from finetune.model import empty_model, load_config
 from finetune.options import option_values, resolved
 from finetune.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
 from finetune.recipe import Recipe

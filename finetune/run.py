@@ -7,12 +7,12 @@ from pathlib import Path
 
 from finetune import task as tasks
 from finetune import weights
+from finetune.checkpoints import build_model, save_checkpoint
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.environment import versions
 from finetune.events import EventLog, Watcher
 from finetune.folder import RunFolder
 from finetune.logistic import fit_logistic, require_linear
-from finetune.model import build_model, save_checkpoint
 from finetune.options import changed_options, resolved
 from finetune.predictions import write_predictions
 from finetune.predictor import settings_for_use

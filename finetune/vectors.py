@@ -12,10 +12,11 @@ import numpy as np
 from torch import Tensor, nn
 
 from finetune import weights
+from finetune.checkpoints import build_model
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
 from finetune.events import Watcher
-from finetune.model import Head, build_model
+from finetune.model import Head
 from finetune.options import resolved
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.recipe import Recipe

@@ -29,13 +29,14 @@ from toys import (
 from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune import baselines as methods
+from finetune.checkpoints import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.features import IGNORED, Feature, collate
 from finetune.heads.choice import ChoiceTask
 from finetune.heads.multilabel import MultiLabelTask
 from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.heads.span import SpanTask
 from finetune.heads.tagging import TaggingTask
-from finetune.model import Backbone, Head, Model, build_model, load_backbone, load_trained, save_checkpoint
+from finetune.model import Backbone, Head, Model
 from finetune.options import configured, option_values
 from finetune.recipe import Recipe, Train
 from finetune.source import Source

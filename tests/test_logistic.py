@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from toys import CPU, build, cat_task, choice_task, labels_task, length_task, span_task, tag_task
 
+from finetune.checkpoints import build_model, load_trained, save_checkpoint
 from finetune.errors import UserError
 from finetune.features import Feature
 from finetune.logistic import fit_logistic, require_linear
-from finetune.model import build_model, load_trained, save_checkpoint
 from finetune.prepare import load_tokenizer
 from finetune.recipe import Recipe, Train
 from finetune.scoring import Evaluation

@@ -24,7 +24,7 @@ from toys import (
 )
 from transformers import AutoTokenizer, BertModel, RobertaModel, T5Config, pipeline
 
-from finetune import cpu, model
+from finetune import checkpoints, cpu, model
 from finetune.errors import UserError
 from finetune.families import most_tokens
 from finetune.features import collate
@@ -37,7 +37,7 @@ def saved(task: Task, encoder: Path, folder: Path) -> model.Model:
     """A model with a new head, written to a folder."""
     trainer, _ = build(task, encoder, Train())
     tokenizer = AutoTokenizer.from_pretrained(encoder)
-    model.save_checkpoint(trainer.model, folder, tokenizer, {"task": task.name, "max_length": 32})
+    checkpoints.save_checkpoint(trainer.model, folder, tokenizer, {"task": task.name, "max_length": 32})
     return trainer.model.eval()
 
 
@@ -63,9 +63,9 @@ def test_what_is_saved_says_what_kind_of_problem_it_is(tiny_bert: Path, tmp_path
     kinds = ("single_label_classification", "regression", "multi_label_classification")
     for task, kind in zip((cat_task(), length_task(), labels_task()), kinds, strict=True):
         saved(task, tiny_bert, tmp_path / task.name)
-        assert model.load_config(tmp_path / task.name).problem_type == kind
+        assert checkpoints.load_config(tmp_path / task.name).problem_type == kind
     saved(span_task(), tiny_bert, tmp_path / "span")
-    assert model.load_config(tmp_path / "span").num_labels == 2
+    assert checkpoints.load_config(tmp_path / "span").num_labels == 2
 
 
 def test_saved_tagger_answers_in_a_pipeline_by_tag_name(tiny_bert: Path, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_saved_model_gives_each_of_several_labels_a_probability_in_a_pipeline(ti
 
 def test_loading_again_gives_the_same_model(tiny_encoder: Path, tmp_path: Path) -> None:
     ours = saved(cat_task(), tiny_encoder, tmp_path)
-    again = model.load_trained(tmp_path, cat_task().head).eval()
+    again = checkpoints.load_trained(tmp_path, cat_task().head).eval()
     batch = AutoTokenizer.from_pretrained(tmp_path)(sentences(4), padding=True, return_tensors="pt")
     with torch.no_grad():
         assert torch.allclose(ours(**batch), again(**batch), atol=1e-6)
@@ -114,7 +114,7 @@ def test_labels_in_another_order_are_matched_by_name(tiny_bert: Path, tmp_path: 
     config = json.loads((tmp_path / "config.json").read_text())
     config |= {"id2label": {"0": "YES", "1": "NO"}, "label2id": {"YES": 0, "NO": 1}}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    again = model.load_trained(tmp_path, cat_task().head).eval()
+    again = checkpoints.load_trained(tmp_path, cat_task().head).eval()
     batch = AutoTokenizer.from_pretrained(tmp_path)(sentences(4), padding=True, return_tensors="pt")
     with torch.no_grad():
         assert torch.allclose(ours(**batch), again(**batch), atol=1e-6)
@@ -124,7 +124,7 @@ def test_labels_that_differ_in_case_alone_are_kept_apart(tiny_bert: Path, tmp_pa
     rows = [replace(row, gold={"yes": "US", "no": "us"}[str(row.gold)]) for row in cat_rows(8)]
     task = replace(cat_task(rows), labels=("us", "US"))
     ours = saved(task, tiny_bert, tmp_path)
-    again = model.load_trained(tmp_path, task.head)
+    again = checkpoints.load_trained(tmp_path, task.head)
     assert torch.equal(again.head.output.weight, ours.head.output.weight)
 
 
@@ -134,29 +134,29 @@ def test_other_labels_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
     config |= {"id2label": {"0": "positive", "1": "negative"}, "label2id": {"positive": 0, "negative": 1}}
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(UserError, match=r"labels are positive, negative, the task's no, yes"):
-        model.load_trained(tmp_path, cat_task().head)
+        checkpoints.load_trained(tmp_path, cat_task().head)
 
 
 def test_an_encoder_without_a_trained_head_is_refused(tiny_encoder: Path) -> None:
     with pytest.raises(UserError, match="holds no fully trained model"):
-        model.load_trained(tiny_encoder, cat_task().head)
+        checkpoints.load_trained(tiny_encoder, cat_task().head)
 
 
 def test_half_precision_checkpoints_are_loaded_as_fp32(tiny_bert: Path, tmp_path: Path) -> None:
     BertModel.from_pretrained(tiny_bert, dtype=torch.float16).save_pretrained(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["dtype"] == "float16"
-    backbone, _ = model.load_backbone(tmp_path, Recipe(task="any"))
+    backbone, _ = checkpoints.load_backbone(tmp_path, Recipe(task="any"))
     assert {p.dtype for p in backbone.parameters()} == {torch.float32}
 
 
 def test_weights_that_a_checkpoint_lacks_are_named(tiny_bert: Path, tiny_roberta: Path, tmp_path: Path) -> None:
     BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
-    _, new = model.build_model(tmp_path, cat_task().head, Recipe(task="any", seed=0), device=CPU)
+    _, new = checkpoints.build_model(tmp_path, cat_task().head, Recipe(task="any", seed=0), device=CPU)
     assert new == ["pooler.dense.bias", "pooler.dense.weight"]
     RobertaModel.from_pretrained(tiny_roberta, add_pooling_layer=False).save_pretrained(tmp_path / "roberta")
-    _, new = model.build_model(tmp_path / "roberta", cat_task().head, Recipe(task="any", seed=0), device=CPU)
+    _, new = checkpoints.build_model(tmp_path / "roberta", cat_task().head, Recipe(task="any", seed=0), device=CPU)
     assert new == []  # its own pooler is new too, but no head reads it
-    _, new = model.build_model(tmp_path / "roberta", choice_task().head, Recipe(task="any", seed=0), device=CPU)
+    _, new = checkpoints.build_model(tmp_path / "roberta", choice_task().head, Recipe(task="any", seed=0), device=CPU)
     assert new == ["pooler.dense.bias", "pooler.dense.weight"]  # here one does
 
 
@@ -164,8 +164,10 @@ def test_a_frozen_encoder_without_its_pooler_is_refused(tiny_bert: Path, tmp_pat
     """Its pooler would stay random; read as a layer, its last one gets a new layer that is trained."""
     BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
     with pytest.raises(UserError, match=r"lacks pooler\.dense\.bias, .* at random\. layers=\[2\] reads"):
-        model.build_model(tmp_path, cat_task().head, Recipe(task="any", frozen=True), device=CPU)
-    built, new = model.build_model(tmp_path, cat_task().head, Recipe(task="any", frozen=True, layers=[2]), device=CPU)
+        checkpoints.build_model(tmp_path, cat_task().head, Recipe(task="any", frozen=True), device=CPU)
+    built, new = checkpoints.build_model(
+        tmp_path, cat_task().head, Recipe(task="any", frozen=True, layers=[2]), device=CPU
+    )
     assert new == []
     assert [name for name, p in built.named_parameters() if p.requires_grad and "dense" in name]
 
@@ -175,24 +177,24 @@ def test_a_trained_model_without_its_pooler_is_refused(tiny_bert: Path, tmp_path
     weights = {name: t for name, t in load_file(tmp_path / "model.safetensors").items() if "pooler" not in name}
     save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(UserError, match=r"bert\.pooler\.dense\.bias, bert\.pooler\.dense\.weight missing"):
-        model.load_trained(tmp_path, cat_task().head)
+        checkpoints.load_trained(tmp_path, cat_task().head)
 
 
 def test_positions_of_each_family(tiny_bert: Path, tiny_roberta: Path) -> None:
     """RoBERTa counts positions from behind its padding token: 130 of them hold 128 tokens."""
-    assert most_tokens(model.load_config(tiny_bert)) == 128
-    assert most_tokens(model.load_config(tiny_roberta)) == 128
+    assert most_tokens(checkpoints.load_config(tiny_bert)) == 128
+    assert most_tokens(checkpoints.load_config(tiny_roberta)) == 128
 
 
 def test_families_that_are_not_known_are_refused(tmp_path: Path) -> None:
     T5Config(vocab_size=10, d_model=8).save_pretrained(tmp_path)
     with pytest.raises(UserError, match="encoders of type 't5' are not known"):
-        model.empty_model(model.load_config(tmp_path), cat_task().head)
+        checkpoints.empty_model(model.load_config(tmp_path), cat_task().head)
 
 
 def test_last_layer_for_the_first_token_alone_gives_the_same_vector(tiny_encoder: Path) -> None:
-    plain, _ = model.load_backbone(tiny_encoder, Recipe(task="any"))
-    ours, _ = model.build_model(tiny_encoder, cat_task().head, Recipe(task="any", seed=0), device=CPU)
+    plain, _ = checkpoints.load_backbone(tiny_encoder, Recipe(task="any"))
+    ours, _ = checkpoints.build_model(tiny_encoder, cat_task().head, Recipe(task="any", seed=0), device=CPU)
     batch = AutoTokenizer.from_pretrained(tiny_encoder)(sentences(5), padding=True, return_tensors="pt")
     with torch.no_grad():
         expected = plain.encoder.eval()(**batch).last_hidden_state

@@ -16,12 +16,12 @@ from toys import build, fit, labels_task, late_task, sentences, toy
 from transformers import AutoTokenizer
 
 from finetune import baselines
+from finetune.checkpoints import load_backbone, load_config
 from finetune.display import groups_table
 from finetune.errors import UserError
 from finetune.evaluate_metric import TaskMetric
 from finetune.features import Feature, collate
 from finetune.heads.multilabel import MultiLabelHead, MultiLabelRow, MultiLabelTask, best_threshold
-from finetune.model import load_backbone, load_config
 from finetune.options import configured
 from finetune.predictions import read_predictions
 from finetune.predictor import load

@@ -13,9 +13,10 @@ from toys import CPU, build, cat_task, choice_task, fit, span_task, tag_task
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from finetune import reader
+from finetune.checkpoints import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.errors import UserError
 from finetune.features import collate
-from finetune.model import Backbone, build_model, load_backbone, load_trained, save_checkpoint
+from finetune.model import Backbone
 from finetune.reader import BiLSTM, Reader, mix_of
 from finetune.recipe import Recipe, Train
 from finetune.source import Source

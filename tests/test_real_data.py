@@ -11,7 +11,7 @@ import transformers
 from scipy.stats import binomtest
 from toys import build
 
-from finetune import model
+from finetune import checkpoints, model
 from finetune.predictions import read_predictions
 from finetune.predictor import load
 from finetune.recipe import Recipe, Train
@@ -41,11 +41,11 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     task = find("mrpc")
     rows = task.load(Source(folder=real_data), "dev").rows
     torch.manual_seed(3)
-    backbone, _ = model.load_backbone(minilm, Recipe(task="any"))
+    backbone, _ = checkpoints.load_backbone(minilm, Recipe(task="any"))
     ours = model.Model(backbone, task.head(backbone))
     ours.head.output.weight.data.normal_(std=1.0)
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
-    model.save_checkpoint(ours, tmp_path, tokenizer, {"task": "mrpc", "max_length": 128, "precision": "fp32"})
+    checkpoints.save_checkpoint(ours, tmp_path, tokenizer, {"task": "mrpc", "max_length": 128, "precision": "fp32"})
     answers = load(tmp_path, device="cpu").answers(rows)
 
     loaded = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)

@@ -13,12 +13,12 @@ from torch.nn import functional
 from toys import build, cat_rows, cat_task, fit, late_task, length_task, sentences
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from finetune.checkpoints import load_backbone
 from finetune.errors import UserError
 from finetune.features import Feature
 from finetune.heads import pooled
 from finetune.heads.sentence import SentenceHead, SentenceRow, SentenceTask
 from finetune.metrics import accuracy
-from finetune.model import load_backbone
 from finetune.options import changed_options, configured, option_values
 from finetune.predictions import read_predictions
 from finetune.predictor import load

@@ -11,7 +11,7 @@ import torch
 from toys import CPU, sentences
 
 from finetune import predictor, submission
-from finetune.model import build_model, save_checkpoint
+from finetune.checkpoints import build_model, save_checkpoint
 from finetune.prepare import load_tokenizer
 from finetune.recipe import Recipe
 from finetune.source import Source

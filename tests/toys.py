@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from conftest import WORDS
 
+from finetune.checkpoints import build_model
 from finetune.device import build_accelerator
 from finetune.events import Watcher, unwatched
 from finetune.features import IGNORED, Batch, Feature
@@ -21,7 +22,6 @@ from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.heads.span import SpanRow, SpanTask
 from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics import accuracy, pearson
-from finetune.model import build_model
 from finetune.prepare import load_tokenizer
 from finetune.recipe import Recipe, Train
 from finetune.resume import Checkpoints

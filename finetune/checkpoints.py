@@ -1,0 +1,201 @@
+"""Models from folders and into them: pretrained encoders, fine-tuned checkpoints in transformers' format, and models
+with a reader of their own, which transformers has no class for.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from finetune import cpu
+from finetune.errors import UserError, first_line
+from finetune.families import set_dropout
+from finetune.model import Backbone, Head, HeadFor, Model
+from finetune.partly import keep_pretrained
+from finetune.recipe import Recipe
+from finetune.weights import OWN_WEIGHTS
+
+
+def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
+    """A pretrained encoder from a folder, and the names of weights that the checkpoint lacks (new, by torch's seed).
+
+    Raises UserError for a folder without a readable config or weights in safetensors, for layers that it lacks, and
+    for new ones in a frozen encoder.
+    """
+    if recipe.frozen and recipe.reinit_layers:
+        raise UserError(
+            f"reinit_layers = {recipe.reinit_layers} with frozen = true: the new layers would stay random",
+            "Leave one of them out",
+        )
+    config = load_config(folder)
+    if recipe.train.dropout is not None:
+        set_dropout(config, recipe.train.dropout)
+    encoder, info = _from_pretrained(AutoModel, folder, config=config)
+    keep_pretrained(encoder, freeze=recipe.freeze_layers, reinit=recipe.reinit_layers)
+    backbone = Backbone(
+        encoder,
+        layers=recipe.layers,
+        bilstm=recipe.bilstm,
+        frozen=recipe.frozen,
+        bare=recipe.train.solver == "logistic",
+    )
+    return backbone, sorted(info["missing_keys"])
+
+
+def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torch.device) -> tuple[Model, list[str]]:
+    """A pretrained encoder with a new head, and the names of the encoder's weights that are new.
+
+    Raises UserError for a folder without a readable encoder, of a family that the head does not know, or where what
+    the head reads of a frozen encoder is new.
+    """
+    torch.manual_seed(recipe.seeds[0])
+    backbone, new = load_backbone(folder, recipe)
+    model = Model(backbone, head_for(backbone))
+    model.head.initialise()
+    if device.type == "cpu":
+        cpu.speed_up(model, backbone.encoder)
+    kept = backbone.encoder.state_dict().keys()
+    new = [name for name in new if name in kept]
+    if new and recipe.frozen:
+        raise UserError(
+            f"{folder}: lacks {', '.join(new)}, which a frozen encoder would keep at random",
+            f"layers=[{backbone.config.num_hidden_layers}] reads the last layer through a new one that is trained",
+        )
+    return model, new
+
+
+def empty_model(config: PretrainedConfig, head_for: HeadFor) -> Model:
+    """A model without memory behind its weights. Raises UserError for a family that the head does not know."""
+    with torch.device("meta"):
+        backbone = Backbone(AutoModel.from_config(config), **_reading(config))
+        return Model(backbone, head_for(backbone))
+
+
+def load_trained(folder: Path, head_for: HeadFor) -> Model:
+    """A fine-tuned checkpoint of transformers, ours or another's, as a Model; or one with a reader of its own.
+
+    Raises UserError where it holds no trained head of the wanted kind.
+    """
+    config = load_config(folder)
+    probe = empty_model(config, head_for)
+    if probe.backbone.reader is not None:
+        return _load_own(folder, config, head_for)
+    head_kind = probe.head.auto_class
+    shell, info = _from_pretrained(getattr(transformers, head_kind), folder, config=config)
+    backbone = Backbone(shell.base_model)
+    head = head_for(backbone)
+    if missing := sorted(info["missing_keys"]):
+        raise UserError(
+            f"{folder}: holds no fully trained model ({', '.join(missing)} missing)",
+            "Train one with `finetune run`, or name a fine-tuned checkpoint",
+        )
+    kind = head_kind.removeprefix("AutoModel")
+    if not any(name.endswith(kind) for name in config.architectures or [kind]):
+        raise UserError(
+            f"{folder}: is a model of the kind {', '.join(config.architectures)}, and the task needs one {kind}",
+            "Evaluate it on the task that it was trained for",
+        )
+    head.from_checkpoint(_in_order(shell.state_dict(), head, config, folder))
+    return Model(backbone, head)
+
+
+def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> None:
+    """Writes config, safetensors and tokenizer that the head's `AutoModelFor...` class loads with the same logits.
+
+    `settings` is what predicting with it needs, such as task and max_length; they are the config's `finetune`. For a
+    model that reads other layers, or through a BiLSTM, there is no such class: `load_trained` alone loads it.
+    """
+    config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
+    config.update(model.head.config_settings() | {"finetune": settings})
+    if model.backbone.reader is not None:
+        config.save_pretrained(folder)
+        save_file({name: t.contiguous() for name, t in model.state_dict().items()}, folder / OWN_WEIGHTS)
+    else:
+        shell = _shell(getattr(transformers, model.head.auto_class), config)
+        state = {
+            f"{shell.base_model_prefix}.{name}": tensor for name, tensor in model.backbone.encoder.state_dict().items()
+        }
+        shell.load_state_dict(state | model.head.to_checkpoint(), strict=True, assign=True)
+        shell.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def load_config(folder: Path) -> PretrainedConfig:
+    """The encoder's configuration. Raises UserError where there is none."""
+    try:
+        return AutoConfig.from_pretrained(folder)
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(
+            f"{folder}: holds no model that transformers knows ({first_line(error)})",
+            "A model folder has config.json, model.safetensors and the tokenizer's files",
+        ) from error
+
+
+def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
+    if (folder / OWN_WEIGHTS).is_file():
+        raise UserError(
+            f"{folder}: was trained with {_reading(config)}, for which transformers has no class",
+            "Use it with finetune.load or finetune predict, or name the encoder that it was trained from",
+        )
+    try:
+        model, info = kind.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,  # else the checkpoint's own, which may be half precision
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UserError(
+            f"{folder}: the weights cannot be loaded ({first_line(error)})",
+            "The folder needs a complete model.safetensors",
+        ) from error
+    return model, info
+
+
+def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Model:
+    backbone = Backbone(AutoModel.from_config(config, dtype=torch.float32), **_reading(config))
+    model = Model(backbone, head_for(backbone))
+    try:
+        model.load_state_dict(load_file(folder / OWN_WEIGHTS))
+    except (OSError, SafetensorError, RuntimeError) as error:
+        raise UserError(
+            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it anew with --force"
+        ) from error
+    return model
+
+
+def _reading(config: PretrainedConfig) -> dict[str, Any]:
+    """What a run saved of how its model reads the encoder."""
+    saved = getattr(config, "finetune", None) or {}
+    return {name: saved[name] for name in ("layers", "bilstm", "bare") if name in saved}
+
+
+def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:
+    """A model without memory behind its weights, for its names and its way of saving."""
+    with torch.device("meta"):
+        return kind.from_config(config)
+
+
+def _in_order(state: dict[str, Tensor], head: Head, config: PretrainedConfig, folder: Path) -> dict[str, Tensor]:
+    """The state with the output layer's rows in the order of the head's labels; checkpoints order them variously."""
+    if not head.labels:
+        return state
+    theirs = [str(config.id2label[index]) for index in range(len(config.id2label))]
+    ours = list(head.labels)
+    if set(theirs) != set(ours):
+        theirs, ours = [label.lower() for label in theirs], [label.lower() for label in ours]
+    if len(theirs) != len(ours) or (set(theirs) != set(ours) and not theirs[0].startswith("label_")):
+        raise UserError(
+            f"{folder}: the model's labels are {', '.join(theirs)}, the task's {', '.join(ours)}",
+            "Evaluate it on the task that it was trained for",
+        )
+    order = [theirs.index(label) if label in theirs else index for index, label in enumerate(ours)]
+    output = head.checkpoint_names["output"]
+    rows = {f"{output}.{part}": state[f"{output}.{part}"][order] for part in ("weight", "bias")}
+    return state | rows
