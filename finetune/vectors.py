@@ -56,7 +56,7 @@ def write_features(
     """
     writers: dict[str, Callable[..., tuple[int, int]]] = {
         ".parquet": partial(_write_parquet, tokens=pool == "none"),
-        ".npz": _write_npz,
+        ".npz": partial(_write_npz, tokens=pool == "none"),
     }
     if file.suffix not in writers:
         raise UserError(f"{file}: features are written as {' or '.join(writers)}", "Name a file that ends so")
@@ -150,9 +150,12 @@ def _write_parquet(file: Path, found: Iterator[Vectors], *, tokens: bool) -> tup
     return count, width
 
 
-def _write_npz(file: Path, found: Iterator[Vectors]) -> tuple[int, int]:
-    """Arrays ids `(rows,)`, vectors `(all, width)`, and starts `(rows + 1,)`: where each row's vectors begin."""
+def _write_npz(file: Path, found: Iterator[Vectors], *, tokens: bool) -> tuple[int, int]:
+    """Arrays ids `(rows,)`, vectors `(all, width)`, starts `(rows + 1,)`: where each row's vectors begin; and tokens
+    `(all,)`.
+    """
     ids: list[str] = []
+    words: list[str] = []
     counts: list[int] = []
     width = 0
     with TemporaryFile(dir=file.parent) as scratch:
@@ -160,11 +163,13 @@ def _write_npz(file: Path, found: Iterator[Vectors]) -> tuple[int, int]:
             width = some[0].vectors.shape[1]
             ids += [each.id for each in some]
             counts += [len(each.vectors) for each in some]
+            words += [token for each in some for token in each.tokens] if tokens else []
             scratch.write(np.concatenate([each.vectors for each in some]).astype(np.float32).tobytes())
         scratch.flush()
         vectors = np.memmap(scratch, dtype=np.float32, mode="r", shape=(sum(counts), width))
         with file.open("wb") as opened:
-            np.savez(opened, ids=np.array(ids), vectors=vectors, starts=np.cumsum([0, *counts]))
+            arrays: dict[str, Any] = {"ids": np.array(ids), "vectors": vectors, "starts": np.cumsum([0, *counts])}
+            np.savez(opened, **arrays | ({"tokens": np.array(words)} if tokens else {}))
     return len(ids), width
 
 

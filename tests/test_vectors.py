@@ -58,6 +58,11 @@ def test_vectors_of_tokens_and_of_words(in_process: InProcess, texts: Path, tiny
     assert row["tokens"] == ["[CLS]", *TEXTS[0].split(), "[SEP]"]
     layers = hidden(tiny_bert, TEXTS[0])
     assert np.allclose(row["vectors"], layers[1] + layers[2], atol=1e-5)
+    assert in_process("features", str(tiny_bert), "texts.csv", "-o", "all.npz", data=texts)[0] == 0
+    found = np.load(texts / "all.npz")
+    begin, end = found["starts"][:2]
+    assert found["tokens"][begin:end].tolist() == row["tokens"]
+    assert len(found["tokens"]) == len(found["vectors"])
     words = '{"tokens": ["cats", "sat"], "tags": ["B-X", "O"]}\n{"tokens": ["dog"], "tags": ["O"]}\n'
     (texts / "words.jsonl").write_text(words * 6)
     code, _, err = in_process(
