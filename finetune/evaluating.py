@@ -1,5 +1,6 @@
 """Scores of a checkpoint on a task, without training: a run's own model, or any of transformers' format."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from finetune import task as tasks
@@ -10,8 +11,9 @@ from finetune.metrics import Scores
 from finetune.predictions import write_predictions
 from finetune.predictor import load, saved
 from finetune.prepare import load_splits
+from finetune.record import load_record
 from finetune.source import Source
-from finetune.targets import is_own_data
+from finetune.targets import find_run, is_own_data, latest_run
 from finetune.task import Task
 
 
@@ -37,6 +39,8 @@ def evaluate(
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     for note in (note for loaded in splits.values() for note in loaded.notes):
         watch("note", text=note)
+    if is_own_data(task_name) and _was_trained_on(model, {loaded.origin for loaded in splits.values()}, out):
+        watch("note", text=f"{task_name} was read in training: these scores tell how well its rows are remembered")
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
     if not labelled and predictions is None:
@@ -53,6 +57,12 @@ def evaluate(
         for remark in task.remarks(answers[name], rows[name]):
             watch("note", text=f"{name}: {remark}")
     return {name: task.score(answers[name], rows[name]) for name in labelled}
+
+
+def _was_trained_on(model: str, origins: Iterable[str], out: Path) -> bool:
+    folder = find_run(model, out) or latest_run(model, out)
+    trained = load_record(folder.record_file).data_origin.get("train", "") if folder is not None else ""
+    return any(Path(origin).resolve() == Path(trained).resolve() for origin in origins)
 
 
 def _task_of_data(model: str, data: str, out: Path) -> Task:

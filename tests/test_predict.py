@@ -468,6 +468,9 @@ def test_a_run_is_scored_on_another_file(
     code, shown, said = call("more.csv")
     assert (code, "1 row without a label" in said) == (0, True)
     assert "dev macro f1 100.0" in shown
+    assert "was read in training" not in said
+    own = json.loads((reviews / "record.json").read_text())["data_origin"]["train"]
+    assert "was read in training" in call(own)[2]
     written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
     code, _, said = call("other.csv")
     assert (code, len(said.splitlines())) == (2, 1)
