@@ -207,7 +207,7 @@ def in_process(
 ) -> Callable[..., tuple[int, str, str]]:
     """The command line without a new Python, whose imports take seconds: (exit code, standard output, error)."""
 
-    def call(*arguments: str, data: Path) -> tuple[int, str, str]:
+    def call(*arguments: str, data: Path | str) -> tuple[int, str, str]:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("FINETUNE_DATA", str(data))
         monkeypatch.setattr(sys, "argv", ["finetune", *arguments])
@@ -215,6 +215,20 @@ def in_process(
             cli.main()
         out, err = capsys.readouterr()
         return int(ended.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def here(
+    in_process: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """As `finetune`, without a new Python."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: str | Path, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+        code, out, err = in_process(*map(str, arguments), data=data or "")
+        return subprocess.CompletedProcess([], code, out, err)
 
     return call
 

@@ -18,7 +18,9 @@ Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]
 
 
-def test_run_show_evaluate_and_run_again(finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
+def test_run_show_evaluate_and_run_again(
+    finetune: Finetune, here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
     settings = ["glue-rte", f"model={tiny_bert}", "train.learning_rate=2e-3", "train.epochs=6", "train.batch_size=8"]
     done = finetune("run", *settings, data=rte)
     assert done.returncode == 0, done.stderr
@@ -48,53 +50,53 @@ def test_run_show_evaluate_and_run_again(finetune: Finetune, rte: Path, tiny_ber
     assert sum(lines[0]["probabilities"]) == pytest.approx(1)
     assert {line["baseline:majority"] for line in lines} == {"entailment"}
 
-    again = finetune("run", *settings, data=rte)
+    again = here("run", *settings, data=rte)
     assert again.returncode == 0
     assert "already done" in again.stderr
     assert "library versions are the same" in again.stderr
     assert again.stdout == done.stdout
 
-    shown = finetune("show", folder.name[:6], "--predictions", "3")
+    shown = here("show", folder.name[:6], "--predictions", "3")
     assert shown.returncode == 0
     assert "the dog sat" in shown.stdout
-    assert finetune("show", "rte", "--json").stdout == finetune("show", str(folder), "--json").stdout
+    assert here("show", "rte", "--json").stdout == here("show", str(folder), "--json").stdout
 
-    scores = finetune("evaluate", folder.name, "rte", "--json", data=rte)
+    scores = here("evaluate", folder.name, "rte", "--json", data=rte)
     assert json.loads(scores.stdout) == record["scores"]
     config = json.loads((folder / "model" / "config.json").read_text())
     unnamed = config | {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1}}
     (folder / "model" / "config.json").write_text(json.dumps(unnamed))
-    noted = finetune("evaluate", folder.name, "rte", "--json", data=rte)
+    noted = here("evaluate", folder.name, "rte", "--json", data=rte)
     assert json.loads(noted.stdout) == record["scores"]
     assert "does not name its labels: taken to be entailment, not_entailment, in that order" in noted.stderr
-    listed = finetune("ls")
+    listed = here("ls")
     assert folder.name in listed.stdout
     assert "glue-mrpc" in listed.stdout
 
     (folder / "record.json").write_text("{")
-    damaged = finetune("run", *settings, data=rte)
+    damaged = here("run", *settings, data=rte)
     assert damaged.returncode == 2
     assert "is no readable record" in damaged.stderr
-    forced = finetune("run", *settings, "--force", "--quiet", data=rte)
+    forced = here("run", *settings, "--force", "--quiet", data=rte)
     assert forced.returncode == 0
     assert forced.stdout.startswith(f"rte {folder.name}  dev accuracy")
     assert json.loads((folder / "record.json").read_text())["scores"] == record["scores"]
 
 
-def test_changed_library_versions_are_said(finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
+def test_changed_library_versions_are_said(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=1"]
-    finetune("run", *settings, data=rte)
+    here("run", *settings, data=rte)
     file = only_run(tmp_path) / "record.json"
     record = json.loads(file.read_text())
     file.write_text(json.dumps(record | {"versions": record["versions"] | {"torch": "1.0"}}))
-    assert "torch 1.0 -> " in finetune("run", *settings, data=rte).stderr
+    assert "torch 1.0 -> " in here("run", *settings, data=rte).stderr
 
 
-def test_seeds_and_grids_run_each_point_once(finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
+def test_seeds_and_grids_run_each_point_once(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         f'task = "rte"\nmodel = "{tiny_bert}"\n[train]\nepochs = 1\n[grid]\n"train.learning_rate" = [1e-3, 2e-3]\n'
     )
-    done = finetune("run", "mine.toml", "--seeds", "2", "--limit", "16", "--json", data=rte)
+    done = here("run", "mine.toml", "--seeds", "2", "--limit", "16", "--json", data=rte)
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert len({record["id"] for record in records}) == 4
     assert {(r["recipe"]["seed"], r["recipe"]["train"]["learning_rate"]) for r in records} == {
@@ -102,13 +104,13 @@ def test_seeds_and_grids_run_each_point_once(finetune: Finetune, rte: Path, tiny
     }
     assert records[0]["rows"] == {"train": 16, "dev": 16}
     assert done.stderr == ""
-    table = finetune("run", "mine.toml", "--seeds", "2", "--limit", "16", data=rte)
+    table = here("run", "mine.toml", "--seeds", "2", "--limit", "16", data=rte)
     assert table.stderr.count("already done") == 4
     assert "all runs" in table.stdout
 
 
-def test_of_several_runs_one_that_fails_keeps_none_from_running(finetune: Finetune, rte: Path, tiny_bert: Path) -> None:
-    done = finetune("run", "glue-rte", "glue-wnli", f"model={tiny_bert}", "train.epochs=1", "--quiet", data=rte)
+def test_of_several_runs_one_that_fails_keeps_none_from_running(here: Finetune, rte: Path, tiny_bert: Path) -> None:
+    done = here("run", "glue-rte", "glue-wnli", f"model={tiny_bert}", "train.epochs=1", "--quiet", data=rte)
     assert done.returncode == 2
     assert done.stdout.startswith("rte ")
     assert done.stderr.startswith("error: glue-wnli: no data")
@@ -148,19 +150,19 @@ def test_check_shows_what_a_run_would_use(in_process: InProcess, rte: Path, tiny
     assert "[CLS] the dog sat" in in_process("check", "glue-rte", f"model={tiny_bert}", data=rte)[1]
 
 
-def test_cp_gives_a_recipe_of_ones_own(finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    assert finetune("cp", "glue-rte").returncode == 0
+def test_cp_gives_a_recipe_of_ones_own(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    assert here("cp", "glue-rte").returncode == 0
     text = (tmp_path / "glue-rte.toml").read_text()
     (tmp_path / "glue-rte.toml").write_text(text.replace("epochs = 3", "epochs = 2"))
-    shown = finetune("show", "glue-rte.toml", "--json")
+    shown = here("show", "glue-rte.toml", "--json")
     assert json.loads(shown.stdout)["train"]["epochs"] == 2
-    resolved = finetune("show", "glue-rte.toml", "seed=3").stdout
+    resolved = here("show", "glue-rte.toml", "seed=3").stdout
     assert "init_seed = 3" in resolved
     assert "weight_decay = 0.01" in resolved
 
 
 def test_a_run_that_is_killed_goes_on(rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune) -> None:
-    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=400", "train.batch_size=8"]
+    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=250", "train.batch_size=8"]
     command = [sys.executable, "-m", "finetune", "run", *settings]
     environment = os.environ | {"FINETUNE_DATA": str(rte)}
     running = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
@@ -177,22 +179,22 @@ def test_a_run_that_is_killed_goes_on(rte: Path, tiny_bert: Path, tmp_path: Path
     resumed = finetune("run", *settings, data=rte)
     assert resumed.returncode == 0, resumed.stderr
     assert "resuming after update" in resumed.stderr
-    assert len(json.loads((folder / "record.json").read_text())["epochs"]) == 400
+    assert len(json.loads((folder / "record.json").read_text())["epochs"]) == 250
     assert not (folder / "checkpoint.pt").exists()
 
 
-def test_a_task_of_ones_own_in_a_file(finetune: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
+def test_a_task_of_ones_own_in_a_file(here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "my_task.py").write_text(OWN_TASK)
     (tmp_path / "mine.toml").write_text(f'task = "my_task.py:mine"\nmodel = "{tiny_bert}"\n[train]\nepochs = 1\n')
-    done = finetune("run", "mine.toml", "--quiet")
+    done = here("run", "mine.toml", "--quiet")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("mine ")
     (tmp_path / "my_task.py").write_text(OWN_TASK.replace("'cat'", "'bird'"))
-    assert "already done" not in finetune("run", "mine.toml").stderr  # the file is part of the id
-    wrong = finetune("run", "mine.toml", "task=my_task.py:other")
+    assert "already done" not in here("run", "mine.toml").stderr  # the file is part of the id
+    wrong = here("run", "mine.toml", "task=my_task.py:other")
     assert "my_task.py: has no task 'other'. It has mine" in wrong.stderr
     (tmp_path / "my_task.py").write_text("import nothing_of_that_name\n")
-    broken = finetune("run", "mine.toml")
+    broken = here("run", "mine.toml")
     assert broken.returncode == 2
     assert "my_task.py: cannot be imported (ModuleNotFoundError" in broken.stderr
 

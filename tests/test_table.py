@@ -250,38 +250,38 @@ def test_formats_hold_the_same_and_escape(tmp_path: Path) -> None:
     assert "http" not in page
 
 
-def test_the_command(finetune: Finetune, tmp_path: Path) -> None:
+def test_the_command(here: Finetune, tmp_path: Path) -> None:
     path = tmp_path / "results" / "mrpc" / "1"
     path.mkdir(parents=True)
     (path / "record.json").write_text(run(0.8612).model_dump_json())
-    shown = finetune("table", "glue")
+    shown = here("table", "glue")
     assert (shown.returncode, shown.stderr) == (0, "")
-    none = finetune("table", "glue", "--out", "nowhere")
+    none = here("table", "glue", "--out", "nowhere")
     assert (none.returncode, none.stderr[:60]) == (0, "note: no finished run in nowhere is of this table. --out nam")
     assert "no run" in none.stdout
-    none = finetune("table", "stability")
+    none = here("table", "stability")
     assert (none.returncode, none.stdout) == (2, "")
     assert none.stderr.startswith("error: no finished run in results is of this table")
     assert "86.1" in shown.stdout
     assert "no run" in shown.stdout
     assert "server on hidden labels" in shown.stdout
-    assert finetune("table", "glue", "-o", "out.md").returncode == 0
+    assert here("table", "glue", "-o", "out.md").returncode == 0
     assert "86.1" in (tmp_path / "out.md").read_text()
-    wrong = finetune("table", "glue", "-o", "out.txt")
+    wrong = here("table", "glue", "-o", "out.txt")
     assert (wrong.returncode, wrong.stderr) == (
         2,
         "error: out.txt: tables are written as .md, .csv, .html. Name a file that ends so\n",
     )
-    assert "Did you mean 'glue'?" in finetune("table", "glu").stderr
+    assert "Did you mean 'glue'?" in here("table", "glu").stderr
     (tmp_path / "mine.toml").write_text('title = "x"\n[[row]]\nname = "a"\ntask = "mrpc"\n')
-    assert "mine.toml: row.0.metric: field required" in finetune("table", "mine.toml").stderr
+    assert "mine.toml: row.0.metric: field required" in here("table", "mine.toml").stderr
     (path.parent / "2").mkdir()
     (path.parent / "2" / "record.json").write_text("{")
-    damaged = finetune("table", "glue")
+    damaged = here("table", "glue")
     assert damaged.returncode == 2
     assert "86.1" in damaged.stdout
     assert "record.json: is no readable record" in damaged.stderr
-    assert "table-7" in finetune("table").stdout
+    assert "table-7" in here("table").stdout
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "results" / "tables").glob("*.md")), ids=lambda file: file.stem)
