@@ -1,7 +1,7 @@
 """What the command line shows of several runs: groups of seeds, the best of several settings, and a comparison."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -27,25 +27,32 @@ def summary_table(records: Sequence[RunRecord]) -> Table:
     for column in (*columns, "best baseline"):
         table.add_column(column, justify="left" if column in left else "right")
     for group, settings in zip(found, differing_settings([group[0] for group in found]), strict=True):
-        split = next(iter(group[0].scores))
-        failures = [failed(record, split) for record in group]
-        for metric in plain_metrics(group[0].scores[split]):
-            each = summarised([record.scores[split][metric] for record in group])
-            base = max((given[metric] for given in group[0].baselines[split].values()), default=None)
-            table.add_row(
-                group[0].task,
-                escape(group[0].model),
-                plain(settings),
-                str(each.n),
-                "" if None in failures else str(sum(map(bool, failures))),
-                f"{split} {metric}",
-                f"{100 * each.mean:.1f}",
-                "" if each.sd is None else f"{100 * each.sd:.1f}",
-                "" if each.interval is None else " to ".join(f"{100 * edge:.1f}" for edge in each.interval),
-                f"{100 * each.best:.1f}",
-                "" if base is None else f"{100 * base:.1f}",
-            )
+        for split in _chosen_on(group[0]):
+            for cells in _summaries(group, split):
+                table.add_row(group[0].task, escape(group[0].model), plain(settings), str(len(group)), *cells)
     return table
+
+
+def _chosen_on(record: RunRecord) -> list[str]:
+    """The dev splits, of which MNLI has two; of a task without any its first split."""
+    return [split for split in record.scores if split.startswith("dev")] or list(record.scores)[:1]
+
+
+def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
+    """For each metric: failed runs, its name, mean, sd, interval, best, and the best baseline."""
+    failures = [failed(record, split) for record in group]
+    for metric in plain_metrics(group[0].scores[split]):
+        each = summarised([record.scores[split][metric] for record in group])
+        base = max((given[metric] for given in group[0].baselines[split].values()), default=None)
+        yield [
+            "" if None in failures else str(sum(map(bool, failures))),
+            f"{split} {metric}",
+            f"{100 * each.mean:.1f}",
+            "" if each.sd is None else f"{100 * each.sd:.1f}",
+            "" if each.interval is None else " to ".join(f"{100 * edge:.1f}" for edge in each.interval),
+            f"{100 * each.best:.1f}",
+            "" if base is None else f"{100 * base:.1f}",
+        ]
 
 
 def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False) -> list[str]:

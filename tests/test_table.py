@@ -13,7 +13,7 @@ from finetune.errors import UserError
 from finetune.groups import differing_settings, failed, groups, spread_by_seed, summarised
 from finetune.published import anchors
 from finetune.record import RunRecord, all_records
-from finetune.summaries import summary_lines
+from finetune.summaries import summary_lines, summary_table
 from finetune.table import Table, lines_of, load_table, rule, table_files
 from finetune.table_formats import as_csv, as_html, as_markdown
 from finetune.task import available
@@ -121,6 +121,18 @@ def test_spread_is_told_by_head_initialisation_and_by_data_order() -> None:
     assert spread_by_seed([run(0.8), run(0.9, seed=2)], "accuracy", "dev") is None
     (line,) = summary_lines(records)
     assert line == "mrpc: sd of dev accuracy over head initialisations 7.1, over data orders 1.4"
+
+
+def test_every_dev_split_is_summarised() -> None:
+    """MNLI has two."""
+    both = [run(score, test=score - 0.1, seed=seed) for seed, score in ((1, 0.8), (2, 0.9))]
+    for record in both:
+        record.scores["dev-mismatched"] = {"accuracy": record.scores["dev"]["accuracy"] - 0.05}
+        record.baselines["dev-mismatched"] = {"majority": {"accuracy": 0.5}}
+    table = summary_table(both)
+    assert list(table.columns[5].cells) == ["dev accuracy", "dev f1", "dev em", "dev-mismatched accuracy"]
+    assert list(table.columns[6].cells) == ["85.0", "85.0", "85.0", "80.0"]
+    assert set(table.columns[4].cells) == {"0"}
 
 
 def test_the_set_that_chose_a_setting_is_named() -> None:
