@@ -79,13 +79,15 @@ def run(
     from finetune.printing import print_records
     from finetune.runs import run_all
     from finetune.source import source_of
+    from finetune.trainer import Diverged
 
     watch = unwatched if quiet or as_json or not _first_process() else ProgressDisplay(Console(stderr=True))
     records, failures = run_all(
         recipes, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
     )
     if _first_process():
-        print_records(records, as_json=as_json, quiet=quiet, discarded=discard)
+        diverged = sum(isinstance(failure, Diverged) for failure in failures)
+        print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
     for failure in failures:
         _print_error(failure)
     if failures:

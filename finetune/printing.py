@@ -35,7 +35,7 @@ def print_guesses(names: list[str], settings: dict[str, Any]) -> None:
         console.print(layout_table(read.layout))
 
 
-def print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool) -> None:
+def print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int) -> None:
     """Finished runs, and where they are several what they say together."""
     console = standard_output()
     for record in records:
@@ -47,7 +47,7 @@ def print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disca
             _print_record(console, record)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
-        for text in summary_lines(records, discarded=discarded):
+        for text in summary_lines(records, discarded=discarded, diverged=diverged):
             console.print(text, markup=False, highlight=False, soft_wrap=True)
     if len(records) == 1 and not as_json and not quiet:
         number = records[0].id

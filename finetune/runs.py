@@ -103,7 +103,7 @@ def _failure(error: Exception, name: str) -> UserError:
     """What kept a run from its end, as a user's error; `name` says which of several runs."""
     prefix = f"{name}: " if name else ""
     if isinstance(error, UserError):
-        return UserError(f"{prefix}{error.what}", error.way_out)
+        return type(error)(f"{prefix}{error.what}", error.way_out)
     if isinstance(error, OSError):
         return UserError(f"{prefix}{error}", "Free space, or choose another folder with --out")
     return UserError(f"{prefix}out of memory", "Lower train.batch_size or max_length, or raise train.accumulation")

@@ -55,13 +55,13 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
         ]
 
 
-def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False) -> list[str]:
+def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, diverged: int = 0) -> list[str]:
     """Which of several settings is best and on what that was decided; spread by head initialisation and data order.
 
-    `discarded` says that there were more settings, which came to no end.
+    `discarded` says that there were more settings, which came to no end; `diverged` counts runs without a score.
     """
     found = groups(records)
-    lines = []
+    lines = [f"diverged: {diverged}, failed runs that no mean has"] if diverged else []
     tasks = dict.fromkeys(group[0].task for group in found)
     for task in tasks:
         mine = [group for group in found if group[0].task == task]

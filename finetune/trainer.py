@@ -55,6 +55,10 @@ class Progress:
         return self.epochs[self.best_epoch - 1]["headline"] if self.best_epoch else None
 
 
+class Diverged(UserError):
+    """Training came to losses that are no numbers."""
+
+
 class Paused(Exception):
     """Training stopped after an epoch as it was told to, its checkpoint saved; `headline` is the score by then."""
 
@@ -161,7 +165,7 @@ class Trainer:
         *,
         epoch: int,
     ) -> None:
-        """An update for each batch; then their losses. Raises UserError when these are no numbers any more."""
+        """An update for each batch; then their losses. Raises Diverged when these are no numbers any more."""
         started = time.perf_counter()
         parts = []
         for batch in batches:
@@ -171,7 +175,7 @@ class Trainer:
             progress.update += 1
         losses = self.accelerator.reduce(torch.stack(parts), "sum").tolist()
         if not np.isfinite(losses).all():
-            raise UserError(
+            raise Diverged(
                 f"the loss is {losses[-1]} after update {progress.update}: training has diverged",
                 "Lower train.learning_rate, or raise train.warmup",
             )

@@ -116,6 +116,16 @@ def test_of_several_runs_one_that_fails_keeps_none_from_running(here: Finetune, 
     assert done.stderr.startswith("error: glue-wnli: no data")
 
 
+def test_runs_that_diverge_are_counted(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    rates = "[1e-3, 2e-3, 1e30]"
+    file = tmp_path / "mine.toml"
+    file.write_text(f'task = "rte"\nmodel = "{tiny_bert}"\n[grid]\n"train.learning_rate" = {rates}\n')
+    done = here("run", "mine.toml", "train.epochs=2", data=rte)
+    assert done.returncode == 2
+    assert "training has diverged" in done.stderr
+    assert "diverged: 1, failed runs that no mean has" in done.stdout
+
+
 def test_the_diagnostic_set_is_predicted_by_an_mnli_model(
     in_process: InProcess, tmp_path: Path, tiny_bert: Path
 ) -> None:
