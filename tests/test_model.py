@@ -189,7 +189,7 @@ def test_positions_of_each_family(tiny_bert: Path, tiny_roberta: Path) -> None:
 def test_families_that_are_not_known_are_refused(tmp_path: Path) -> None:
     T5Config(vocab_size=10, d_model=8).save_pretrained(tmp_path)
     with pytest.raises(UserError, match="encoders of type 't5' are not known"):
-        checkpoints.empty_model(model.load_config(tmp_path), cat_task().head)
+        checkpoints.empty_model(checkpoints.load_config(tmp_path), cat_task().head)
 
 
 def test_last_layer_for_the_first_token_alone_gives_the_same_vector(tiny_encoder: Path) -> None:
