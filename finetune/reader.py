@@ -88,7 +88,7 @@ class BiLSTM(nn.Module):
     """Two layers, 768 in each direction.
 
     A direction is a plain LSTM: the backward one reads each sequence turned round within its own length. On a CPU
-    that is twice as fast to train as one bidirectional LSTM over packed sequences, and the result is the same.
+    that trains faster than one bidirectional LSTM over packed sequences, and the result is the same.
     """
 
     def __init__(self, width: int) -> None:
