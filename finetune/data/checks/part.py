@@ -120,28 +120,27 @@ class Part:
     ) -> Finding:
         """A finding in the rows with these indexes."""
         first = [int(index) for index in islice(indexes, MOST_ROWS)]
-        return Finding(
-            severity=severity,
-            code=code,
-            what=what,
-            remedy=remedy,
-            file=self.file,
-            rows=tuple(self.table.rows[index] for index in first),
-            lines=tuple(self.table.lines[index] for index in first),
-            count=len(indexes),
-        )
+        places = [(self.table.rows[index], self.table.lines[index]) for index in first]
+        return self._finding(severity, code, what, remedy, places, len(indexes))
 
     def found_in(self, records: Sequence[Record], severity: Severity, code: str, what: str, remedy: str) -> Finding:
         """A finding in records that are not in the table."""
+        places = [(record.row, record.line) for record in records[:MOST_ROWS]]
+        return self._finding(severity, code, what, remedy, places, len(records))
+
+    def _finding(
+        self, severity: Severity, code: str, what: str, remedy: str, places: Sequence[tuple[int, int]], count: int
+    ) -> Finding:
+        """`places` are the first rows with their lines."""
         return Finding(
             severity=severity,
             code=code,
             what=what,
             remedy=remedy,
             file=self.file,
-            rows=tuple(record.row for record in records[:MOST_ROWS]),
-            lines=tuple(record.line for record in records[:MOST_ROWS]),
-            count=len(records),
+            rows=tuple(row for row, _ in places),
+            lines=tuple(line for _, line in places),
+            count=count,
         )
 
 
