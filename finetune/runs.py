@@ -79,7 +79,7 @@ def _better_half(
 
 def _setting(recipe: Recipe) -> str:
     """The same for recipes that differ in their seeds alone."""
-    return recipe.model_copy(update=dict.fromkeys(SEEDS)).model_dump_json()
+    return recipe.model_dump_json(exclude=set(SEEDS))
 
 
 def _tried(
