@@ -30,7 +30,7 @@ LABELS = (
     *("category", "sentiment", "topic", "tag", "tags", "stars", "rating", "score", "similarity", "intent", "emotion"),
     *("polarity", "stance", "toxicity", "toxic", "spam", "answer", "output", "is_duplicate", "duplicate", "sarcasm"),
     *("sarcastic", "hate", "offensive", "relation", "entailment", "judgment", "judgement", "grade", "verdict", "mood"),
-    *("categories", "topics", "emotions", "genre", "quality", "relevance", "acceptability", "difficulty", "urgency"),
+    *("categories", "topics", "emotions", "quality", "relevance", "acceptability", "difficulty", "urgency"),
     *("분류", "평점", "감정", "감성", "카테고리", "주제", "클래스", "긍부정", "별점", "점수", "유형", "의도"),
     *("klasse", "kategorie", "bewertung", "stimmung", "note", "thema", "classe", "catégorie", "sujet", "sentimento"),
     *(
