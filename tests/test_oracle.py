@@ -1,0 +1,59 @@
+"""Files from anywhere are read as a careful person reads them, or the tool asks; it never trains on something else."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from oracle.every import generated, markdown, of_real_files
+from oracle.layout import CLASSES, Layout, Outcome, outcome, same
+
+GENERATED, REAL = generated(), of_real_files()
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def named(layout: Layout) -> str:
+    return f"{layout.kind}: {layout.name}"
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """Of every generated layout, which is read once for all tests."""
+    return {named(layout): outcome(layout, tmp_path_factory.mktemp("layout")) for layout in GENERATED}
+
+
+@pytest.mark.parametrize("layout", GENERATED, ids=named)
+def test_a_layout_is_read_rightly_or_asked_about(layout: Layout, outcomes: dict[str, Outcome]) -> None:
+    result = outcomes[named(layout)]
+    assert result.verdict != "wrong", result.seen
+
+
+@pytest.mark.parametrize("layout", REAL, ids=named)
+def test_a_real_file_is_read_rightly_or_asked_about(layout: Layout, tmp_path: Path) -> None:
+    result = outcome(layout, tmp_path)
+    assert result.verdict != "wrong", result.seen
+
+
+@pytest.mark.parametrize("layout", GENERATED, ids=named)
+def test_an_independent_reader_finds_the_expected_rows(layout: Layout, tmp_path: Path) -> None:
+    written = layout.write(tmp_path)
+    assert written.path.exists()
+    assert len(written.rows) >= 40
+    if written.reread is not None:
+        assert same(written.reread, written.rows)
+
+
+def test_the_layouts_are_many_and_of_every_class() -> None:
+    assert len({named(layout) for layout in GENERATED}) == len(GENERATED) >= 80
+    assert len({layout.language for layout in GENERATED}) >= 6
+    assert min(Counter(layout.kind for layout in GENERATED)[kind] for kind in range(len(CLASSES))) >= 4
+
+
+def test_two_thirds_of_the_layouts_are_read_without_a_question(outcomes: dict[str, Outcome]) -> None:
+    right = sum(result.verdict == "right" for result in outcomes.values())
+    assert right >= 2 / 3 * len(outcomes)
+
+
+@pytest.mark.parametrize("name", ["your-data.md", "your-data.ko.md"])
+def test_the_documents_show_the_outcomes(name: str, outcomes: dict[str, Outcome]) -> None:
+    table = markdown([(layout, outcomes[named(layout)]) for layout in GENERATED])
+    assert f"<!-- oracle -->\n{table}\n<!-- /oracle -->" in (DOCS / name).read_text(encoding="utf-8")
