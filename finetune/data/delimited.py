@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from finetune.data.formats import FileFormat, csv_reader
+from finetune.data.run_on import joined
 
 MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed
 
@@ -26,6 +27,8 @@ def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iter
             lines.clear()
             if not cells or cells == [""]:
                 continue
+            if form.run_on is not None and len(cells) > width:
+                cells = joined(cells, form.run_on, width, form.delimiter)
             fault = "" if len(cells) == width else _wrong_width(cells, width, form)
             yield number, cells, fault
         else:

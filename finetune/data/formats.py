@@ -11,13 +11,14 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from finetune.data.kinds import NUMBER
 from finetune.data.labelled_lines import LabelledLines, labelled_lines_of
+from finetune.data.run_on import run_on_column, usual_width
 from finetune.data.word_lines import NoSentences, WordLines, word_lines_of
 from finetune.errors import UserError, first_line
 
@@ -35,7 +36,8 @@ csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
 class FileFormat:
     """How a file is to be read. `damaged`: some of its bytes are not of its encoding.
 
-    `indexed`: rows have a cell in front that the header has no name for. `words` and `labels` are for files of
+    `indexed`: rows have a cell in front that the header has no name for. `run_on`: the column whose texts hold the
+    delimiter without quotes, of `width` columns. `words` and `labels` are for files of
     the kinds `columns` and `labelled`.
     """
 
@@ -47,6 +49,8 @@ class FileFormat:
     quoted: bool = False
     header: bool = True
     indexed: bool = False
+    run_on: int | None = None
+    width: int = 0
     words: WordLines | None = None
     labels: LabelledLines | None = None
 
@@ -68,6 +72,7 @@ class FileFormat:
             parts += ["cells may be quoted" if self.quoted else "quotes mean nothing"]
             parts += [] if self.header else ["no header"]
             parts += ["the first column has no name"] if self.indexed else []
+            parts += [] if self.run_on is None else [f"column {self.run_on + 1} of {self.width} runs over delimiters"]
         if self.words is not None:
             parts.append(f"columns {', '.join(self.words.names)}" + ("" if self.words.header else " (no header)"))
         return ", ".join([*parts, *(["gzip"] if self.gzip else [])])
@@ -208,12 +213,28 @@ def _text_format(path: Path, text: str, *, encoding: str, damaged: bool, packed:
         ) from None
     if words is not None:
         return FileFormat(kind="columns", words=words, **found)
-    delimiter, quoted, share = _delimiter(text, suffix)
-    if share < 0.95 and (labels := labelled_lines_of(lines)) is not None:
+    delimiter, quoted = _delimiter(text, suffix)
+    if not _are_rows(text) and (labels := labelled_lines_of(lines)) is not None:
         return FileFormat(kind="labelled", labels=labels, **found)
     header = _has_header(text, delimiter, quoted=quoted)
     indexed = header and _is_indexed(text, delimiter, quoted=quoted)
-    return FileFormat(kind="delimited", delimiter=delimiter, quoted=quoted, header=header, indexed=indexed, **found)
+    form = FileFormat(kind="delimited", delimiter=delimiter, quoted=quoted, header=header, indexed=indexed, **found)
+    if not delimiter or indexed:
+        return form
+    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:-1]
+    width = len(rows[0]) if header and rows else usual_width(rows)
+    run_on = run_on_column(rows[header:], width)
+    return form if run_on is None else replace(form, run_on=run_on, width=width)
+
+
+def _are_rows(text: str) -> bool:
+    """Whether one of the delimiters parts nearly all lines into the same number of cells."""
+    for delimiter, quoted in ((d, q) for d in DELIMITERS for q in (True, False)):
+        widths = Counter(len(fields) for fields in split_rows(text, delimiter, quoted=quoted) if fields)
+        width, rows = widths.most_common(1)[0]
+        if width > 1 and rows >= 0.95 * widths.total():
+            return True
+    return False
 
 
 def _is_indexed(text: str, delimiter: str, *, quoted: bool) -> bool:
@@ -255,8 +276,8 @@ def _is_object(line: str) -> bool:
     return True
 
 
-def _delimiter(text: str, suffix: str) -> tuple[str, bool, float]:
-    """The delimiter, whether quotes hold cells together, and the share of rows that have one number of fields then.
+def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
+    """The delimiter, and whether quotes hold cells together, that give the most rows one number of fields.
 
     Quotes that would join lines which are whole rows by themselves are part of the texts.
     """
@@ -279,8 +300,8 @@ def _delimiter(text: str, suffix: str) -> tuple[str, bool, float]:
             if rank > best:
                 best, found = rank, (delimiter, quoted)
     if best[0] < 0.5 and preferred and preferred in text.partition("\n")[0]:
-        return preferred, found[1], best[0]
-    return (*found, best[0]) if best[0] >= 0.5 else ("", '"' in text and _proper_quotes(text, ","), 0.0)
+        return preferred, found[1]
+    return found if best[0] >= 0.5 else ("", '"' in text and _proper_quotes(text, ","))
 
 
 def _joins_rows(text: str) -> bool:

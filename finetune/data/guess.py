@@ -12,7 +12,7 @@ from finetune.data.guess_tags import require_tags, span_layout, tag_layout
 from finetune.data.kinds import ColumnFacts, as_text, facts_of, is_missing
 from finetune.data.label_kinds import label_kind, separator_in
 from finetune.data.label_names import names_given, names_nearby
-from finetune.data.layout import NAMED, Layout, Shape, found_labels
+from finetune.data.layout import NAMED, Layout, Shape, found_labels, numbers_of
 from finetune.data.reading import Table, nameless_columns
 from finetune.errors import UserError, nearest
 
@@ -33,12 +33,16 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     readings are as likely.
     """
     facts = {name: facts_of(name, values) for name, values in table.columns.items()}
+    parents = {name.rpartition(".")[0] for name in table.derived}
+    facts |= {name: replace(facts[name], kind="object") for name in parents if name in facts}
     chosen = {name: named_columns(given[name], facts, name, table) for name in ROLES if given.get(name)}
     shape = _checked(given, "shape", get_args(Shape))
     decimal = _checked(given, "decimal", (",", "."))
     names = names_given(given["labels"]) if given.get("labels") else {}
     if not labelled:
         chosen = {"label": [], **chosen}
+    if names:
+        table = replace(table, names={**table.names, **dict.fromkeys(chosen.get("label") or table.columns, names)})
     layout = _special(table, facts, chosen, shape) or _texts(table, facts, chosen, shape, decimal)
     layout = _with_roles(layout, facts, chosen)
     layout = _with_names(layout, table, names)
@@ -89,15 +93,16 @@ def _with_names(layout: Layout, table: Table, names: Mapping[str, str]) -> Layou
             )
         return layout
     if names:
-        if not set(found_labels(layout, table.columns)) & set(names):
+        labels = numbers_of(layout, table.columns)
+        if not labels & set(names):
             raise UserError(
                 f"{table.path}: no label is one of the numbers that labels= names ({', '.join(list(names)[:5])})",
-                f"The labels are {', '.join(found_labels(layout, table.columns)[:5])}",
+                f"The labels are {', '.join(sorted(labels)[:5])}",
             )
         return replace(layout, names=dict(names), reasons={**layout.reasons, "labels": "given"})
     if own := table.names.get(layout.label[0]):
         return replace(layout, names=dict(own), reasons={**layout.reasons, "labels": "the file's own names"})
-    nearby, file = names_nearby(table.path, set(found_labels(layout, table.columns)))
+    nearby, file = names_nearby(table.path, numbers_of(layout, table.columns))
     if file is None:
         return layout
     return replace(layout, names=nearby, reasons={**layout.reasons, "labels": f"the names in {file.name}"})
@@ -138,7 +143,7 @@ def _found(name: str, table: Table, facts: Mapping[str, ColumnFacts], chosen: Ma
         return choice_task(table.columns, facts)
     text, label = chosen.get("text", []), chosen.get("label", [])
     return span_layout(table.columns, facts, text, label) or tag_layout(
-        table.columns, facts, label, text=text, file=str(table.path)
+        table.columns, facts, label, text=text, names=table.names, file=str(table.path)
     )
 
 
@@ -201,7 +206,7 @@ def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], file:
             fields = [other for other in facts if other.startswith(f"{name}.")]
             raise UserError(
                 f"{file}: the column '{name}' holds objects, not labels",
-                f"Name a field: {', '.join(f'label={field}' for field in fields[:6])}",
+                f"Choose a field: {', '.join(f'label={field}' for field in fields[:6])}",
             )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any, Literal
 
-from finetune.data.column_names import label_tier, named, text_tier
+from finetune.data.column_names import label_tier, named, text_tier, words_of
 from finetune.data.kinds import ColumnFacts, as_list, as_number, as_text, is_missing
 from finetune.data.layout import Layout, answers_of, choice_named, choices_of
 from finetune.heads.choice import LETTERS
@@ -54,7 +54,8 @@ def choice_task(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, Column
     ranked = sorted(facts, key=lambda name: (label_tier(name) is None, label_tier(name) or 0))
     label = [name for name in ranked if label_tier(name) is not None and not STEM.fullmatch(name)]
     label = [name for name in label if facts[name].kind in ("category", "number", "text", "id")][:1]
-    lists = [name for name in named(facts, CHOICES) if facts[name].kind == "list"][:1]
+    lists = [name for name in facts if facts[name].kind == "list" and set(words_of(name)) & set(CHOICES)]
+    lists = sorted(lists, key=lambda name: (text_tier(name) is None, name.count(".")))[:1]
     stems: dict[str, list[str]] = {}
     for name in facts:
         if (match := STEM.fullmatch(name)) and facts[name].kind in ("text", "category", "number", "id"):

@@ -26,17 +26,24 @@ def tag_layout(
     label: Sequence[str],
     *,
     text: Sequence[str],
+    names: Mapping[str, Mapping[str, str]],
     file: str,
 ) -> Layout | None:
-    """A layout of words and tags; None where no columns are that. Raises Ambiguous where several hold tags."""
+    """A layout of words and tags; None where no columns are that. `names` are those of tags by number, by column.
+
+    Raises Ambiguous where several hold tags, and UserError for tags by number without names.
+    """
     lists = {name: cells for name, cells in columns.items() if facts[name].kind in ("list", "text", "category", "id")}
     named_tags = set(named(lists, TAG_NAMES))
     forms = {
         name: form
         for name in lists
-        if (facts[name].kind == "list" or name in named_tags) and (form := _form(columns[name]))
+        if (facts[name].kind == "list" or name in named_tags)
+        and (form := form_of(_tags(columns[name], names.get(name))))
     }
     words = text[0] if len(text) == 1 else _words(columns, facts, [*forms, *label])
+    if not forms:
+        _require_names(columns, facts, label, file)
     if not forms or words is None:
         return None
     tags = list(label) or [name for name in forms if not are_chunks(_tags(columns[name]))] or list(forms)
@@ -86,12 +93,25 @@ def require_tags(columns: Mapping[str, Sequence[Any]], file: str) -> None:
     )
 
 
-def _form(cells: Sequence[Any]) -> TagForm | None:
-    return form_of(_tags(cells))
+def _require_names(
+    columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], label: Sequence[str], file: str
+) -> None:
+    """Raises UserError for lists of numbers next to lists of as many words: tags whose names are elsewhere."""
+    lists = [name for name in columns if facts[name].kind == "list"]
+    for name in label or named(lists, TAG_NAMES):
+        words = [
+            other for other in named(lists, WORD_NAMES) if other != name and _as_long(columns[other], columns[name])
+        ]
+        if name in lists and words and _numbers(columns[name]) and not _numbers(columns[words[0]]):
+            raise UserError(
+                f"{file}: the column '{name}' holds tags by number ({', '.join(sorted(_tags(columns[name]))[:6])})",
+                "Name them: labels=FILE, with a tag a line, the first for 0 (such as O, B-PER, I-PER)",
+            )
 
 
-def _tags(cells: Sequence[Any]) -> Counter[str]:
-    return Counter(_items(cells))
+def _tags(cells: Sequence[Any], names: Mapping[str, str] | None = None) -> Counter[str]:
+    items = _items(cells)
+    return Counter(items if not names else [names.get(item, item) for item in items])
 
 
 def _items(cells: Sequence[Any]) -> list[str]:

@@ -10,6 +10,7 @@ LINES = 2_000  # that are looked at
 MOSTLY = 0.98
 FEWEST = 30  # lines from which a first word that comes again can be told from chance
 ENDS = ("@", "|||", "::", "#")  # that part a text from the label behind it
+PLAIN = re.compile(r"[a-z][a-z_-]*|[A-Z][A-Z_-]*")  # that may be one, where few such words come first in all lines
 LABEL = re.compile(r"[^\W_]+(:[^\W_]+)+|\d{1,3}|[A-Z][A-Z_-]+|\[[^\]]+\]")  # that is hardly a word of a sentence
 
 
@@ -34,7 +35,7 @@ class LabelledLines:
     def _fasttext(self, line: str) -> tuple[str | list[str], str] | None:
         words = line.split(" ")
         labels = [word.strip().removeprefix(FASTTEXT) for word in words if word.startswith(FASTTEXT)]
-        text = " ".join(word for word in words if not word.startswith(FASTTEXT)).strip()
+        text = " ".join(word for word in words if not word.startswith(FASTTEXT)).strip().removeprefix(",").strip()
         if not labels or not text:
             return None
         return (labels if self.several else labels[0]), text
@@ -69,4 +70,7 @@ def _are_labels(words: Sequence[str]) -> bool:
     if like_labels and len(counts) <= max(2, 0.5 * len(words)):
         return True
     once = sum(count == 1 for count in counts.values())
-    return len(words) >= FEWEST and len(counts) <= max(2, 0.06 * len(words)) and once <= 0.1 * len(counts) + 0.5
+    plain = all(PLAIN.fullmatch(word) for word in counts)
+    return (
+        plain and len(words) >= FEWEST and len(counts) <= max(2, 0.06 * len(words)) and once <= 0.1 * len(counts) + 0.5
+    )

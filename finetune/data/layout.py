@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from finetune.data.char_spans import types_in
@@ -104,6 +105,15 @@ def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[
     if all(number is not None for number in numbers.values()):
         return tuple(sorted(names, key=lambda name: (numbers[name], name)))
     return tuple(sorted(names))
+
+
+def numbers_of(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> set[str]:
+    """The labels as the cells have them, before they get names."""
+    cells = [cell for cell in columns[layout.label[0]] if not is_missing(cell)]
+    if layout.shape == "classification":
+        return {as_text(cell).strip() for cell in cells}
+    split = tags_of if layout.shape == "tagging" else partial(labels_of, separator=layout.separator)
+    return {label for cell in cells for label in split(cell)}
 
 
 def labels_of(cell: Any, separator: str) -> list[str]:

@@ -119,7 +119,8 @@ def task_on(layout: Layout, name: str, *, otherwise: str) -> Task:
 
 def _require_readable(table: Table) -> None:
     """Raises UserError where so many rows cannot be read that the file is probably read in a wrong way."""
-    lost, every = len(table.faults), len(table) + len(table.faults)
+    lost = sum(not record.rejected for record in table.faults)
+    every = len(table) + lost
     if lost <= max(FEW_LOST, MOST_LOST * every):
         return
     first = table.faults[0]

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from finetune.data.companions import labels_of_texts, read_together
 from finetune.data.delimited import numbered_cells
 from finetune.data.exports import plain_row, plain_rows
 from finetune.data.formats import FileFormat, csv_reader, detect, open_bytes, open_text
@@ -28,13 +29,14 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 class Record:
     """Row number `row` of a file, counted from 1 without the header, which begins in `line`, and its cells by column.
 
-    `fault` says why it could not be read; then there are no values.
+    `fault` says why it could not be read; then there are no values. `rejected`: whoever labelled it has left it out.
     """
 
     row: int
     line: int
     values: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
+    rejected: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +71,10 @@ class Table:
 def read_table(path: Path) -> Table:
     """The whole file. Raises UserError where it is of no known format, or has no rows at all."""
     form = detect(path)
+    if (labels := labels_of_texts(path)) is not None:
+        columns, rows = read_together(path, labels, form)
+        form = FileFormat(kind="delimited", encoding=form.encoding, header=False)
+        return Table(path=path, form=form, columns=dict(columns), rows=rows, lines=rows, faults=[])
     table = _cells_table(path, form) if form.kind == "delimited" and not form.damaged else _records_table(path, form)
     if not table.rows and not table.faults:
         raise UserError(f"{path}: has no rows below its header", "Give it at least one row")
@@ -161,7 +167,7 @@ def header(path: Path, form: FileFormat) -> list[str]:
         return []
     first = first_cells(path, form)
     if not form.header:
-        return [f"column {number}" for number in range(1, len(first) + 1)]
+        return [f"column {number}" for number in range(1, (form.width or len(first)) + 1)]
     return column_names(["", *first] if form.indexed else first)
 
 
@@ -316,7 +322,7 @@ def _of_object(value: Any, *, row: int, line: int) -> Record:
         return Record(row=row, line=line, fault="is no JSON object with the columns' names")
     value, fault = plain_row(value)
     if fault:
-        return Record(row=row, line=line, fault=fault)
+        return Record(row=row, line=line, fault=fault, rejected=True)
     names = column_names(list(value))
     return Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True)))
 

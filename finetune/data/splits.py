@@ -9,6 +9,7 @@ from typing import Any
 
 from finetune.data.cells import gold_of, input_of
 from finetune.data.characters import same_text
+from finetune.data.companions import is_companion
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.layout import Layout
 from finetune.errors import UserError
@@ -53,8 +54,7 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
 
 def _in_folder(folder: Path) -> dict[str, Path]:
     there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and not NO_DATA.fullmatch(f.name))
-    _require_whole_rows(folder, there)
-    there = [file for file in there if not LABEL_FILES.fullmatch(file.name)]
+    there = [file for file in there if not LABEL_FILES.fullmatch(file.name) and not is_companion(file)]
     files: dict[str, Path] = {}
     for name, words in NAMES.items():
         found = [f for f in there if any(re.fullmatch(words, word.lower()) for word in WORD.findall(f.name))]
@@ -77,25 +77,6 @@ def _in_folder(folder: Path) -> dict[str, Path]:
             "Name one of them train.csv, or name the file itself",
         )
     return files
-
-
-def _require_whole_rows(folder: Path, there: Sequence[Path]) -> None:
-    """Raises UserError where the texts are in one file and their labels in another, with the line that joins them."""
-    for labels in there:
-        words = WORD.findall(labels.stem)
-        if not any(LABELS.fullmatch(word) for word in words):
-            continue
-        for texts in there:
-            others = WORD.findall(texts.stem)
-            if texts == labels or len(others) != len(words):
-                continue
-            pairs = [(a, b) for a, b in zip(words, others, strict=True) if a.lower() != b.lower()]
-            if len(pairs) == 1 and LABELS.fullmatch(pairs[0][0]) and TEXTS.fullmatch(pairs[0][1]):
-                joined = texts.with_name(texts.name.replace(pairs[0][1], "rows", 1)).with_suffix(".tsv")
-                raise UserError(
-                    f"{folder}: {texts.name} holds texts and {labels.name} their labels, line by line",
-                    f"Join them: paste {labels} {texts} > {joined.name}, for each split, in a folder of their own",
-                )
 
 
 def drawn_for_dev(layout: Layout, rows: Sequence[Row], groups: Sequence[Any] | None = None) -> set[int]:
