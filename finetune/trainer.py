@@ -169,9 +169,11 @@ class Trainer:
         started = time.perf_counter()
         parts = []
         for batch in batches:
-            parts.append(self._update(model, optimizer, batch, progress.update))
-            if not optimizer.step_was_skipped:  # as it is when half precision overflowed
+            parts.append(self._backward(model, batch, progress.update))
+            self.accelerator.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
+            if self._stepped(optimizer):
                 schedule.step()
+            optimizer.zero_grad(set_to_none=True)
             progress.update += 1
         losses = self.accelerator.reduce(torch.stack(parts), "sum").tolist()
         if not np.isfinite(losses).all():
@@ -192,8 +194,22 @@ class Trainer:
         patience = self.settings.patience
         return patience is not None and len(progress.epochs) - progress.best_epoch >= patience
 
-    def _update(self, model: Any, optimizer: Any, features: list[Feature], update: int) -> torch.Tensor:
-        """One step of the optimizer; returns this process's part of the mean loss over the whole batch.
+    def _stepped(self, optimizer: Any) -> bool:
+        """Takes a step; False where it was skipped, since the gradient overflowed half precision.
+
+        A skipped step lowers the scale of the loss. Accelerate's `step_was_skipped` misses it where the optimizer
+        skips it itself, as torch's fused AdamW does.
+        """
+        scaler = self.accelerator.scaler
+        if scaler is None:
+            optimizer.step()
+            return True
+        before = scaler.get_scale()
+        optimizer.step()
+        return bool(scaler.get_scale() >= before)
+
+    def _backward(self, model: Any, features: list[Feature], update: int) -> torch.Tensor:
+        """The gradient of a batch; returns this process's part of the mean loss over the whole batch.
 
         The loss is a sum over labels divided by their number in the whole batch, so that processes and accumulated
         parts of unequal size weigh every label alike.
@@ -218,9 +234,6 @@ class Trainer:
                     loss = self.model.head.loss(logits.float(), labels) * (weight / count)
                 accelerator.backward(loss * accelerator.num_processes)
             total += loss.detach()
-        accelerator.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
         return total
 
     def _logits(self, model: Any, features: Sequence[Feature]) -> tuple[torch.Tensor, Any]:

@@ -230,6 +230,26 @@ def test_training_that_diverges_is_an_error(tiny_bert: Path) -> None:
         fit(length_task(), tiny_bert, Train(learning_rate=1e30, epochs=3, warmup=0.0))
 
 
+@pytest.mark.parametrize("bias_correction", [True, False])
+def test_the_schedule_waits_for_updates_that_half_precision_skips(
+    bias_correction: bool, tiny_bert: Path, tmp_path: Path
+) -> None:
+    """torch's fused AdamW is called for these too, and leaves the weights as they are."""
+    settings = Train(epochs=3, batch_size=16, bias_correction=bias_correction)
+    trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
+    scaler = trainer.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20)
+    trainer.accelerator.native_amp = True  # what Accelerate itself does on a GPU alone
+    trainer.accelerator.state._mixed_precision = "fp16"
+    progress = trainer.fit(features, lambda _: (0.5, {}))
+    skipped = math.log2(2.0**20 / scaler.get_scale())
+    parts = torch.load(tmp_path / "checkpoint.pt")["parts"]
+    assert progress.update == 12
+    assert 0 < skipped < 12
+    assert parts["schedule"]["last_epoch"] == 12 - skipped
+    if bias_correction:
+        assert parts["optimizer"]["state"][0]["step"] == 12 - skipped
+
+
 def test_best_epoch_is_selected_and_patience_stops(tiny_bert: Path) -> None:
     scores = iter([0.5, 0.9, 0.4, 0.3, 0.2])
     weights: list[torch.Tensor] = []
