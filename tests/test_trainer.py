@@ -39,6 +39,7 @@ from finetune.recipe import Schedule, Train
 from finetune.scoring import Evaluation
 from finetune.source import Source
 from finetune.task import Task
+from finetune.trainer import Diverged
 
 PLAIN = Train(dropout=0.0, learning_rate=3e-3, epochs=13, batch_size=16)
 
@@ -230,6 +231,38 @@ def test_training_that_diverges_is_an_error(tiny_bert: Path) -> None:
         fit(length_task(), tiny_bert, Train(learning_rate=1e30, epochs=3, warmup=0.0))
 
 
+def never(_: Any) -> Any:
+    raise AssertionError("scored")
+
+
+def test_weights_that_the_last_update_of_an_epoch_made_no_numbers_are_neither_scored_nor_saved(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("finetune.resume.EVERY_SECONDS", 0.0)
+    settings = Train(learning_rate=1e39, epochs=1, batch_size=64, warmup=0.0)
+    trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
+    with pytest.raises(Diverged, match=r"the largest weight is (inf|nan) after update 1: training has diverged"):
+        trainer.fit(features, never)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("value", "norm"), [(math.nan, "nan"), (1e30, "inf")])
+def test_a_gradient_without_a_finite_norm_is_an_error(value: float, norm: str, tiny_bert: Path) -> None:
+    """The second would be clipped to nothing, so that training would go on and never change a weight."""
+    trainer, features = build(cat_task(), tiny_bert, Train(epochs=1, batch_size=64))
+    trainer.model.head.output.weight.register_hook(lambda gradient: torch.full_like(gradient, value))
+    with pytest.raises(Diverged, match=f"the gradient's norm is {norm} after update 1: training has diverged"):
+        trainer.fit(features, never)
+
+
+def test_logits_that_are_no_numbers_are_not_answers(tiny_bert: Path) -> None:
+    trainer, features = build(cat_task(), tiny_bert, Train())
+    with torch.no_grad():
+        trainer.model.backbone.encoder.embeddings.word_embeddings.weight.fill_(3e38)  # finite, but not what it gives
+    with pytest.raises(Diverged, match=r"the model's logits are not numbers \(nan\)"):
+        trainer.predict(features)
+
+
 @pytest.mark.parametrize("bias_correction", [True, False])
 def test_the_schedule_waits_for_updates_that_half_precision_skips(
     bias_correction: bool, tiny_bert: Path, tmp_path: Path
@@ -263,6 +296,28 @@ def test_best_epoch_is_selected_and_patience_stops(tiny_bert: Path) -> None:
     progress = trainer.fit(features, evaluate)
     assert (progress.selected_epoch, len(progress.epochs), progress.best) == (2, 4, 0.9)
     assert torch.equal(trainer.model.head.output.weight, weights[1])
+
+
+def test_patience_leaves_the_weights_that_select_names(tiny_bert: Path) -> None:
+    """By default those of the epoch after which it stopped, which is not the best; and it says so."""
+    notes: list[str] = []
+
+    def watch(event: str, **facts: Any) -> None:
+        if event == "note":
+            notes.append(facts["text"])
+
+    scores = iter([0.5, 0.9, 0.4, 0.3, 0.2])
+    trainer, features = build(cat_task(), tiny_bert, Train(epochs=5, batch_size=16, patience=2), watch=watch)
+    weights: list[torch.Tensor] = []
+
+    def evaluate(trainer: Any) -> tuple[float, dict[str, dict[str, float]]]:
+        weights.append(trainer.model.head.output.weight.detach().clone())
+        return next(scores), {}
+
+    progress = trainer.fit(features, evaluate)
+    assert (progress.selected_epoch, len(progress.epochs), progress.best) == (4, 4, 0.9)
+    assert torch.equal(trainer.model.head.output.weight, weights[3])
+    assert notes == ["no better score for 2 epochs: training stops after epoch 4, with the weights of epoch 4"]
 
 
 def test_last_epoch_is_the_default(tiny_bert: Path) -> None:
