@@ -384,6 +384,20 @@ def test_every_schedule_can_be_built(schedule: str) -> None:
     assert 0 < max(rates) <= 1.01e-8
 
 
+@pytest.mark.parametrize("schedule", get_args(Schedule))
+def test_every_schedule_rises_over_the_warm_up(schedule: str) -> None:
+    settings = Train(schedule=schedule, learning_rate=1e-3, warmup=0.4)
+    optimizer = build_optimizer(torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(2, 2))]), settings)
+    last = build_schedule(optimizer, settings, updates=10)
+    rates = []
+    for _ in range(10):
+        rates.append(1e3 * optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        last.step()
+    assert rates[:5] == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+    assert rates[5:] == pytest.approx([1] * 5) if "constant" in schedule else rates[5] < 1
+
+
 def test_a_damaged_checkpoint_is_an_error(tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "checkpoint.pt").write_bytes(b"no checkpoint")
     with pytest.raises(UserError, match=r"is no checkpoint of this run .* Begin anew with --force"):
