@@ -38,7 +38,7 @@ from finetune.optimizer import build_optimizer, build_schedule
 from finetune.recipe import Schedule, Train
 from finetune.scoring import Evaluation
 from finetune.source import Source
-from finetune.task import Task
+from finetune.task import Rows, Task
 from finetune.trainer import Diverged
 
 PLAIN = Train(dropout=0.0, learning_rate=3e-3, epochs=13, batch_size=16)
@@ -173,6 +173,16 @@ def test_accumulation_changes_nothing_but_memory(tiny_bert: Path) -> None:
     fit(cat_task(), tiny_bert, PLAIN, watch=whole)
     fit(cat_task(), tiny_bert, PLAIN.model_copy(update={"accumulation": 3}), watch=parts)
     assert parts.values == pytest.approx(whole.values, abs=1e-5)
+
+
+def test_a_number_of_minus_100_weighs_as_every_other(tiny_bert: Path) -> None:
+    """It is not the mark of a place without a label, which only classes have."""
+    task = length_task()
+    rows = [replace(row, gold=-100.0) for row in task.load(Source(), "train").rows]
+    losses = Losses()
+    task = replace(task, read=lambda source, split: Rows(rows=rows, origin="toy"))
+    fit(task, tiny_bert, Train(dropout=0.0, epochs=1, batch_size=64), watch=losses)
+    assert losses.values == pytest.approx([100.0**2], rel=0.05)
 
 
 def test_a_run_that_stops_goes_on_as_if_it_had_not(

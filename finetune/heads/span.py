@@ -218,7 +218,7 @@ class SpanTask(Task):
         if feature.label is None or IGNORED in feature.label:  # type: ignore[operator]
             return "none"
         start, end = feature.label  # type: ignore[misc]
-        return " ".join(tokens[start : end + 1])
+        return " ".join(tokens[start : end + 1])  # type: ignore[index]
 
     def _windows(
         self,
