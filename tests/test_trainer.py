@@ -33,7 +33,7 @@ from finetune.errors import UserError
 from finetune.families import set_dropout
 from finetune.features import Feature, collate
 from finetune.heads.span import SpanTask
-from finetune.model import Head
+from finetune.model import Backbone, Head, Model
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.recipe import Schedule, Train
 from finetune.scoring import Evaluation
@@ -101,6 +101,10 @@ def of_one_length(task: SpanTask, folder: Path) -> SpanTask:
 
 
 PARITY = [cat_task(), length_task(), labels_task(), tag_task(), span_task(), choice_task(ragged=False)]
+OF_HEADS = (
+    *("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "qa_dropout"),
+    *("summary_first_dropout", "summary_last_dropout"),
+)
 
 
 @pytest.mark.parametrize("task", PARITY, ids=lambda task: task.name)
@@ -120,6 +124,32 @@ def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encod
         logits = logits_of(theirs, collate(features, pad_id=trainer.pad_id)).numpy()
     for ours, other in zip(trainer.predict(features), logits, strict=True):
         assert ours == pytest.approx(other[: len(ours)], abs=1e-3)
+
+
+@pytest.mark.parametrize("task", PARITY, ids=lambda task: task.name)
+def test_heads_drop_what_transformers_own_drop(task: Task, tiny_encoder: Path) -> None:
+    """Every dropout has a probability of its own, and with equal random numbers the logits of training are equal."""
+    config = transformers.AutoConfig.from_pretrained(tiny_encoder)
+    names = [name for name in config.to_dict() if "dropout" in name]
+    for place, name in enumerate(names, start=3):
+        setattr(config, name, place / 20 if name in OF_HEADS else 0.0)
+    encoder = transformers.AutoModel.from_pretrained(tiny_encoder, config=config, dtype=torch.float32)
+    backbone = Backbone(encoder)
+    model = Model(backbone, task.head(backbone)).train()
+    config.update(model.head.config_settings())
+    auto = getattr(transformers, model.head.auto_class)
+    theirs = auto.from_pretrained(tiny_encoder, config=config, dtype=torch.float32).train()
+    theirs.load_state_dict(model.head.to_checkpoint(), strict=False)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_encoder)
+    batch = collate(task.encode(task.load(Source(), "train").rows[:1], tokenizer, 128), pad_id=config.pad_token_id or 0)
+    if batch.positions is not None:  # of tags, all positions: else the masks have other shapes
+        batch = replace(batch, positions=torch.arange(batch.input_ids.shape[1])[None])
+    torch.manual_seed(0)
+    expected = logits_of(theirs, batch)
+    torch.manual_seed(0)
+    assert model(*batch.inputs()).detach().numpy() == pytest.approx(expected.detach().numpy(), abs=1e-5)
+    if any(p > 0 for p in (m.p for m in theirs.modules() if isinstance(m, torch.nn.Dropout))):
+        assert not torch.allclose(logits_of(theirs, batch), expected)
 
 
 @pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
