@@ -25,7 +25,7 @@ from finetune.folder import write_atomically
 from finetune.model import POOLED
 from finetune.trainer import PREDICT_TOKENS, Trainer
 
-FORMAT = 1
+FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,9 @@ from finetune import reader
 from finetune.cache import cache_folder
 from finetune.errors import UserError
 from finetune.features import Feature
+from finetune.heads.sentence import SentenceRow
 from finetune.recipe import Train
+from finetune.source import Source
 from finetune.states import with_states
 from finetune.task import Task
 from finetune.trainer import Trainer
@@ -91,6 +93,27 @@ def test_only_what_a_head_reads_is_kept(tiny_bert: Path, cache: Path) -> None:
     assert np.load(other / "layer-1.npy").shape == (len(pooled), 32)
     prepared(cat_task(), tiny_bert)  # the pooled output joins them
     assert np.load(other / "pooled.npy").shape == (len(pooled), 32)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize("first", ["texts", "choices"])
+def test_the_pooler_and_the_first_token_are_not_taken_for_each_other(
+    family: str, first: str, request: pytest.FixtureRequest
+) -> None:
+    """Of the same tokens, RoBERTa's multiple choice reads the pooler, and its classes read the first token."""
+    folder = request.getfixturevalue(f"tiny_{family}")
+    rows = choice_task().load(Source(), "train").rows
+    pairs = [SentenceRow(id="", text=row.context, pair=choice, gold="no") for row in rows for choice in row.choices]
+    tasks = [cat_task(pairs), choice_task()]
+    encoded = []
+    for task in tasks if first == "texts" else tasks[::-1]:
+        trainer, cached, watch = prepared(task, folder)
+        encoded.append(watch.encoded)
+        plain, features = build(task, folder, SETTINGS, frozen=True)
+        for ours, expected in zip(trainer.predict(cached), plain.predict(features), strict=True):
+            assert ours == pytest.approx(expected, abs=2e-3)
+    assert encoded[0] == len(pairs)
+    assert encoded[1] == (len(pairs) if (family, first) == ("roberta", "texts") else 0)
 
 
 def test_the_disk_is_bounded(tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
