@@ -118,7 +118,7 @@ def _arrays(
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / LOCK):
             for left in folder.glob("*.part"):
-                left.unlink()  # by a process that was ended while it wrote
+                left.unlink(missing_ok=True)  # by a process that was ended while it wrote
             _require_same(folder, facts)
             if any(not _file(folder, number).is_file() for number in wanted):
                 size = 2 * sum(counts) * backbone.config.hidden_size
