@@ -1,8 +1,8 @@
 """The loop over Accelerate: it knows features, batches and a model, and nothing of tasks.
 
 Everything random in it is a function of (data_seed, update): the order of the rows from `batching`, dropout from a
-generator seeded anew for each update. So a run goes on from a checkpoint as if it had never stopped, and the order
-does not depend on the number of processes.
+generator seeded again for each update. So a run goes on from a checkpoint as if it had never stopped. The order does
+not depend on the number of processes; the masks of dropout do, since each process draws those of its own rows.
 """
 
 import math
