@@ -153,8 +153,8 @@ class Trainer:
             pieces = gather_object(pieces)
         if any(np.isnan(logits).any() for _, logits in pieces):
             raise Diverged(
-                "the model's logits are not numbers (nan): its training has diverged",
-                "Train it again with a lower train.learning_rate",
+                "the model's logits are not numbers (nan): training has diverged, or half precision overflowed",
+                "Train it again with a lower train.learning_rate, or with train.precision=fp32",
             )
         return [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
 
