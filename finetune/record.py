@@ -142,12 +142,7 @@ def build_record(
         rows={split: len(loaded.rows) for split, loaded in splits.items()},
         features={split: len(encoded) for split, encoded in features.items()},
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
-        notes=[
-            *read,
-            *_cut(features, recipe),
-            *_masks(accelerator.num_processes, recipe),
-            *evaluation.remarks(),
-        ],
+        notes=[*read, *_cut(features, recipe), *_masks(accelerator.num_processes, recipe), *evaluation.remarks()],
         versions=environment.versions(),
         git_commit=environment.git_commit(),
         device=describe_device(accelerator.device),
