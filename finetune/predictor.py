@@ -7,6 +7,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import PretrainedConfig
 
 from finetune import cpu, weights
@@ -15,7 +16,7 @@ from finetune.checkpoints import load_config, load_trained
 from finetune.data.answering import answer_values
 from finetune.data.layout import Layout, inputs_fault
 from finetune.data.tasks import layout_from, layout_of, trained_task
-from finetune.device import build_accelerator, resolve_device, resolve_precision
+from finetune.device import build_accelerator, resolve_device, usable_precision
 from finetune.errors import UserError
 from finetune.events import Watcher, unwatched
 from finetune.folder import RunFolder
@@ -189,7 +190,7 @@ def load(
     trainer = Trainer(
         model=loaded,
         settings=Train(),
-        accelerator=build_accelerator(place, resolve_precision(settings.get("precision", "auto"), place)),
+        accelerator=build_accelerator(place, _precision(found, place, watch)),
         pad_id=tokenizer.pad_token_id,
         data_seed=0,
         watch=watch,
@@ -202,3 +203,13 @@ def load(
         fingerprint=found.files.fingerprint,
         layout=found.layout,
     )
+
+
+def _precision(found: Saved, place: torch.device, watch: Watcher) -> str:
+    """What it predicts in, with a note where that is not what it was trained in."""
+    trained_in = found.settings.get("precision", "auto")
+    precision = usable_precision(trained_in, place)
+    if trained_in not in (precision, "auto"):
+        text = f"{found.name} was trained in {trained_in}, in which this {place.type} does not compute natively"
+        watch("note", text=f"{text}: it predicts in {precision}")
+    return precision

@@ -57,7 +57,9 @@ class Train(Settings):
     dropout: float | None = Field(None, ge=0, lt=1, description="every dropout; default: as the checkpoint says")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="auto: bf16 where it is native")
     select: Literal["last", "best"] = Field("last", description="which epoch's weights are the result")
-    patience: int | None = Field(None, ge=1, description="stop after so many epochs without a better score")
+    patience: int | None = Field(
+        None, ge=1, description="stop after so many epochs without a better score; `select` says with which weights"
+    )
 
 
 class Recipe(Settings):

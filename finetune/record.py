@@ -143,7 +143,7 @@ def build_record(
         rows={split: len(loaded.rows) for split, loaded in splits.items()},
         features={split: len(encoded) for split, encoded in features.items()},
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
-        notes=[*read, *_cut(features, recipe), *evaluation.remarks()],
+        notes=[*read, *_cut(features, recipe), *_masks(accelerator.num_processes, recipe), *evaluation.remarks()],
         versions=environment.versions(),
         git_commit=environment.git_commit(),
         device=describe_device(accelerator.device),
@@ -172,6 +172,13 @@ def _cut(features: "Mapping[str, Sequence[Feature]]", recipe: Recipe) -> list[st
         for split, share in shares.items()
         if share
     ]
+
+
+def _masks(processes: int, recipe: Recipe) -> list[str]:
+    """That several processes come to other numbers than one; nothing where there is one, or no dropout."""
+    if processes == 1 or recipe.train.dropout == 0 or recipe.train.solver == "logistic":
+        return []
+    return [f"trained by {processes} processes, each with dropout masks of its own: one process comes to other numbers"]
 
 
 def load_record(file: Path) -> RunRecord:

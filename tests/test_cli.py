@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toys import OWN_TASK, only_run, write_columns
+from toys import CPU, OWN_TASK, only_run, write_columns
 
+from finetune.device import resolve_precision
 from finetune.display import standard_output
 from finetune.predictions import read_predictions
 
@@ -37,7 +38,8 @@ def test_run_show_evaluate_and_run_again(
     record = json.loads((folder / "record.json").read_text())
     assert record["rows"] == {"train": 64, "dev": 24}
     assert record["baselines"]["dev"]["majority"]["accuracy"] == 0.5
-    assert (record["precision"], record["processes"], record["id"]) == ("fp32", 1, folder.name)
+    native = resolve_precision("auto", CPU)
+    assert (record["precision"], record["processes"], record["id"]) == (native, 1, folder.name)
     assert len(record["epochs"]) == 6
     assert record["scores"]["dev"] == record["epochs"][-1]["scores"]["dev"]
     assert record["recipe"]["train"]["warmup"] == 0.1

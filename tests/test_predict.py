@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import finetune as package
 from finetune.data import predict as predicting
@@ -29,7 +31,7 @@ from finetune.data.writing import safe
 from finetune.errors import UserError
 from finetune.events import unwatched
 from finetune.folder import folder_name
-from finetune.predictor import Predictor
+from finetune.predictor import Predictor, load
 from finetune.run import run
 from finetune.source import Source
 from finetune.targets import latest_run
@@ -92,6 +94,32 @@ def test_the_split_of_a_run_is_kept_and_can_be_used_again(tmp_path: Path, tiny_b
     kept.write_text(json.dumps({"dev": ["500"]}))
     with pytest.raises(UserError, match="1 of its dev rows are not in the data"):
         run(starting_recipe(str(data), {**settings, "split": str(kept)})[0], source=Source(), out=out, watch=unwatched)
+
+
+@pytest.mark.parametrize(
+    ("trained_in", "native_bf16", "used"),
+    [("bf16", False, "fp32"), ("bf16", True, "bf16"), ("fp16", True, "fp32"), ("fp32", True, "fp32")],
+)
+def test_a_model_predicts_in_its_precision_where_the_device_computes_in_it(
+    trained_in: str, native_bf16: bool, used: str, reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):  # this machine, or one like others
+        monkeypatch.setattr(torch.cpu, name, lambda: native_bf16)
+    shutil.copytree(reviews / "model", tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    config["finetune"]["precision"] = trained_in
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    notes: list[str] = []
+
+    def watch(event: str, **facts: Any) -> None:
+        if event == "note":
+            notes.append(facts["text"])
+
+    predictor = load(tmp_path / "model", watch=watch, device="cpu")
+    assert predictor.trainer.accelerator.mixed_precision == ("no" if used == "fp32" else used)
+    assert predictor("the cat sat").value == "good"
+    note = f"was trained in {trained_in}, in which this cpu does not compute natively: it predicts in fp32"
+    assert notes == ([] if used == trained_in else [f"{tmp_path / 'model'} {note}"])
 
 
 def test_every_row_keeps_its_place_and_its_columns(reviewer: Predictor, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 from transformers.activations import ACT2FN
 
 from finetune.errors import UserError
-from finetune.families import POOLED_DROPOUT, Pooling, head_dropout, pooling
+from finetune.families import Pooling, head_dropout, pooling
 from finetune.features import Feature
 from finetune.model import Backbone, Head
 from finetune.task import Rows
@@ -43,7 +43,7 @@ class PooledHead(Head):
         super().__init__(labels)
         config = backbone.config
         self.pooling = pooling(table, config) if backbone.reader is None else read_pooling(backbone)
-        self.dropout = nn.Dropout(head_dropout(config, POOLED_DROPOUT))
+        self.dropout = nn.Dropout(head_dropout(config, self.pooling.dropout))
         if self.pooling.dense is None:
             self.uses_pooler = backbone.reader is None
         else:

@@ -14,6 +14,7 @@ from transformers import PreTrainedTokenizerBase
 from finetune import baselines
 from finetune.counting import Counted, mean_counted
 from finetune.errors import UserError
+from finetune.families import SPAN_DROPOUT, head_dropout
 from finetune.features import IGNORED, Feature
 from finetune.model import Backbone, Head
 from finetune.source import Source
@@ -45,19 +46,23 @@ class SpanRow:
 
 
 class SpanHead(Head):
-    """One linear layer gives each token a score as start and one as end; padding can be neither."""
+    """One linear layer gives each token a score as start and one as end; padding can be neither.
+
+    There is dropout before it where transformers' class of a family has some.
+    """
 
     reads = "sequence"
     auto_class = "AutoModelForQuestionAnswering"
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__(("start", "end"))
+        self.dropout = nn.Dropout(head_dropout(backbone.config, SPAN_DROPOUT))
         self.output = nn.Linear(backbone.width, 2)
         self.checkpoint_names["output"] = "qa_outputs"
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """`(batch, length, width)` to `(batch, length, 2)`."""
-        logits: Tensor = self.output(hidden)
+        logits: Tensor = self.output(self.dropout(hidden))
         return logits.masked_fill(mask.unsqueeze(-1) == 0, -float("inf"))
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -218,7 +223,7 @@ class SpanTask(Task):
         if feature.label is None or IGNORED in feature.label:  # type: ignore[operator]
             return "none"
         start, end = feature.label  # type: ignore[misc]
-        return " ".join(tokens[start : end + 1])
+        return " ".join(tokens[start : end + 1])  # type: ignore[index]
 
     def _windows(
         self,
