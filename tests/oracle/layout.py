@@ -1,8 +1,10 @@
 """What a layout of files is, what a careful person reads in it, and what the tool makes of it."""
 
 import re
+import signal
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +29,7 @@ CLASSES = (
     "texts that look damaged and are not",
 )
 MOST_QUESTIONS = 4  # that a user answers before giving up
+MOST_SECONDS = 30  # to read one file; no layout takes more than one
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,8 @@ def outcome(layout: Layout, folder: Path) -> Outcome:
     asked = ""
     for _ in range(MOST_QUESTIONS):
         try:
-            found = read(written, given)
+            with _at_most(MOST_SECONDS):
+                found = read(written, given)
         except UserError as error:
             asked = str(error)
             named = {name: value for name, value in layout.answers.items() if f"{name}=" in asked and name not in given}
@@ -138,6 +142,22 @@ def outcome(layout: Layout, folder: Path) -> Outcome:
         else:
             return _judged(layout, written, found, given, asked)
     return Outcome("wrong", f"asks again after {given}: {asked}")
+
+
+@contextmanager
+def _at_most(seconds: int) -> Iterator[None]:
+    """Raises TimeoutError in code that takes longer, such as a pattern that tries every way to part a text."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _judged(layout: Layout, written: Written, found: list[Row], given: Mapping[str, str], asked: str) -> Outcome:
