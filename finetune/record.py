@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from finetune import environment
 from finetune.errors import UserError
 from finetune.metrics import Scores
 from finetune.recipe import Recipe
+from finetune.task import row_fields
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -100,7 +100,8 @@ def data_fingerprint(splits: "Mapping[str, Sequence[Row]]") -> str:
     digest = hashlib.sha256()
     for name in sorted(splits):
         for row in splits[name]:
-            digest.update(json.dumps([name, asdict(row)], sort_keys=True, ensure_ascii=True, default=str).encode())
+            facts = [name, row_fields(row)]
+            digest.update(json.dumps(facts, sort_keys=True, ensure_ascii=True, default=str).encode())
     return digest.hexdigest()
 
 

@@ -7,7 +7,7 @@ import pkgutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from finetune.model import Backbone, Head
     from finetune.source import Source
 
+ADDED_LATER = {"added later": True}  # of a row's field: at its default it is left out of the data's fingerprint
 Row = Any  # a frozen dataclass with an `id`; its fields become columns of the predictions
+
+
+def row_fields(row: Row) -> dict[str, Any]:
+    """A row's fields by name, but those that were added later and are at their default: old ids stay as they are."""
+    late = {field.name: field.default for field in fields(row) if field.metadata == ADDED_LATER}
+    return {name: value for name, value in asdict(row).items() if name not in late or value != late[name]}
 
 
 @dataclass(frozen=True, kw_only=True)

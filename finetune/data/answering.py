@@ -8,11 +8,12 @@ from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
 from finetune.data.cells import NoRow, row_of
+from finetune.data.char_spans import as_spans, in_form
 from finetune.data.layout import Layout, inputs_fault
 from finetune.data.reading import Record, whole
 from finetune.data.tasks import shape_of
 from finetune.errors import UserError, first_line
-from finetune.task import Answer, Row
+from finetune.task import Answer, Row, Task
 
 if TYPE_CHECKING:
     from finetune.predictor import Predictor
@@ -45,9 +46,16 @@ def answer_records(predictor: "Predictor", layout: Layout, records: Sequence[Rec
         rows.append(row)
         places.append(place)
     for place, row, (answer, cut) in zip(places, rows, _answers(predictor, rows), strict=True):
-        cells = {ERROR: answer} if isinstance(answer, str) else predictor.task.cells(answer, row)
+        cells = {ERROR: answer} if isinstance(answer, str) else _cells(predictor.task, layout, answer, row)
         done[place] = Answered({name: _rounded(cell) for name, cell in cells.items()}, cut)
     return done
+
+
+def _cells(task: Task, layout: Layout, answer: Answer, row: Row) -> dict[str, Any]:
+    """What is written of an answer: entities as spans of characters where the training file had them so."""
+    if not layout.spans:
+        return task.cells(answer, row)
+    return {"answer": in_form(as_spans(answer.value, row.words, row.starts), layout.spans, row.text)}
 
 
 def beside(record: Record, answered: Answered, taken: Collection[str]) -> dict[str, Any]:
@@ -110,7 +118,9 @@ def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layo
             return dict(given), replace(trained, id=""), ""
         text = tuple(name for name in names if name in given)
         fault = inputs_fault(trained, len(text)) if text else ""
-        return dict(given), Layout(shape=shape, text=text or (trained.text if trained else tuple(names[:1]))), fault
+        spans = trained.spans if trained else ()
+        text = text or (trained.text if trained else tuple(names[:1]))
+        return dict(given), Layout(shape=shape, text=text, spans=spans), fault
     inputs: tuple[Any, ...] = (given,) if isinstance(given, str) else tuple(given)
     if shape == "tagging" and len(inputs) > 1:
         inputs = (list(inputs),)
@@ -120,7 +130,7 @@ def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layo
     if len(inputs) > len(names):
         fault = fault or f"has {len(inputs)} inputs where the model reads {' and '.join(names)}"
     values = dict(zip(names, inputs, strict=False))
-    return values, Layout(shape=shape, text=tuple(values)), fault
+    return values, Layout(shape=shape, text=tuple(values), spans=trained.spans if trained else ()), fault
 
 
 def _rounded(cell: Any) -> Any:

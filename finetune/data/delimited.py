@@ -26,10 +26,19 @@ def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iter
             lines.clear()
             if not cells or cells == [""]:
                 continue
-            fault = "" if len(cells) == width else f"{len(cells)} cells where the header has {width}"
+            fault = "" if len(cells) == width else _wrong_width(cells, width, form)
             yield number, cells, fault
         else:
             return
+
+
+def _wrong_width(cells: Sequence[str], width: int, form: FileFormat) -> str:
+    """`4 cells where the header has 3`, and the cell where the text probably goes on."""
+    what = f"{len(cells)} cells where {'the header' if form.header else 'the first row'} has {width}"
+    if len(cells) < width:
+        return what
+    at = next((cell.strip() for cell in cells[1:] if cell[:1] == " "), cells[width - 1].strip())
+    return f"{what}: a cell that holds the delimiter needs quotes, perhaps around '...{form.delimiter} {at[:20]}'"
 
 
 def _ends_well(taken: Sequence[tuple[int, str]], form: FileFormat, cells: Sequence[str], width: int) -> bool:

@@ -14,25 +14,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
-from finetune.columns import TAG
+from finetune.data.kinds import NUMBER
+from finetune.data.labelled_lines import LabelledLines, labelled_lines_of
+from finetune.data.word_lines import NoSentences, WordLines, word_lines_of
 from finetune.errors import UserError, first_line
 
-Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "excel"]
+Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "labelled", "excel"]
 SAMPLE = 1 << 18  # characters that delimiter, quoting and header are seen from
 CHUNK = 1 << 20
 LINES_SEEN = 50  # that are tried as JSON
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 HANGUL = re.compile("[\uac00-\ud7a3]")
-NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileFormat:
-    """How a file is to be read. `damaged`: some of its bytes are not of its encoding."""
+    """How a file is to be read. `damaged`: some of its bytes are not of its encoding.
+
+    `indexed`: rows have a cell in front that the header has no name for. `words` and `labels` are for files of
+    the kinds `columns` and `labelled`.
+    """
 
     kind: Kind
     gzip: bool = False
@@ -41,6 +46,9 @@ class FileFormat:
     delimiter: str = ""
     quoted: bool = False
     header: bool = True
+    indexed: bool = False
+    words: WordLines | None = None
+    labels: LabelledLines | None = None
 
     def __str__(self) -> str:
         """In words: `CSV parted by commas, in UTF-8, cells in quotes, gzip`."""
@@ -49,7 +57,8 @@ class FileFormat:
             "json-lines": "JSON Lines",
             "json": "JSON",
             "parquet": "Parquet",
-            "columns": "CoNLL columns",
+            "columns": "a word a line",
+            "labelled": "a label and a text a line",
             "excel": "Excel",
         }
         parts = [words[self.kind]]
@@ -58,6 +67,9 @@ class FileFormat:
         if self.kind == "delimited":
             parts += ["cells may be quoted" if self.quoted else "quotes mean nothing"]
             parts += [] if self.header else ["no header"]
+            parts += ["the first column has no name"] if self.indexed else []
+        if self.words is not None:
+            parts.append(f"columns {', '.join(self.words.names)}" + ("" if self.words.header else " (no header)"))
         return ", ".join([*parts, *(["gzip"] if self.gzip else [])])
 
 
@@ -186,18 +198,32 @@ def _text_format(path: Path, text: str, *, encoding: str, damaged: bool, packed:
             lines = _first_two(path, FileFormat(kind="json", gzip=packed, encoding=encoding))
         if kind := _json_kind(lines, suffix):
             return FileFormat(kind=kind, gzip=packed, encoding=encoding, damaged=damaged)
-    if suffix not in (".csv", ".tsv") and _is_columns(text):
-        return FileFormat(kind="columns", gzip=packed, encoding=encoding, damaged=damaged)
-    delimiter, quoted = _delimiter(text, suffix)
-    return FileFormat(
-        kind="delimited",
-        gzip=packed,
-        encoding=encoding,
-        damaged=damaged,
-        delimiter=delimiter,
-        quoted=quoted,
-        header=_has_header(text, delimiter, quoted=quoted),
-    )
+    found: dict[str, Any] = {"gzip": packed, "encoding": encoding, "damaged": damaged}
+    try:
+        words = word_lines_of(text)
+    except NoSentences:
+        raise UserError(
+            f"{path}: has a word and its tag in each line, but neither empty lines nor a column of sentence numbers",
+            "Put an empty line between sentences, or add a column such as `sentence` with their numbers",
+        ) from None
+    if words is not None:
+        return FileFormat(kind="columns", words=words, **found)
+    delimiter, quoted, share = _delimiter(text, suffix)
+    if share < 0.95 and (labels := labelled_lines_of(lines)) is not None:
+        return FileFormat(kind="labelled", labels=labels, **found)
+    header = _has_header(text, delimiter, quoted=quoted)
+    indexed = header and _is_indexed(text, delimiter, quoted=quoted)
+    return FileFormat(kind="delimited", delimiter=delimiter, quoted=quoted, header=header, indexed=indexed, **found)
+
+
+def _is_indexed(text: str, delimiter: str, *, quoted: bool) -> bool:
+    """Whether all rows have one cell more than the header, and the first is no text: the index of a data frame."""
+    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields]
+    first, rest = rows[0], rows[1:]
+    if len(rest) < 2 or any(len(fields) != len(first) + 1 for fields in rest[:-1]):
+        return False
+    indexes = [fields[0] for fields in rest[:-1]]
+    return len(set(indexes)) == len(indexes) and not any(" " in index.strip() for index in indexes)
 
 
 def _first_two(path: Path, form: FileFormat) -> list[str]:
@@ -229,19 +255,11 @@ def _is_object(line: str) -> bool:
     return True
 
 
-def _is_columns(text: str) -> bool:
-    """Whether words stand in the first column and tags in the last, with empty lines between sentences."""
-    lines = [line.split() for line in text.splitlines()[:2000]]
-    tagged = [line for line in lines if len(line) >= 2 and line[0] != "-DOCSTART-"]
-    filled = [line for line in lines if line and line[0] != "-DOCSTART-"]
-    if len(tagged) < 0.7 * len(filled) or not tagged or not any(not line for line in lines[1:-1]):
-        return False
-    right = sum(TAG.fullmatch(line[-1]) is not None for line in tagged)
-    return right >= 0.9 * len(tagged)
+def _delimiter(text: str, suffix: str) -> tuple[str, bool, float]:
+    """The delimiter, whether quotes hold cells together, and the share of rows that have one number of fields then.
 
-
-def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
-    """The delimiter, and whether quotes hold cells together, that give the most rows one number of fields."""
+    Quotes that would join lines which are whole rows by themselves are part of the texts.
+    """
     preferred = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(suffix, "")
     best, found = (0.0, False, False), ("", '"' in text and _proper_quotes(text, ","))
     for delimiter in DELIMITERS:
@@ -253,15 +271,24 @@ def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
             columns, rows = max(counts.items(), key=lambda item: item[1])
             if columns < 2:
                 continue
-            proper = not quoted or _proper_quotes(text, delimiter)
-            first = found_rows[0] == columns  # a header without it tells that it only stands in the texts
+            proper = not quoted or (_proper_quotes(text, delimiter) and not (delimiter == "\t" and _joins_rows(text)))
+            indexed = found_rows[0] == columns - 1 > 0 and set(found_rows[1:]) == {columns}
+            first = found_rows[0] == columns or indexed  # a header without it tells that it only stands in the texts
             share = round(rows / counts.total(), 2) - 0.3 * (not proper) - 0.6 * (not first)
             rank = (share, delimiter == preferred, quoted)
             if rank > best:
                 best, found = rank, (delimiter, quoted)
     if best[0] < 0.5 and preferred and preferred in text.partition("\n")[0]:
-        return preferred, found[1]
-    return found if best[0] >= 0.5 else ("", '"' in text and _proper_quotes(text, ","))
+        return preferred, found[1], best[0]
+    return (*found, best[0]) if best[0] >= 0.5 else ("", '"' in text and _proper_quotes(text, ","), 0.0)
+
+
+def _joins_rows(text: str) -> bool:
+    """Whether lines are rows of equal width by their tabs, of which reading quotes would join some."""
+    plain = Counter(len(fields) for fields in split_rows(text, "\t", quoted=False) if fields)
+    width, rows = plain.most_common(1)[0]
+    joined = sum(bool(fields) for fields in split_rows(text, "\t", quoted=True))
+    return width > 1 and rows >= 0.99 * plain.total() and joined < plain.total()
 
 
 def split_rows(text: str, delimiter: str, *, quoted: bool) -> Iterator[list[str]]:

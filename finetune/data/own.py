@@ -9,6 +9,7 @@ from typing import Any
 
 from finetune.data.cells import NoRow, gold_of, rows_of
 from finetune.data.checks.findings import places, so_many
+from finetune.data.checks.spans import changed_spans
 from finetune.data.guess import guess
 from finetune.data.layout import Layout, found_labels
 from finetune.data.reading import Table, table_of
@@ -19,8 +20,9 @@ from finetune.folder import data_name
 from finetune.source import Source
 from finetune.task import Row, Rows, Task
 
-OPTIONS = ("shape", "text", "label", "id", "group", "dev", "test", "split")  # that say what the data is
+OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split")  # what the data is
 SHOWN = 3  # row numbers in a note
+FEW_LOST, MOST_LOST = 3, 0.1  # rows that may be unreadable, and the share of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,7 @@ class OwnData:
             raise UserError(f"the data has no split '{split}'", f"It has {', '.join({**self.files, 'dev': ''})}")
         path = self.files.get(split, self.files["train"])
         table = table_of(path)
+        _require_readable(table)
         usable, notes = usable_rows(self.layout, table, unlabelled=split == "test")
         rows = _distinct([row for row, _ in usable])
         if not rows:
@@ -79,7 +82,7 @@ def every_option() -> tuple[str, ...]:
 
 def own_task(name: str, options: Mapping[str, Any]) -> Task:
     """The task of a file or folder; `options` are those of `OPTIONS`, what they leave open is guessed."""
-    given = {key: str(value) for key, value in options.items()}
+    given = {key: value if key == "labels" else str(value) for key, value in options.items()}
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
     split = given.pop("split", "")
     table = table_of(files["train"])
@@ -114,6 +117,19 @@ def task_on(layout: Layout, name: str, *, otherwise: str) -> Task:
     return replace(trained_task(layout, name=data_name(name), read=read), dev_splits=scored)
 
 
+def _require_readable(table: Table) -> None:
+    """Raises UserError where so many rows cannot be read that the file is probably read in a wrong way."""
+    lost, every = len(table.faults), len(table) + len(table.faults)
+    if lost <= max(FEW_LOST, MOST_LOST * every):
+        return
+    first = table.faults[0]
+    raise UserError(
+        f"{table.path}: {lost:,} of {so_many(every)} cannot be read ({table.form}); the first, row {first.row} in line "
+        f"{first.line}: {first.fault}",
+        f"Fix the file, or leave such rows out: finetune check {table.path} --fix FILE.csv",
+    )
+
+
 def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tuple[list[tuple[Row, int]], list[str]]:
     """The rows of a table with their indexes, and a note for each kind of those that were left out."""
     rows: list[tuple[Row, int]] = []
@@ -129,8 +145,19 @@ def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tu
             out.setdefault("without a label", []).append((table.rows[index], table.lines[index]))
         else:
             rows.append((row, index))
-    return rows, [
+    notes = [
         f"{table.path}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()
+    ]
+    return rows, [*notes, *_span_notes(layout, table)]
+
+
+def _span_notes(layout: Layout, table: Table) -> list[str]:
+    """A note for each kind of spans of characters that were changed or left out."""
+    if not layout.spans or layout.label[0] not in table.columns:
+        return []
+    return [
+        f"{table.path}: spans {what} ({places([(table.rows[i], table.lines[i]) for i in rows], most=SHOWN)})"
+        for what, rows in changed_spans(layout, table).items()
     ]
 
 

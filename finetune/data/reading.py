@@ -5,16 +5,18 @@ import json
 import re
 import unicodedata
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from finetune.columns import sentences
 from finetune.data.delimited import numbered_cells
+from finetune.data.exports import plain_row, plain_rows
 from finetune.data.formats import FileFormat, csv_reader, detect, open_bytes, open_text
+from finetune.data.nested import fields_of
+from finetune.data.word_lines import sentences
 from finetune.errors import UserError, first_line
 
 MOST_EMPTY = 50_000_000  # cells of a table that no row fills
@@ -37,7 +39,11 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A whole file: its cells by column, the row's number and line of each, and the records that could not be read."""
+    """A whole file: its cells by column, the row's number and line of each, and the records that could not be read.
+
+    `derived` columns are fields of objects in other columns, by names such as `labels.quality`.
+    `names` are those of classes by number that a file says of a column.
+    """
 
     path: Path
     form: FileFormat
@@ -45,6 +51,8 @@ class Table:
     rows: Sequence[int]
     lines: Sequence[int]
     faults: list[Record]
+    derived: frozenset[str] = frozenset()
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """How many rows could be read."""
@@ -52,8 +60,9 @@ class Table:
 
     def records(self) -> Iterator[Record]:
         """The rows that could be read."""
-        names = list(self.columns)
-        for row, line, *cells in zip(self.rows, self.lines, *self.columns.values(), strict=True):
+        names = [name for name in self.columns if name not in self.derived]
+        columns = [self.columns[name] for name in names]
+        for row, line, *cells in zip(self.rows, self.lines, *columns, strict=True):
             yield Record(row=row, line=line, values=dict(zip(names, cells, strict=True)))
 
 
@@ -63,7 +72,7 @@ def read_table(path: Path) -> Table:
     table = _cells_table(path, form) if form.kind == "delimited" and not form.damaged else _records_table(path, form)
     if not table.rows and not table.faults:
         raise UserError(f"{path}: has no rows below its header", "Give it at least one row")
-    return table
+    return replace(table, names=_class_names(path, form))
 
 
 @lru_cache(maxsize=4)
@@ -100,7 +109,15 @@ def _records_table(path: Path, form: FileFormat) -> Table:
     _require_filled(path, len(columns), len(rows), filled)
     for cells in columns.values():
         cells += [None] * (len(rows) - len(cells))
-    return Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=faults)
+    return with_fields(Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=faults))
+
+
+def with_fields(table: Table) -> Table:
+    """The table with a column more for each field of the objects that its columns hold."""
+    fields = fields_of(table.columns)
+    if not fields:
+        return table
+    return replace(table, columns=table.columns | fields, derived=frozenset(fields))
 
 
 def _require_filled(path: Path, columns: int, rows: int, filled: int) -> None:
@@ -145,7 +162,7 @@ def header(path: Path, form: FileFormat) -> list[str]:
     first = first_cells(path, form)
     if not form.header:
         return [f"column {number}" for number in range(1, len(first) + 1)]
-    return column_names(first)
+    return column_names(["", *first] if form.indexed else first)
 
 
 def first_cells(path: Path, form: FileFormat) -> list[str]:
@@ -154,6 +171,16 @@ def first_cells(path: Path, form: FileFormat) -> list[str]:
         return []
     with open_text(path, form) as file:
         return next((cells for cells in csv_reader(file, form.delimiter, quoted=form.quoted) if cells), [])
+
+
+def nameless_columns(path: Path, form: FileFormat) -> list[str]:
+    """The columns that the header of a delimited file has no name for."""
+    if form.kind != "delimited" or not form.header:
+        return []
+    first = first_cells(path, form)
+    names = header(path, form)
+    cells = ["", *first] if form.indexed else first
+    return [name for name, cell in zip(names, cells, strict=True) if not cell.strip(" \t\r\n\ufeff\0")]
 
 
 def column_names(cells: Sequence[str]) -> list[str]:
@@ -184,6 +211,7 @@ def records(path: Path, form: FileFormat) -> Iterator[Record]:
         "json": _json,
         "parquet": _parquet,
         "columns": _columns,
+        "labelled": _labelled,
         "excel": _excel,
     }[form.kind]
     halves = form.damaged or form.kind in ("json", "json-lines")
@@ -239,16 +267,26 @@ def _json(path: Path, form: FileFormat) -> Iterator[Record]:
             content = json.load(file)
         except (ValueError, RecursionError) as error:
             raise UserError(f"{path}: is not JSON ({first_line(error)})", "Mend that place") from error
-    if isinstance(content, dict) and isinstance(content.get("data"), list):
-        content = content["data"]
+    content = _rows_within(content)
     if _holds_columns(content):
         content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
     if not isinstance(content, list):
         raise UserError(f"{path}: is JSON without a list of rows", "Give a list of objects, one a row")
     if content and all(isinstance(article, dict) and "paragraphs" in article for article in content):
         content = list(_questions(content))
+    content = plain_rows(content)
     for row, value in enumerate(content, start=1):
         yield _of_object(value, row=row, line=row)
+
+
+def _rows_within(content: Any) -> Any:
+    """The list of rows in an object that holds one (`{"version": 1, "data": [...]}`); else the content itself."""
+    if not isinstance(content, dict):
+        return content
+    lists = [value for value in content.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
+    if isinstance(content.get("data"), list):
+        return content["data"]
+    return lists[0] if len(lists) == 1 and sum(isinstance(value, list) for value in content.values()) == 1 else content
 
 
 def _holds_columns(content: Any) -> bool:
@@ -276,8 +314,29 @@ def _questions(articles: list[Any]) -> Iterator[dict[str, Any] | None]:
 def _of_object(value: Any, *, row: int, line: int) -> Record:
     if not isinstance(value, dict):
         return Record(row=row, line=line, fault="is no JSON object with the columns' names")
+    value, fault = plain_row(value)
+    if fault:
+        return Record(row=row, line=line, fault=fault)
     names = column_names(list(value))
     return Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True)))
+
+
+def _class_names(path: Path, form: FileFormat) -> dict[str, dict[str, str]]:
+    """The names of classes by number that a Parquet file of the `datasets` library says of its columns."""
+    if form.kind != "parquet":
+        return {}
+    with _parquet_file(path, form) as opened:
+        metadata = opened.schema_arrow.metadata or {}
+    try:
+        features = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    except (ValueError, AttributeError):
+        return {}
+    names: dict[str, dict[str, str]] = {}
+    for column, facts in features.items() if isinstance(features, dict) else ():
+        inner = facts.get("feature", facts) if isinstance(facts, dict) else facts
+        if isinstance(inner, dict) and isinstance(inner.get("names"), list):
+            names[column] = {str(number): str(name) for number, name in enumerate(inner["names"])}
+    return names
 
 
 def parquet_facts(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
@@ -308,14 +367,28 @@ def _parquet_file(path: Path, form: FileFormat) -> Iterator[Any]:
 
 
 def _columns(path: Path, form: FileFormat) -> Iterator[Record]:
+    assert form.words is not None  # as `detect` gives it for this kind
     with open_text(path, form) as file:
-        numbered = ((number, line.rstrip("\r\n")) for number, line in enumerate(file, start=1))
-        for row, sentence in enumerate(sentences(numbered), start=1):
+        for row, sentence in enumerate(sentences(enumerate(file, start=1), form.words), start=1):
             if sentence.fault:
                 yield Record(row=row, line=sentence.fault_line, fault=sentence.fault)
             else:
-                values = {"words": sentence.words, "tags": sentence.tags, "document": str(sentence.document)}
+                values = {**sentence.columns, "document": str(sentence.document)}
                 yield Record(row=row, line=sentence.line, values=values)
+
+
+def _labelled(path: Path, form: FileFormat) -> Iterator[Record]:
+    assert form.labels is not None  # as `detect` gives it for this kind
+    row = 0
+    with open_text(path, form) as file:
+        for line, text in enumerate(file, start=1):
+            if not text.strip():
+                continue
+            row += 1
+            if (cells := form.labels.cells(text)) is None:
+                yield Record(row=row, line=line, fault="has no label and text")
+            else:
+                yield Record(row=row, line=line, values={"label": cells[0], "text": cells[1]})
 
 
 def _excel(path: Path, form: FileFormat) -> Iterator[Record]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from finetune.data.cells import gold_of, input_of
 from finetune.data.characters import same_text
+from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.layout import Layout
 from finetune.errors import UserError
 from finetune.heads.choice import ChoiceRow
@@ -24,7 +25,15 @@ NAMES = {
     "test": r"test(ing)?(set|data)?",
 }
 WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")  # of a file's name: what stands between other signs, or begins with a capital
-SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".xlsx", ".conll", ".iob", ".bio", ".gz")
+NO_DATA = re.compile(
+    r"(readme|licen[cs]e|changelog|citation|notice|authors)\b.*|.*\.(md|rst|pdf|html?|py|sh|ipynb|toml|ya?ml|zip|tar|png|jpe?g"
+    r"|svg|log|lock|bin|pt|pkl|safetensors|model|xml|docx?|pyc|cfg|ini|bib|tex)",
+    re.IGNORECASE,
+)
+TEXTS, LABELS = (
+    re.compile(r"texts?|sentences?|inputs?", re.IGNORECASE),
+    re.compile(r"labels?|tags?|targets?", re.IGNORECASE),
+)
 
 
 def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]:
@@ -43,7 +52,9 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
 
 
 def _in_folder(folder: Path) -> dict[str, Path]:
-    there = sorted(f for f in folder.iterdir() if f.is_file() and f.suffix.lower() in SUFFIXES and f.name[0] != ".")
+    there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and not NO_DATA.fullmatch(f.name))
+    _require_whole_rows(folder, there)
+    there = [file for file in there if not LABEL_FILES.fullmatch(file.name)]
     files: dict[str, Path] = {}
     for name, words in NAMES.items():
         found = [f for f in there if any(re.fullmatch(words, word.lower()) for word in WORD.findall(f.name))]
@@ -66,6 +77,25 @@ def _in_folder(folder: Path) -> dict[str, Path]:
             "Name one of them train.csv, or name the file itself",
         )
     return files
+
+
+def _require_whole_rows(folder: Path, there: Sequence[Path]) -> None:
+    """Raises UserError where the texts are in one file and their labels in another, with the line that joins them."""
+    for labels in there:
+        words = WORD.findall(labels.stem)
+        if not any(LABELS.fullmatch(word) for word in words):
+            continue
+        for texts in there:
+            others = WORD.findall(texts.stem)
+            if texts == labels or len(others) != len(words):
+                continue
+            pairs = [(a, b) for a, b in zip(words, others, strict=True) if a.lower() != b.lower()]
+            if len(pairs) == 1 and LABELS.fullmatch(pairs[0][0]) and TEXTS.fullmatch(pairs[0][1]):
+                joined = texts.with_name(texts.name.replace(pairs[0][1], "rows", 1)).with_suffix(".tsv")
+                raise UserError(
+                    f"{folder}: {texts.name} holds texts and {labels.name} their labels, line by line",
+                    f"Join them: paste {labels} {texts} > {joined.name}, for each split, in a folder of their own",
+                )
 
 
 def drawn_for_dev(layout: Layout, rows: Sequence[Row], groups: Sequence[Any] | None = None) -> set[int]:

@@ -22,7 +22,7 @@ def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
     """The task that a layout describes; without a reader it only predicts."""
     given: dict[str, Any] = {"name": name, "read": read}
     if layout.shape == "tagging":
-        return TaggingTask(types=layout.labels, **given)
+        return TaggingTask(types=layout.labels, running_text=bool(layout.spans), **given)
     if layout.shape == "span":
         return SpanTask(unanswerable=layout.unanswerable, **given)
     if layout.shape == "choice":
