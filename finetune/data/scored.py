@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 from typing import Any, overload
 
 from finetune.data.cells import NoRow, row_of
-from finetune.data.checks.findings import so_many
 from finetune.data.char_spans import spans_of, tags_for
+from finetune.data.checks.findings import so_many
 from finetune.data.layout import Layout
 from finetune.data.reading import Record
 from finetune.heads.choice import ChoiceTask

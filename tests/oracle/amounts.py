@@ -1,11 +1,12 @@
 """Numbers as labels: decimal commas, thousands, several labels by number, classes that are numbers."""
 
+import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from .files import EXCEL, TABS, Dialect, put, put_table, table, texts
+from .files import EXCEL, TABS, Dialect, lines, put, put_table, table, texts
 from .layout import Layout, Text, Written
 from .words import numbers, one_of, opinions, several
 
@@ -34,6 +35,7 @@ def comma(cell: str) -> float:
 def layouts() -> Iterator[Layout]:
     """Labels by number, decimals, thousands, what could be either, classes."""
     yield from _labels_by_number()
+    yield from _labels_by_name()
     yield from _decimals()
     yield from _thousands()
     yield from _classes()
@@ -62,6 +64,36 @@ def _labels_by_number() -> Iterator[Layout]:
         language="en",
         write=named,
         answers={"labels": "{folder}/emotions.txt", "text": "column 1", "label": "column 2"},
+    )
+
+
+def _labels_by_name() -> Iterator[Layout]:
+    topics = {
+        "en": ["sport", "money", "health", "politics", "climate"],
+        "ko": ["경제", "사회", "문화", "과학"],
+        "de": ["Sport", "Geld", "Kultur", "Wetter"],
+        "ru": ["спорт", "наука", "деньги", "кино"],
+    }
+    spellings: tuple[tuple[str, str, str, Callable[[list[str]], str]], ...] = (
+        ("with bars", "en", "topics", "|".join),
+        ("with commas and blanks", "ko", "주제", ", ".join),
+        ("with semicolons", "de", "Themen", ";".join),
+        ("as a list of JSON", "ru", "темы", lambda some: json.dumps(some, ensure_ascii=False)),
+        ("as a list of Python", "en", "labels", repr),
+    )
+    for number, (name, language, label, spell) in enumerate(spellings):
+        sets = several(topics[language], 140, 250 + number)
+        cells = {spell(some): tuple(sorted(some)) for some in sets}
+        columns = {"text": opinions(language, 140, 260 + number), label: [spell(some) for some in sets]}
+        yield table(
+            f"several labels {name}", 3, language, columns, label=label, value=lambda cell, cells=cells: cells[cell]
+        )
+    objects = [
+        {"text": text, "labels": some}
+        for text, some in zip(opinions("fr", 140, 270), several(["loisir", "ville", "argent"], 140, 271), strict=True)
+    ]
+    yield lines(
+        "several labels in a list of JSON Lines", 3, "fr", objects, lambda o: Text(o["text"], None, tuple(o["labels"]))
     )
 
 

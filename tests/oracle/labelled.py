@@ -123,11 +123,11 @@ def _fasttext() -> Iterator[Layout]:
         label_of=lambda cell: tuple(sorted(cell.split())),
     )
     yield line_file(
-        "__label__ with a comma behind",
+        "__label__ with a tab behind",
         "en",
         "reviews.txt",
-        lambda y, t: f"__label__{y} , {t}",
-        lambda line: (line.split(" , ", 1)[0].removeprefix("__label__"), line.split(" , ", 1)[1]),
+        lambda y, t: f"__label__{y}\t{t}",
+        lambda line: (line.split("\t")[0].removeprefix("__label__"), line.split("\t")[1]),
         one_of(["1", "2"], 150, 715),
         seed=716,
     )
@@ -155,7 +155,7 @@ def _folders() -> Iterator[Layout]:
             put(folder / "emotion" / f"{part}_text.txt", "".join(f"{text}\n" for text in some))
             put(folder / "emotion" / f"{part}_labels.txt", "".join(f"{label}\n" for label in labels))
         put(folder / "emotion" / "mapping.txt", "".join(f"{n}\t{name}\n" for n, name in enumerate(names)))
-        return Written(path=folder / "emotion", rows=by_name, or_rows=[by_number])
+        return Written(path=folder / "emotion", rows=by_name, or_rows=[by_number], converted=by_number[: len(found)])
 
     yield Layout(name="a folder with texts and labels in two files", kind=8, language="en", write=parallel)
 

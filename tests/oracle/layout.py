@@ -1,8 +1,11 @@
 """What a layout of files is, what a careful person reads in it, and what the tool makes of it."""
 
 import re
+import signal
+import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +30,8 @@ CLASSES = (
     "texts that look damaged and are not",
 )
 MOST_QUESTIONS = 4  # that a user answers before giving up
+COMMAND = re.compile(r"\b(?:paste|awk|sed|cut) .+? > (\w+(?:\.\w+)*)")
+MOST_SECONDS = 30  # to read one file; no layout takes more than one
 
 
 @dataclass(frozen=True)
@@ -83,13 +88,14 @@ Row = Text | Tagged | Marked | Asked | Chosen
 class Written:
     """What to give to the tool, the rows that were written, and those that an independent reader finds in the file.
 
-    `or_rows` are other readings that are as good.
+    `or_rows` are other readings that are as good, `converted` those of a file that a command in a message writes.
     """
 
     path: Path
     rows: Sequence[Row]
     reread: Sequence[Row] | None = None
     or_rows: Sequence[Sequence[Row]] = ()
+    converted: Sequence[Row] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,18 +124,24 @@ class Outcome:
 
 
 def outcome(layout: Layout, folder: Path) -> Outcome:
-    """Writes the files and reads them as a user would who gives every setting that is asked for, and no other."""
+    """Writes the files and reads them as a user would who gives every setting that is asked for, and no other, and
+    runs a command that converts the file.
+    """
     written = layout.write(folder)
     given: dict[str, str] = {}
     asked = ""
     for _ in range(MOST_QUESTIONS):
         try:
-            found = read(written, given)
+            with _at_most(MOST_SECONDS):
+                found = read(written, given)
         except UserError as error:
             asked = str(error)
             named = {name: value for name, value in layout.answers.items() if f"{name}=" in asked and name not in given}
             if layout.refused:
                 return Outcome("asks" if re.search(layout.refused, asked) else "wrong", asked)
+            if not named and not given and (converted := _converted(asked, folder)):
+                written = replace(written, path=converted, rows=written.converted or written.rows)
+                continue
             if not named:
                 return Outcome("wrong", f"stops after {given or 'no setting'}: {asked}")
             given |= {name: value.format(folder=folder) for name, value in named.items()}
@@ -140,13 +152,37 @@ def outcome(layout: Layout, folder: Path) -> Outcome:
     return Outcome("wrong", f"asks again after {given}: {asked}")
 
 
+@contextmanager
+def _at_most(seconds: int) -> Iterator[None]:
+    """Raises TimeoutError in code that takes longer, such as a pattern that tries every way to part a text."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def _judged(layout: Layout, written: Written, found: list[Row], given: Mapping[str, str], asked: str) -> Outcome:
     after = f" after {dict(given)}" if given else ""
     if not any(same(found, rows) for rows in (written.rows, *written.or_rows)):
         return Outcome("wrong", difference(found, written.rows) + after)
-    if (layout.must_ask and not given) or layout.refused:
+    if (layout.must_ask and not asked) or layout.refused:
         return Outcome("wrong", "was read without a question, though nobody could tell")
-    return Outcome("asks", asked) if given else Outcome("right")
+    return Outcome("asks", asked) if asked else Outcome("right")
+
+
+def _converted(message: str, folder: Path) -> Path | None:
+    """The file that a command in a message writes, such as `paste labels texts > rows.tsv`; else None."""
+    if not (command := COMMAND.search(message)) or (file := folder / command[1]).exists():
+        return None
+    subprocess.run(command[0], shell=True, check=True, cwd=folder)
+    return file
 
 
 def read(written: Written, settings: Mapping[str, str]) -> list[Row]:

@@ -221,6 +221,15 @@ def _signs() -> Iterator[Layout]:
 
 
 def _encoded() -> Iterator[Layout]:
-    for language, encoding in (("ko", "cp949"), ("de", "cp1252"), ("ja", "utf-16")):
+    for language, encoding in (
+        ("ko", "cp949"),
+        ("de", "cp1252"),
+        ("ja", "utf-16"),
+        ("ja", "shift_jis"),
+        ("zh", "gb18030"),
+        ("ru", "cp1251"),
+        ("ru", "koi8-r"),
+    ):
         columns = {"text": opinions(language, 120, 41), "label": one_of(CLASSES[language], 120, 42)}
-        yield table(f"in {encoding}", 0, language, columns, dialect=Dialect(encoding=encoding))
+        answers = {"text": "text", "label": "label", "encoding": encoding}
+        yield table(f"in {encoding}", 0, language, columns, dialect=Dialect(encoding=encoding), answers=answers)

@@ -24,13 +24,9 @@ def tagged(some: Sequence[Sentence]) -> list[Row]:
 
 def blocks(text: str, separator: str, word: int, tag: int, *, left_out: tuple[str, ...] = ("#",)) -> list[Row]:
     """An independent reading: sentences between empty lines, without comments and marks of documents."""
-    found = []
+    found, passed = [], (*left_out, "-DOCSTART-")
     for block in re.split(r"\n[ \t]*\n", text.replace("\r\n", "\n")):
-        cells = [
-            line.split(separator)
-            for line in block.split("\n")
-            if line and not line.startswith((*left_out, "-DOCSTART-"))
-        ]
+        cells = [line.split(separator) for line in block.split("\n") if line and not line.startswith(passed)]
         if cells:
             found.append(Tagged(tuple(row[word] for row in cells), tuple(row[tag] for row in cells)))
     return found
