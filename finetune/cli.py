@@ -21,6 +21,9 @@ Data = Annotated[Path | None, typer.Option(help="Folder with the data files; def
 Out = Annotated[Path, typer.Option(help="Folder of all runs.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 or mps; default: the best there is.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+TaskOf = Annotated[
+    str | None, typer.Option("--task", help="The task of the model, where it is in a file (FILE.py:NAME) or not saved.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 RESULTS = Path("results")
 
@@ -166,17 +169,20 @@ def compare(
     seeds: Annotated[bool, typer.Option("--seeds", help="Take all runs that differ from each in seeds alone.")] = False,
     split: Annotated[str | None, typer.Option(help="Default: the split that the task is scored on first.")] = None,
     changed: Annotated[int, typer.Option(min=0, help="Show so many rows that one has right and one wrong.")] = 5,
+    task: TaskOf = None,
     out: Out = RESULTS,
     as_json: Json = False,
 ) -> None:
     """Whether a difference is more than chance: `finetune compare RUN RUN`."""
     import json
 
-    from finetune.compare import compare as find
+    from finetune.compare import compare as compared
     from finetune.display import standard_output
     from finetune.summaries import changed_table, comparison_table
+    from finetune.task import find
 
-    found = find(a, b, out=out, split=split, seeds=seeds)
+    named = None if task is None else find(task)
+    found = compared(a, b, out=out, split=split, seeds=seeds, task=named)
     if as_json:
         typer.echo(json.dumps(found.as_json(), default=str))
         return
@@ -286,6 +292,7 @@ def predict(
     settings: Annotated[list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, temperature=dev.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
+    task: TaskOf = None,
     out: Out = RESULTS,
     device: Device = None,
     as_json: Json = False,
@@ -303,13 +310,15 @@ def predict(
     from finetune.events import unwatched
     from finetune.predictor import load
     from finetune.targets import split_arguments
+    from finetune.task import find
     from finetune.tempered import tempered
 
     _, given = split_arguments(settings or [])
     if file == "-" and (output or raw or given.keys() - {"temperature"}):
         raise UserError("of standard input there is no output file and no column to set", "Leave -o and settings out")
     watch = unwatched if quiet else ProgressDisplay(Console(stderr=True))
-    predictor = load(model, out=out, watch=watch if file != "-" else unwatched, device=device)
+    named = None if task is None else find(task)
+    predictor = load(model, task=named, out=out, watch=watch if file != "-" else unwatched, device=device)
     if "temperature" in given:
         predictor = tempered(predictor, model, given.pop("temperature"), out=out)
     if file == "-":

@@ -110,25 +110,47 @@ class Saved:
         """The columns of the user's own data that it was trained on; None for any other task."""
         return layout_from(self.settings["layout"]) if "layout" in self.settings else None
 
-    def task(self) -> Task:
-        """The task that it was trained on. Raises UserError for a checkpoint that no run saved."""
+    @property
+    def task_name(self) -> str:
+        """As the run had it. Raises UserError for a checkpoint that no run saved."""
         if "task" not in self.settings:
             raise UserError(
                 f"{self.name}: does not say what its task is", "Name the task, or a model that a run of finetune saved"
             )
+        return str(self.settings["task"])
+
+    def task(self) -> Task:
+        """The task that it was trained on. Raises UserError for a checkpoint of no run, and for a task in a file."""
         if self.layout is not None:
-            return trained_task(self.layout, name=self.settings["task"])
-        return tasks.find(self.settings["task"])
+            return trained_task(self.layout, name=self.task_name)
+        return named_by(self.name, self.task_name)
 
 
-def trained_on(folder: RunFolder) -> Task:
-    """The task of a finished run, with or without the weights at hand. Raises UserError where it is not known here."""
+def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
+    """The task of a finished run, with or without the weights at hand; `task` is the one that the user named for it.
+
+    Raises UserError where it is not known here, or is another.
+    """
     file = folder.model / "config.json"
     settings = json.loads(file.read_text(encoding="utf-8")).get("finetune", {}) if file.is_file() else {}
+    record = load_record(folder.record_file)
+    if task is not None and task.name != record.task:
+        raise UserError(f"{folder.path} is of {record.task}, not of {task.name}", "Name its own task")
+    if task is not None:
+        return task
     if "layout" in settings:
         return trained_task(layout_from(settings["layout"]), name=settings["task"])
-    record = load_record(folder.record_file)
-    return tasks.find(settings.get("task", record.recipe["task"]))
+    return named_by(str(folder.path), settings.get("task", record.recipe["task"]))
+
+
+def named_by(folder: str, name: str) -> Task:
+    """The task that the files of a model or a run name. Raises UserError for one in a file, whose code would run."""
+    if tasks.in_file(name):
+        raise UserError(
+            f"{folder}: its task {name} is code, which is not run unless you name it",
+            "If you trust that file, give its name with --task, in Python with task=",
+        )
+    return tasks.installed(name)
 
 
 def saved(model: str | Path, *, out: Path = Path("results")) -> Saved:
@@ -169,7 +191,8 @@ def load(
 ) -> Predictor:
     """The model of a run (its folder, the beginning of its id, or its task), or any fine-tuned checkpoint.
 
-    `task` is for checkpoints that no run saved. Raises UserError for one without a trained head, or without a task.
+    `task` is for checkpoints that no run saved, and for tasks in a file. Raises UserError for one without a trained
+    head, or without a task.
     """
     found = saved(model, out=out)
     if found.latest is not None:

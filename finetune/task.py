@@ -151,10 +151,23 @@ class Task(ABC):
 
 
 def find(name: str) -> Task:
-    """The task of that name, or NAME in `FILE.py:NAME`. Raises UserError that names the nearest."""
-    file, colon, attribute = name.rpartition(":")
-    if colon and file.endswith(".py"):
-        return _named(_load_file(Path(file)), attribute, origin=file)
+    """The task of that name, or NAME in `FILE.py:NAME`, whose code runs: only for names that the user gave.
+
+    Raises UserError that names the nearest.
+    """
+    if not in_file(name):
+        return installed(name)
+    file, _, attribute = name.rpartition(":")
+    return _named(_load_file(Path(file)), attribute, origin=file)
+
+
+def in_file(name: str) -> bool:
+    """Whether a task's name is `FILE.py:NAME`."""
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def installed(name: str) -> Task:
+    """The task of that name of the package or of a plugin. Raises UserError that names the nearest."""
     tasks = available()
     if name not in tasks:
         raise UserError(
@@ -165,8 +178,7 @@ def find(name: str) -> Task:
 
 def file_hash(name: str) -> str | None:
     """A hash of the file of `FILE.py:NAME`; None for a task of the package or of a plugin, which has a version."""
-    file, colon, _ = name.rpartition(":")
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if colon and file.endswith(".py") else None
+    return hashlib.sha256(Path(name.rpartition(":")[0]).read_bytes()).hexdigest() if in_file(name) else None
 
 
 def available() -> dict[str, Task]:
