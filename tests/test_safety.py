@@ -1,8 +1,10 @@
 """What somebody else wrote is data: no folder, no file and no text of theirs runs code or moves the terminal."""
 
 import json
+import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,3 +120,57 @@ def test_a_config_does_not_choose_the_attention(tiny_bert: Path, tmp_path: Path)
     folder = shutil.copytree(tiny_bert, tmp_path / "model")
     rewrite(folder / "config.json", attn_implementation="somebody/some-kernel")
     assert load_config(folder)._attn_implementation is None
+
+
+BAD = "\x1b[31mred\x1b[0m \x9b2J \u202eabc [bold]big[/bold] [/x] :cat: \x07"
+RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> str:
+    """A file whose name, columns, labels and texts hold what a terminal would obey."""
+    folder = tmp_path / "data[/x]"
+    folder.mkdir(parents=True)
+    file = folder / "file\x1b[31m[bold].jsonl"
+    rows = [
+        {"text": f"the {'cat' if i % 2 else 'dog'} sat {i} {BAD}", "label\x1b[1m[0]": f"{'ab'[i % 2]} {BAD}"}
+        for i in range(60)
+    ]
+    lines = [json.dumps(row) for row in rows] + ['{"broken \x1b[31m']
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(file.relative_to(tmp_path))
+
+
+def test_no_text_of_others_reaches_the_terminal_as_a_command(
+    hostile: str, here: Here, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    label = "label=label\x1b[1m[0]"
+    seen = ""
+    fast = [f"model={tiny_bert}", "train.epochs=1", "text=text", label]
+    out = "--out=results[/x]"
+    for command, code in (
+        (["check", hostile, *fast], 1),
+        (["init", hostile, *fast], 0),
+        (["run", hostile, *fast, out], 0),
+        (["run", hostile, *fast, out], 0),
+        (["run", hostile, *fast, "seed=1", out], 0),
+        (["ls", out], 0),
+        (["predict", "RUN", hostile, "-o", "[x].csv", out], 0),
+        (["evaluate", "RUN", hostile, out], 0),
+        (["show", "RUN", "--predictions", "5", out], 0),
+        (["compare", "RUN", "RUN2", out], 0),
+        (["show", "no \x1b[31m[/x] such"], 2),
+        (["run", hostile, "text=no \x1b[31m[/x] such"], 2),
+        (["predict", "RUN", f"{hostile}\x1b[31m", out], 2),
+    ):
+        runs = sorted(file.parent.name for file in (tmp_path / "results[/x]").glob("*/*/record.json"))
+        names = dict(zip(("RUN", "RUN2"), runs, strict=False))
+        done = here(*(names.get(word, word) for word in command))
+        assert done.returncode == code, (command, done.stdout, done.stderr)
+        assert RAW.findall(done.stdout + done.stderr) == [], command
+        seen += done.stdout + done.stderr
+        if command[0] == "init":
+            assert tomllib.loads(done.stdout)["task"] == hostile
+    for shown in (r"\u001b[31mred\u001b[0m \u009b2J \u202eabc [bold]big[/bold] [/x] :cat: \u0007", "data[/x]"):
+        assert shown in seen

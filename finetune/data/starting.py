@@ -45,7 +45,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Own
 
 def commented(recipe: Recipe, read: OwnData) -> str:
     """The recipe as a file, with the command that runs it and what each guess was made from."""
-    reasons = [f"#   {name}: {why}" for name, why in read.layout.reasons.items() if why != "given"]
+    reasons = [f"#   {name}: {' '.join(why.split())}" for name, why in read.layout.reasons.items() if why != "given"]
     guessed = ["# Guessed from the data, since of", *reasons] if reasons else []
     larger = [
         "# For better scores name a larger encoder, such as google-bert/bert-base-uncased (then learning_rate = 2e-5);"
