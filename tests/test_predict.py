@@ -94,6 +94,36 @@ def test_the_split_of_a_run_is_kept_and_can_be_used_again(tmp_path: Path, tiny_b
         run(starting_recipe(str(data), {**settings, "split": str(kept)})[0], source=Source(), out=out, watch=unwatched)
 
 
+def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, tiny_bert: Path) -> None:
+    """The rows are the same, but not what a model would read of a file, or answer."""
+    settings = {"model": str(tiny_bert), **FAST, "train.epochs": 1}
+
+    def trained_on(name: str, header: tuple[str, ...], rows: list[tuple[str, ...]], **options: str) -> Layout:
+        (tmp_path / name).mkdir()
+        data = written(tmp_path / name / "reviews.csv", [header, *rows])
+        recipe, _ = starting_recipe(str(data), settings | options)
+        record = run(recipe, source=Source(), out=tmp_path / "results", watch=unwatched, device="cpu")
+        layout = package.load(tmp_path / "results" / "reviews.csv" / record.id).layout
+        assert layout is not None
+        return layout
+
+    assert trained_on("first", ("review", "mark"), REVIEWS).text == ("review",)
+    assert trained_on("text", ("comment", "mark"), REVIEWS).text == ("comment",)
+    assert trained_on("label", ("review", "label"), REVIEWS).label == ("label",)
+    assert len(list((tmp_path / "results" / "reviews.csv").iterdir())) == 3
+    assert trained_on("again", ("review", "mark"), REVIEWS).text == ("review",)
+    assert len(list((tmp_path / "results" / "reviews.csv").iterdir())) == 3
+
+
+def test_a_row_that_cannot_be_used_makes_no_class(tmp_path: Path, tiny_bert: Path) -> None:
+    data = written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS, ("", "awful"), (" ", "fine")])
+    _, found = starting_recipe(str(data), {"model": str(tiny_bert)})
+    assert found.layout.labels == ("bad", "good")
+    lines = [{"words": ["a", "b"], "tags": ["B-X", "O"]}] * 20 + [{"words": ["a"], "tags": ["B-Y", "O"]}]
+    (tmp_path / "tags.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert starting_recipe(str(tmp_path / "tags.jsonl"), {})[1].layout.labels == ("X",)
+
+
 def test_every_row_keeps_its_place_and_its_columns(reviewer: Predictor, tmp_path: Path) -> None:
     rows = [
         ("id", "review", "stars"),
