@@ -59,7 +59,8 @@ class Task(ABC):
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
     `metrics` names the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
     a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
-    may set. `row_type` is the dataclass of its rows, with which saved predictions are read again.
+    may set; those that every task of the shape has (`own_options`) need no mention. `row_type` is the dataclass of
+    its rows, with which saved predictions are read again.
     """
 
     name: str
@@ -69,6 +70,12 @@ class Task(ABC):
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
     row_type: ClassVar[type | None] = None
+    own_options: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        """The options are those of the shape that this task has, and its own."""
+        others = (name for name in self.options if name not in self.own_options)
+        object.__setattr__(self, "options", tuple(dict.fromkeys((*self.shape_options(), *others))))
 
     @abstractmethod
     def load(self, source: "Source", split: str) -> Rows:
@@ -97,6 +104,10 @@ class Task(ABC):
         """Every metric by its name."""
 
     # What follows, a shape may leave as it is.
+
+    def shape_options(self) -> tuple[str, ...]:
+        """Those of `own_options` that this task has."""
+        return self.own_options
 
     def seen(self, train: Sequence[Row]) -> "Task":
         """The task as its training rows make it, for what a head must know of them."""

@@ -76,7 +76,7 @@ class OwnData:
 
 def every_option() -> tuple[str, ...]:
     """What a recipe may set for data of any shape."""
-    return tuple(dict.fromkeys((*OPTIONS, *(name for kind in SHAPES for name in kind.options))))
+    return tuple(dict.fromkeys((*OPTIONS, *(name for kind in SHAPES for name in kind.own_options))))
 
 
 def own_task(name: str, options: Mapping[str, Any]) -> Task:
