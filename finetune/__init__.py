@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 
 def load(
-    model: str | Path, *, task: str | None = None, out: Path = Path("results"), device: str | None = None
+    model: str | Path, *, task: str | None = None, out: str | Path = "results", device: str | None = None
 ) -> "Predictor":
     """A trained model that answers, see `finetune.predictor.load`: `finetune.load("squad-v1")(question, context)`.
 

@@ -1,7 +1,7 @@
 """A trained model that answers: `finetune.load(RUN)(...)`, and what `evaluate` and other commands predict with."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -66,10 +66,14 @@ class Predictor:
         except TypeError as error:
             wanted = ", ".join(signature(self.task.row).parameters)
             raise UserError(f"{self.task.name} cannot answer {len(inputs)} inputs", f"Give it {wanted}") from error
-        row = self.task.row(*inputs)
-        if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
-            raise UserError(f"the row {fault}", "Give it what is missing")
-        return self.answers([row])[0]
+        try:
+            row = self.task.row(*inputs)
+            if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
+                raise UserError(f"the row {fault}", "Give it what is missing")
+            return self.answers([row])[0]
+        except (TypeError, ValueError, AttributeError) as error:  # of whatever met an input that is no text
+            wanted = ", ".join(f"{type(given).__name__}" for given in inputs)
+            raise UserError(f"{self.task.name} cannot read inputs of the kind {wanted}", "Give it texts") from error
 
     def answers(self, rows: Sequence[Row]) -> list[Answer]:
         """One answer a row. Raises UserError for rows that cannot be encoded."""
@@ -84,10 +88,11 @@ class Predictor:
         answers = self.task.decode(self.trainer.predict(features), features, rows)
         return answers, [number in cuts for number in range(len(rows))]
 
-    def predict(self, rows: Iterable[Any]) -> list[dict[str, Any]]:
+    def predict(self, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
         """The answers to many rows, as `finetune predict` writes them; `error` says why one could not be answered.
 
-        A row is a text, a tuple of inputs, or a mapping by the names of the columns that the model was trained on.
+        A row is a text, a tuple of inputs, or a mapping by the names of the columns that the model was trained on;
+        rows may be in a list, a Dataset, a DataFrame, or a mapping of columns. Raises UserError for what holds no rows.
         """
         return answer_values(self, rows)
 
@@ -153,9 +158,9 @@ def named_by(folder: str, name: str) -> Task:
     return tasks.installed(name)
 
 
-def saved(model: str | Path, *, out: Path = Path("results")) -> Saved:
+def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError for none."""
-    name = str(model)
+    name, out = str(model), Path(out)
     named = find_run(name, out)
     found = named or latest_run(name, out)
     if found is None and not Path(name).exists() and name in tasks.available():
@@ -185,7 +190,7 @@ def load(
     model: str | Path,
     *,
     task: Task | None = None,
-    out: Path = Path("results"),
+    out: str | Path = "results",
     watch: Watcher = unwatched,
     device: str | None = None,
 ) -> Predictor:

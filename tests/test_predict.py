@@ -14,6 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import finetune as package
@@ -74,6 +78,74 @@ def reviewer(reviews: Path) -> Predictor:
 
 def predict(predictor: Predictor, path: Path, output: Path, **options: str) -> predicting.Prediction:
     return predict_file(predictor, path, output, options=options, watch=unwatched)
+
+
+TEXTS = ["the dog sat", "the cat sat", "the dog sat 7"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        TEXTS,
+        tuple(TEXTS),
+        iter(TEXTS),
+        [(text,) for text in TEXTS],
+        [[text] for text in TEXTS],
+        [{"review": text, "n": 1} for text in TEXTS],
+        {"n": [1, 2, 3], "review": TEXTS},
+        np.array(TEXTS),
+        pd.Series(TEXTS),
+        pd.DataFrame({"n": [1, 2, 3], "review": TEXTS}, index=[7, 7, 7]),
+        pd.DataFrame({"n": [1, 2, 3], " review\ufeff": TEXTS}),
+        pa.table({"n": [1, 2, 3], "review": TEXTS}),
+        datasets.Dataset.from_dict({"n": [1, 2, 3], "review": TEXTS}),
+        datasets.Dataset.from_dict({"n": [1, 2, 3], "review": TEXTS}).to_iterable_dataset(),
+    ],
+    ids=lambda rows: type(rows).__name__,
+)
+def test_whatever_holds_rows_gives_an_answer_a_row(reviewer: Predictor, rows: Any) -> None:
+    assert [row["answer"] for row in reviewer.predict(rows)] == ["bad", "good", "bad"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("the dog sat", "a str is not rows"),
+        (b"the dog sat", "a bytes is not rows"),
+        (3, "an int is not rows"),
+        (None, "a NoneType is not rows"),
+        ({"review": "the dog sat"}, "the column 'review' is a str, not a list"),
+        ({"review": TEXTS, "n": [1]}, "the columns have 1 to 3 cells"),
+        ({"n": [1, 2, 3]}, "have no column 'review', as there was in training"),
+        (pd.DataFrame({"n": [1, 2, 3]}), "have no column 'review', as there was in training"),
+        (datasets.DatasetDict({"dev": datasets.Dataset.from_dict({"review": TEXTS})}), "have no column 'review'"),
+    ],
+)
+def test_what_makes_no_rows_is_refused(reviewer: Predictor, rows: Any, expected: str) -> None:
+    with pytest.raises(UserError, match=re.escape(expected)):
+        reviewer.predict(rows)
+
+
+def test_a_cell_that_holds_nothing_keeps_its_place(reviewer: Predictor) -> None:
+    for rows in (
+        pd.DataFrame({"review": ["the dog sat", None, pd.NA, float("nan"), "the cat sat"]}),
+        pd.Series(["the dog sat", None, pd.NA, float("nan"), "the cat sat"]),
+        [{"review": "the dog sat"}, {"review": None}, {"n": 1}, float("nan"), "the cat sat"],
+    ):
+        found = reviewer.predict(rows)
+        assert [row.get("answer") for row in found] == ["bad", None, None, None, "good"]
+        assert all("no text in the column" in row["error"] for row in found[1:4])
+    assert reviewer.predict([4])[0].keys() == {"answer", "p(bad)", "p(good)"}  # as a cell of a file
+
+
+def test_a_row_that_holds_no_text_is_refused(reviewer: Predictor) -> None:
+    for wrong in (3, None, ["the dog sat"], {"review": "the dog sat"}):
+        with pytest.raises(UserError):
+            reviewer(wrong)
+
+
+def test_a_model_is_loaded_by_its_task_from_a_folder_named_by_a_text(reviews: Path) -> None:
+    assert package.load("reviews.csv", out=str(reviews.parents[1]))("the cat sat").value == "good"
 
 
 def test_the_split_of_a_run_is_kept_and_can_be_used_again(tmp_path: Path, tiny_bert: Path) -> None:
