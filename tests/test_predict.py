@@ -11,25 +11,31 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import datasets
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import finetune as package
 from finetune.data import predict as predicting
 from finetune.data.answering import answer_lines, lines_of
+from finetune.data.journal import KIND, Journal
 from finetune.data.layout import Layout
 from finetune.data.predict import default_output, predict_file
 from finetune.data.reading import Record, read_table
 from finetune.data.scored import scores_of
 from finetune.data.starting import starting_recipe
 from finetune.data.tasks import trained_task
-from finetune.data.writing import safe
+from finetune.data.writing import safe, write_rows
 from finetune.errors import UserError
 from finetune.events import unwatched
 from finetune.folder import folder_name
@@ -236,6 +242,61 @@ def test_any_format_can_be_written(reviewer: Predictor, tmp_path: Path, suffix: 
     assert table.columns["answer"] == ["good", "bad"]
     assert float(table.columns["p(good)"][0]) > 0.5
     assert not list(tmp_path.glob(".out*"))  # nothing is left beside it
+
+
+DATES = {
+    "day": [date(2024, 2, 29), None, date(1999, 12, 31)],
+    "at": [datetime(2024, 2, 29, 12, 30, 5), None, datetime(1999, 12, 31)],
+    "hour": [time(12, 30), None, time(0, 0, 1)],
+    "price": [Decimal("1.20"), None, Decimal("33.05")],
+}
+ZONED = [datetime(2024, month, 1, 12, tzinfo=ZoneInfo("Europe/Berlin")) for month in (1, 7)] + [None]
+
+
+def test_dates_come_back_as_what_they_were(reviewer: Predictor, tmp_path: Path) -> None:
+    texts = {"review": ["the cat sat", "the dog sat", ""]}
+    given = pa.table({**texts, **DATES, "zoned": pa.array(ZONED, pa.timestamp("us", "Europe/Berlin"))})
+    pq.write_table(given, tmp_path / "new.parquet")
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.parquet")
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert [found.schema.field(name).type for name in DATES] == [given.schema.field(name).type for name in DATES]
+    assert found.select(given.column_names).to_pydict() == given.to_pydict()
+    assert found.schema.field("zoned").type == given.schema.field("zoned").type
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.csv")
+    first = read(tmp_path / "out.csv")[0]
+    assert [first[name] for name in (*DATES, "zoned")] == [
+        *("2024-02-29", "2024-02-29T12:30:05", "12:30:00", "1.20", "2024-01-01T12:00:00+01:00")
+    ]
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.jsonl")
+    assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["at"] == "2024-02-29T12:30:05"
+
+
+def test_dates_of_a_sheet_are_dates_in_the_next(reviewer: Predictor, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    rows = [("review", *DATES, "old"), ("the cat sat", *(cells[0] for cells in DATES.values()), "1899-01-01")]
+    for row in rows:
+        book.active.append(row)  # type: ignore[union-attr]
+    book.save(tmp_path / "new.xlsx")
+    predict(reviewer, tmp_path / "new.xlsx", tmp_path / "out.xlsx")
+    given, found = (
+        next(openpyxl.load_workbook(tmp_path / name).worksheets[0].iter_rows(min_row=2))
+        for name in ("new.xlsx", "out.xlsx")
+    )
+    assert [cell.value for cell in found[:5]] == [cell.value for cell in given[:5]]
+    assert [cell.is_date for cell in found[:5]] == [False, True, True, True, False]
+    write_rows(tmp_path / "zoned.xlsx", [{"zoned": ZONED[0], "old": date(1850, 1, 1)}], ["zoned", "old"])
+    assert read_table(tmp_path / "zoned.xlsx").columns == {
+        "zoned": ["2024-01-01T12:00:00+01:00"],
+        "old": ["1850-01-01"],
+    }
+
+
+def test_an_object_of_the_data_that_looks_like_a_mark_is_kept(tmp_path: Path) -> None:
+    rows = [{"x": {KIND: "date", "is": "no date"}}, {"x": {KIND: ["date"]}}, {"x": {"is": 1}}]
+    journal = Journal(tmp_path / "out.jsonl", of="")
+    with journal:
+        journal.add(rows)
+        assert list(journal) == rows
 
 
 def test_gold_is_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_path: Path) -> None:
