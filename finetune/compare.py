@@ -64,9 +64,12 @@ class Comparison:
         return plain
 
 
-def compare(a: str, b: str, *, out: Path, split: str | None = None, seeds: bool = False) -> Comparison:
+def compare(
+    a: str, b: str, *, out: Path, split: str | None = None, seeds: bool = False, task: Task | None = None
+) -> Comparison:
     """Compares the saved predictions of two runs; with `seeds` of all runs that differ from them in seeds alone.
 
+    `task` is that of the runs, where it is in a file: no code runs that a run's folder names.
     Raises UserError for runs of different tasks or rows, and where predictions are not at hand.
     """
     every = [_folders(name, out, seeds=seeds) for name in (a, b)]
@@ -82,7 +85,7 @@ def compare(a: str, b: str, *, out: Path, split: str | None = None, seeds: bool 
         both = [name for name in first[0].scores if name in first[1].scores]
         way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
         raise UserError(f"a run was not scored on '{split}'", way_out)
-    task = trained_on(folders[0][0])
+    task = trained_on(folders[0][0], task=task)
     rows, left = _side(task, folders[0], split, rows=None)
     _, right = _side(task, folders[1], split, rows=rows)
     notes = _notes(left, right, rows=len(rows))

@@ -70,13 +70,15 @@ def run_id(
     weights: str,
     precision: str,
     options: Mapping[str, Any] = MappingProxyType({}),
+    columns: Mapping[str, Any] = MappingProxyType({}),
     task_file: str | None = None,
 ) -> str:
     """Ten hex digits of what decides the result.
 
     Settings at their defaults stay out, so that a new setting leaves old ids as they are; so do the names of recipe
     and model, the place of the output, the number of processes and the versions of libraries. `options` are the
-    task's that are not at its defaults, `task_file` is a hash of the user's own file, for a task that is in one.
+    task's that are not at its defaults, `columns` what the model keeps of a user's own data, which is more than the
+    rows say. `task_file` is a hash of the user's own file, for a task that is in one.
     """
     settings = recipe.model_dump(
         exclude_defaults=True, exclude={"task", "model", "seed", "init_seed", "data_seed", "options", "grid"}
@@ -90,6 +92,7 @@ def run_id(
         "weights": weights,
         "precision": precision,
         **({"options": dict(options)} if options else {}),
+        **({"columns": dict(columns)} if columns else {}),
     }
     canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:10]

@@ -4,7 +4,6 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.table import Table
 
 from finetune.display import plain, plain_metrics
@@ -29,7 +28,7 @@ def summary_table(records: Sequence[RunRecord]) -> Table:
     for group, settings in zip(found, differing_settings([group[0] for group in found]), strict=True):
         for split in _chosen_on(group[0]):
             for cells in _summaries(group, split):
-                table.add_row(group[0].task, escape(group[0].model), plain(settings), str(len(group)), *cells)
+                table.add_row(group[0].task, group[0].model, plain(settings), str(len(group)), *cells)
     return table
 
 
@@ -93,7 +92,7 @@ def comparison_table(found: "Comparison") -> Table:
     """Each metric of both sides, the difference with its interval and p, and how many rows would tell it."""
     sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
     title = f"{found.task}, {found.rows:,} rows of {found.split}; A is {sides[0]}, B is {sides[1]}"
-    table = Table(title=escape(title), title_justify="left")
+    table = Table(title=title, title_justify="left")
     for column in ("metric", "A", "B", "B - A", "95 % interval", "p", "rows to tell it"):
         table.add_column(column, justify="left" if column == "metric" else "right")
     for name, each in found.differences.items():

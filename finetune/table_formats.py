@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table as Grid
 
 from finetune.errors import UserError
@@ -31,12 +30,12 @@ HIDDEN = "†"  # marks a published score on labels that a server hides
 
 def as_grid(table: Table, lines: Sequence[Line]) -> Grid:
     """For the terminal."""
-    grid = Grid(title=escape(table.title), title_justify="left", caption="\n".join(_below(table, lines)))
+    grid = Grid(title=table.title, title_justify="left", caption="\n".join(_below(table, lines)))
     grid.caption_justify = "left"
     for column in HEADER:
         grid.add_column(column, justify="left" if column in HEADER[:3] else "right")
     for cells in _cells(lines):
-        grid.add_row(*map(escape, cells))
+        grid.add_row(*cells)
     return grid
 
 

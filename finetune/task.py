@@ -66,7 +66,8 @@ class Task(ABC):
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
     `metrics` names the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
     a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
-    may set. `row_type` is the dataclass of its rows, with which saved predictions are read again.
+    may set; those that every task of the shape has (`own_options`) need no mention. `row_type` is the dataclass of
+    its rows, with which saved predictions are read again.
     """
 
     name: str
@@ -76,6 +77,12 @@ class Task(ABC):
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
     row_type: ClassVar[type | None] = None
+    own_options: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        """The options are those of the shape that this task has, and its own."""
+        others = (name for name in self.options if name not in self.own_options)
+        object.__setattr__(self, "options", tuple(dict.fromkeys((*self.shape_options(), *others))))
 
     @abstractmethod
     def load(self, source: "Source", split: str) -> Rows:
@@ -104,6 +111,10 @@ class Task(ABC):
         """Every metric by its name."""
 
     # What follows, a shape may leave as it is.
+
+    def shape_options(self) -> tuple[str, ...]:
+        """Those of `own_options` that this task has."""
+        return self.own_options
 
     def seen(self, train: Sequence[Row]) -> "Task":
         """The task as its training rows make it, for what a head must know of them."""
@@ -158,10 +169,23 @@ class Task(ABC):
 
 
 def find(name: str) -> Task:
-    """The task of that name, or NAME in `FILE.py:NAME`. Raises UserError that names the nearest."""
-    file, colon, attribute = name.rpartition(":")
-    if colon and file.endswith(".py"):
-        return _named(_load_file(Path(file)), attribute, origin=file)
+    """The task of that name, or NAME in `FILE.py:NAME`, whose code runs: only for names that the user gave.
+
+    Raises UserError that names the nearest.
+    """
+    if not in_file(name):
+        return installed(name)
+    file, _, attribute = name.rpartition(":")
+    return _named(_load_file(Path(file)), attribute, origin=file)
+
+
+def in_file(name: str) -> bool:
+    """Whether a task's name is `FILE.py:NAME`."""
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def installed(name: str) -> Task:
+    """The task of that name of the package or of a plugin. Raises UserError that names the nearest."""
     tasks = available()
     if name not in tasks:
         raise UserError(
@@ -172,8 +196,7 @@ def find(name: str) -> Task:
 
 def file_hash(name: str) -> str | None:
     """A hash of the file of `FILE.py:NAME`; None for a task of the package or of a plugin, which has a version."""
-    file, colon, _ = name.rpartition(":")
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if colon and file.endswith(".py") else None
+    return hashlib.sha256(Path(name.rpartition(":")[0]).read_bytes()).hexdigest() if in_file(name) else None
 
 
 def available() -> dict[str, Task]:

@@ -30,6 +30,7 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrai
 
 from finetune import baselines as methods
 from finetune.checkpoints import build_model, load_backbone, load_trained, save_checkpoint
+from finetune.data.own import every_option
 from finetune.features import IGNORED, Feature, collate
 from finetune.heads.choice import ChoiceTask
 from finetune.heads.multilabel import MultiLabelTask
@@ -233,6 +234,26 @@ def keep_the_contract(task: Task, encoder: Path, folder: Path) -> None:
 def in_groups(task: Task) -> bool:
     """Whether a task is scored by group, of which some may have no gold."""
     return isinstance(task, TaggingTask | MultiLabelTask)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldedReader:
+    """A reader with an option."""
+
+    fold: int = 0
+
+    def __call__(self, source: Source, split: str) -> Rows:
+        return Rows(rows=[], origin=f"fold {self.fold}")
+
+
+@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
+def test_the_options_of_a_task_are_those_of_its_shape_and_of_its_reader(task: Task) -> None:
+    folded = replace(task, read=FoldedReader(), options=("fold",))  # type: ignore[call-arg]
+    assert folded.options == (*task.options, "fold")
+    assert set(task.options) <= set(type(task).own_options) <= set(every_option())
+    assert replace(folded, name="other").options == folded.options
+    values = {"fold": 1, **{name: value for name, value in option_values(task).items() if value is not None}}
+    assert option_values(configured(folded, values)) == {**option_values(task), "fold": 1}
 
 
 @pytest.mark.parametrize("task", NEW_SHAPES, ids=lambda task: task.name)

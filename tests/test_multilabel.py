@@ -28,7 +28,7 @@ from finetune.predictor import load
 from finetune.recipe import Recipe, Train
 from finetune.run import run
 from finetune.source import Source
-from finetune.task import Answer
+from finetune.task import Answer, find
 
 LABELS = ("b", "a", "c/d", "e")
 OWN = """
@@ -286,7 +286,7 @@ def test_a_run_saves_its_thresholds_and_the_model_uses_them(tiny_bert: Path, tmp
     assert load_config(folder / "model").finetune["options"] == {"windows": False, "thresholds": thresholds}
     assert load_config(folder / "model").problem_type == "multi_label_classification"
 
-    predictor = load(folder)
+    predictor = load(folder, task=find(recipe.task))
     rows = predictor.task.load(Source(), "dev").rows
     answers = predictor.answers(rows)
     lines = read_predictions(folder / "predictions-dev.parquet")

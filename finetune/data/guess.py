@@ -140,7 +140,7 @@ def _found(name: str, table: Table, facts: Mapping[str, ColumnFacts], chosen: Ma
     if name == "span":
         return span_task(table.columns, facts)
     if name == "choice":
-        return choice_task(table.columns, facts)
+        return choice_task(facts)
     text, label = chosen.get("text", []), chosen.get("label", [])
     return span_layout(table.columns, facts, text, label) or tag_layout(
         table.columns, facts, label, text=text, names=table.names, file=str(table.path)

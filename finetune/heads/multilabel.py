@@ -63,11 +63,11 @@ class MultiLabelTask(Task):
     windows: bool = False
     thresholds: Sequence[Probability] | None = None
     metrics: tuple[str, ...] = ()
-    options: tuple[str, ...] = ("windows", "thresholds")
     row_type = MultiLabelRow
+    own_options = ("windows", "thresholds")
 
     def __post_init__(self) -> None:
-        """The metrics follow from the labels; the reader's options stand beside the shape's own."""
+        """The metrics follow from the labels."""
         if self.thresholds is not None and len(self.thresholds) != len(self.labels):
             raise UserError(
                 f"'thresholds' has {len(self.thresholds)} numbers, and {self.name} has {len(self.labels)} labels",
@@ -75,7 +75,7 @@ class MultiLabelTask(Task):
             )
         by_label = (f"{label}/{metric}" for label in self.labels for metric in ("f1", "precision", "recall"))
         object.__setattr__(self, "metrics", ("micro f1", "macro f1", "exact match", *by_label))
-        object.__setattr__(self, "options", tuple(dict.fromkeys((*MultiLabelTask.options, *self.options))))
+        super().__post_init__()
 
     def load(self, source: Source, split: str) -> Rows:
         """As `read` gives them. Raises UserError that names the row for a wrong label and for half a pair."""

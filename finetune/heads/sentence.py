@@ -77,14 +77,12 @@ class SentenceTask(Task):
     class_weight: Literal["none", "balanced"] = "none"
     windows: bool = False
     class_weights: tuple[float, ...] = ()  # one a label, once the training rows were seen
-    options: tuple[str, ...] = ("class_weight", "windows")
     row_type = SentenceRow
+    own_options = ("class_weight", "windows")
 
-    def __post_init__(self) -> None:
-        """The reader's options stand beside the shape's own; a number has no classes to weigh."""
-        own = ("windows",) if self.regression else SentenceTask.options
-        given = (name for name in self.options if name not in SentenceTask.options)
-        object.__setattr__(self, "options", (*own, *given))
+    def shape_options(self) -> tuple[str, ...]:
+        """As Task has it; a number has no classes to weigh."""
+        return ("windows",) if self.regression else self.own_options
 
     @property
     def regression(self) -> bool:
