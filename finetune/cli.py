@@ -70,7 +70,9 @@ def run(
 
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
-    recipes = expand_targets(names, settings, seeds=seeds)
+    from finetune.asking import asking
+
+    recipes = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
     if not quiet and not as_json and _first_process():
         from finetune.printing import print_guesses
 
@@ -328,11 +330,12 @@ def init(
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
 ) -> None:
     """Print the recipe that data of one's own starts with: `finetune init data.csv > my.toml`."""
+    from finetune.asking import asking
     from finetune.data.starting import commented, starting_recipe
     from finetune.targets import split_arguments
 
     _, given = split_arguments(settings or [])
-    echo(commented(*starting_recipe(data, given)), nl=False)
+    echo(commented(*asking(lambda settings: starting_recipe(data, settings), given)), nl=False)
 
 
 @app.command(name="ls")

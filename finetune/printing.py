@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from finetune.asking import asking
 from finetune.data.checks.examine import check_data
 from finetune.data.checks.mend import require_place, write_mended
 from finetune.data.first_rows import first_rows
@@ -42,6 +43,8 @@ def print_guesses(names: list[str], settings: dict[str, Any]) -> None:
         _, read = starting_recipe(name, settings)
         for split, file in read.files.items():
             console.print(file_line(split, table_of(file)), soft_wrap=True)
+        for line in first_rows(read.layout, table_of(read.files["train"])):
+            console.print(line, soft_wrap=True)
         console.print(layout_table(read.layout))
 
 
@@ -109,7 +112,7 @@ def check_own_data(target: str, settings: dict[str, Any], fix: Path | None, *, r
     """What is wrong with data, and its mended copy; ends with 1 where there is an error or a warning."""
     if fix is not None:
         require_place(fix, target)
-    report = check_data(target, settings)
+    report = asking(lambda given: check_data(target, given), settings)
     mends = {} if fix is None else write_mended(report.parts[0], fix, raw=raw)
     if as_json:
         echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": mends})))
@@ -117,6 +120,8 @@ def check_own_data(target: str, settings: dict[str, Any], fix: Path | None, *, r
         console = standard_output()
         for part in report.parts:
             console.print(file_line(part.split, part.table), soft_wrap=True)
+        for line in first_rows(report.layout, report.parts[0].table):
+            console.print(line, soft_wrap=True)
         console.print(layout_table(report.layout))
         for text in finding_lines(report.findings):
             console.print(*text, sep="", soft_wrap=True)

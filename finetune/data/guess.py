@@ -127,7 +127,7 @@ def _special(
             label = tuple(chosen.get("label") or (found.label if found else ()))
             reasons = {} if shape == name or found is None else dict(found.reasons)
             reasons |= {role: "given" for role in ("text", "label") if chosen.get(role)}
-            found = found or Layout(shape=name, text=text)  # type: ignore[arg-type]
+            found = found or Layout(shape=name, text=text)
             return replace(found, text=text, label=label, reasons=reasons)
     if table.form.kind == "columns" and shape is None:
         require_tags(
