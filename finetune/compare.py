@@ -11,7 +11,7 @@ import numpy as np
 from finetune.counting import Counted
 from finetune.errors import UserError
 from finetune.folder import RunFolder
-from finetune.groups import group_key
+from finetune.groups import same_but_seeds
 from finetune.predictions import read_predictions
 from finetune.predictor import trained_on
 from finetune.record import RunRecord, all_records, load_record
@@ -98,13 +98,8 @@ def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
         raise UserError(f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs")
     if not seeds:
         return [found]
-    mine = load_record(found.record_file)
-    others = [
-        RunFolder.of(out, record.task, record.id)
-        for record in all_records(out)[0]
-        if group_key(record) == group_key(mine) and record.id != mine.id
-    ]
-    return [found, *others]
+    others = same_but_seeds(load_record(found.record_file), all_records(out)[0])
+    return [found, *(RunFolder.of(out, record.task, record.id) for record in others)]
 
 
 def _has_predictions(folder: RunFolder) -> bool:

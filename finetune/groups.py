@@ -45,17 +45,20 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
 
     `over` are further settings (dotted keys) that runs of a group may differ in, as the folds of cross-validation.
     """
+    every = list(records)
     found: dict[str, list[RunRecord]] = {}
-    for record in records:
-        found.setdefault(group_key(record, over=over), []).append(record)
+    for record, settings in zip(every, applied(every), strict=True):
+        kept = {key: value for key, value in settings.items() if key not in (*SEEDS, *over, "model")}
+        facts = [record.task, record.task_version, record.weights, record.precision, kept]
+        key = json.dumps([*facts, None if over else record.data], sort_keys=True)
+        found.setdefault(key, []).append(record)
     return list(found.values())
 
 
-def group_key(record: RunRecord, *, over: Sequence[str] = ()) -> str:
-    """The same for runs that differ in their seeds, and in the settings `over`, alone."""
-    settings = {key: value for key, value in applied(record).items() if key not in (*SEEDS, *over, "model")}
-    facts = [record.task, record.task_version, record.weights, record.precision, settings]
-    return json.dumps([*facts, None if over else record.data], sort_keys=True)
+def same_but_seeds(record: RunRecord, records: Iterable[RunRecord]) -> list[RunRecord]:
+    """Those of the records that differ from this one in their seeds alone."""
+    others = [other for other in records if other.id != record.id]
+    return groups([record, *others])[0][1:]
 
 
 def seeds_of(record: RunRecord) -> tuple[int, int]:
@@ -97,7 +100,7 @@ def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tup
 
 def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """For each record the settings (dotted keys) in which these records differ, seeds left out."""
-    every = [{key: value for key, value in applied(record).items() if key not in SEEDS} for record in records]
+    every = [{key: value for key, value in one.items() if key not in SEEDS} for one in applied(records)]
     keys = dict.fromkeys(key for one in every for key in one)
     differ = [key for key in keys if len({str(one.get(key)) for one in every}) > 1]
     return [{key: one[key] for key in differ if key in one} for one in every]

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class RunRecord(BaseModel):
-    """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1."""
+    """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1.
+
+    `chosen` names the options that were chosen on dev; records of before do not say, and knew these alone.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -60,6 +63,7 @@ class RunRecord(BaseModel):
     baselines: dict[str, Scores]
     new_weights: list[str]
     options: dict[str, Any] = {}
+    chosen: list[str] = ["threshold", "threshold_em", "thresholds"]
 
 
 def run_id(
@@ -158,6 +162,7 @@ def build_record(
         baselines=baselines,
         new_weights=new_weights,
         options=option_values(evaluation.task),
+        chosen=list(evaluation.chosen),
     )
 
 

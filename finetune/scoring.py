@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from finetune.features import Feature
 from finetune.metrics import Scores
@@ -16,13 +17,15 @@ Answers = dict[str, list[Answer]]  # split (or method) -> an answer a row
 class Evaluation:
     """Predicts and scores the splits of `features`.
 
-    `answers` holds what the last call found; then `task` also has the options that the first split chose.
+    `answers` holds what the last call found; then `task` also has the options that the first split chose, which
+    `chosen` holds.
     """
 
     task: Task
     rows: Mapping[str, Sequence[Row]]
     features: Mapping[str, Sequence[Feature]]
     answers: Answers = field(default_factory=dict)
+    chosen: dict[str, Any] = field(default_factory=dict)
     _given: Task = field(init=False)
 
     def __post_init__(self) -> None:
@@ -35,8 +38,10 @@ class Evaluation:
         for index, (split, features) in enumerate(self.features.items()):
             logits = trainer.predict(features)
             self.answers[split] = self.task.decode(logits, features, self.rows[split])
-            if index == 0 and (chosen := self.task.calibrate(self.answers[split], self.rows[split])):
-                self.task = configured(self.task, chosen)
+            if index == 0:
+                self.chosen = self.task.calibrate(self.answers[split], self.rows[split])
+            if index == 0 and self.chosen:
+                self.task = configured(self.task, self.chosen)
                 self.answers[split] = self.task.decode(logits, features, self.rows[split])
         scores = {split: self.task.score(answers, self.rows[split]) for split, answers in self.answers.items()}
         return next(iter(scores.values()))[self.task.metrics[0]], scores

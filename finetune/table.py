@@ -2,7 +2,7 @@
 
 import statistics
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,7 @@ def rule(table: Table) -> str:
 
 
 def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Line]:
-    mine = [record for record in records if _fits(record, row)]
+    mine = _fitting(row, records)
     shown = _published(row, table.source)
     models = dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)])
     for model in models or [""]:
@@ -152,14 +152,19 @@ def _mean(runs: Sequence[RunRecord], row: Row) -> float:
     return statistics.fmean(record.scores[row.split][row.metric] for record in runs)
 
 
-def _fits(record: RunRecord, row: Row) -> bool:
-    """Whether a run is of a row's task and kind, on all of its data or on as much as the row says."""
-    if record.task != row.task or record.recipe["limit"] != row.limit or row.split not in record.scores:
+def _fitting(row: Row, records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The runs of a row's task and kind, on all of its data or on as much as the row says."""
+    mine = [record for record in records if record.task == row.task]
+    return [record for record, given in zip(mine, applied(mine), strict=True) if _fits(record, given, row)]
+
+
+def _fits(record: RunRecord, given: Mapping[str, Any], row: Row) -> bool:
+    """Whether a run of a row's task, with its settings, is of the row's kind."""
+    if record.recipe["limit"] != row.limit or row.split not in record.scores:
         return False
     if row.metric not in record.scores[row.split]:
         there = ", ".join(name for name in record.scores[row.split] if "/" not in name)
         raise UserError(f"row '{row.name}': {row.task} has no metric '{row.metric}'", f"It has {there}")
-    given = applied(record)
     wanted = {key: value for key, value in row.settings.items() if key not in structure(row.settings)}
     same = structure(record.recipe) == structure(row.settings)
     return same and all(given.get(key) == value for key, value in wanted.items())

@@ -21,13 +21,16 @@ from finetune.display import groups_table
 from finetune.errors import UserError
 from finetune.evaluate_metric import TaskMetric
 from finetune.features import Feature, collate
+from finetune.groups import groups
 from finetune.heads.multilabel import MultiLabelHead, MultiLabelRow, MultiLabelTask, best_threshold
 from finetune.options import configured
 from finetune.predictions import read_predictions
 from finetune.predictor import load
 from finetune.recipe import Recipe, Train
+from finetune.record import RunRecord
 from finetune.run import run
 from finetune.source import Source
+from finetune.summaries import summary_lines
 from finetune.task import Answer
 
 LABELS = ("b", "a", "c/d", "e")
@@ -270,15 +273,34 @@ def test_a_row_without_labels_first_can_be_scored_by_the_metric() -> None:
     assert found["b/f1"] == 1.0
 
 
-def test_a_run_saves_its_thresholds_and_the_model_uses_them(tiny_bert: Path, tmp_path: Path) -> None:
-    (tmp_path / "several.py").write_text(OWN)
-    recipe = Recipe(
-        task=f"{tmp_path / 'several.py'}:several",
-        model=str(tiny_bert),
-        max_length=16,
-        train=Train(learning_rate=1e-3, epochs=2, batch_size=8, dropout=0.0),
+def own_run(encoder: Path, folder: Path, **settings: Any) -> RunRecord:
+    """A run of the file above."""
+    (folder / "several.py").write_text(OWN)
+    train = Train(learning_rate=1e-3, epochs=2, batch_size=8, dropout=0.0)
+    recipe = Recipe(task=f"{folder / 'several.py'}:several", model=str(encoder), max_length=16, train=train)
+    return run(
+        recipe.with_settings(settings, origin="test"),
+        source=Source(),
+        out=folder / "results",
+        watch=lambda *_, **__: None,
+        device="cpu",
     )
-    record = run(recipe, source=Source(), out=tmp_path / "results", watch=lambda *_, **__: None, device="cpu")
+
+
+def test_seeds_of_one_recipe_are_one_group_whatever_thresholds_they_chose(tiny_bert: Path, tmp_path: Path) -> None:
+    records = [own_run(tiny_bert, tmp_path, seed=seed) for seed in (1, 2)]
+    assert records[0].options["thresholds"] != records[1].options["thresholds"]
+    assert [record.chosen for record in records] == [["thresholds"]] * 2
+    assert len(groups(records)) == 1
+    assert summary_lines(records) == []
+    even = [0.5, 0.5, 0.5]
+    given = own_run(tiny_bert, tmp_path, seed=1, options={"thresholds": even})
+    assert (given.chosen, given.options["thresholds"]) == ([], even)
+    assert [len(group) for group in groups([*records, given])] == [2, 1]
+
+
+def test_a_run_saves_its_thresholds_and_the_model_uses_them(tiny_bert: Path, tmp_path: Path) -> None:
+    record = own_run(tiny_bert, tmp_path)
     folder = tmp_path / "results" / "several" / record.id
     thresholds = record.options["thresholds"]
     assert len(thresholds) == 3

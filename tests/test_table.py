@@ -102,6 +102,46 @@ def test_what_a_record_does_not_say_has_its_default() -> None:
     assert (line.name, line.dev.n) == ("fine-tuned", 2)
 
 
+CHOSEN_ON_DEV = [{"threshold": -0.13, "threshold_em": -0.59}, {"threshold": 0.41, "threshold_em": 0.2}]
+
+
+def test_what_was_chosen_on_dev_sets_no_runs_apart() -> None:
+    """Records of before do not name it; those of now do."""
+    for named in ({}, {"chosen": ["threshold", "threshold_em"]}):
+        records = [
+            run(0.5 + seed / 10, seed=seed, task="squad-v2").model_copy(update={"options": found} | named)
+            for seed, found in enumerate(CHOSEN_ON_DEV)
+        ]
+        assert len(groups(records)) == 1
+        assert differing_settings(records) == [{}, {}]
+        assert summary_lines(records) == []
+        (line,) = [line for line in lines_of(load_table("squad"), records) if line.runs and line.metric == "f1"]
+        assert (line.choices, line.dev.n, line.dev.mean) == (1, 2, pytest.approx(0.55))
+    given = [
+        run(0.5, seed=seed, task="squad-v2", options={"threshold": value}).model_copy(
+            update={"options": {"threshold": value, "threshold_em": None}, "chosen": []}
+        )
+        for seed, value in enumerate((0.0, 0.0, 1.0))
+    ]
+    assert [len(group) for group in groups(given)] == [2, 1]
+    assert differing_settings(given)[2] == {"options.threshold": 1.0}
+    several = [run(0.5, seed=seed).model_copy(update={"options": {"thresholds": [seed / 9]}}) for seed in range(3)]
+    assert len(groups(several)) == 1
+
+
+def test_an_option_that_a_record_does_not_know_is_as_the_others_have_it() -> None:
+    """Before options were recorded, a run had what others of its task's version have by default."""
+    before = run(0.8)
+    after = run(0.7, seed=2).model_copy(update={"options": {"class_weight": "none", "windows": False}})
+    other = run(0.7, seed=3, options={"class_weight": "balanced"}).model_copy(
+        update={"options": {"class_weight": "balanced", "windows": False}}
+    )
+    assert [len(group) for group in groups([before, after, other])] == [2, 1]
+    assert differing_settings([before, other]) == [{}, {"options.class_weight": "balanced"}]
+    newer = after.model_copy(update={"task_version": 2})
+    assert len(groups([before, newer])) == 2
+
+
 def test_a_row_of_which_nothing_is_known_says_so() -> None:
     table = Table.model_validate({"title": "T", "row": [{"name": "R", "task": "unheard-of", "metric": "accuracy"}]})
     assert "| R | accuracy |  | no run |" in as_markdown("t", table, lines_of(table, []))
