@@ -59,7 +59,7 @@ class Evaluation:
         scores: Scores = {}
         for split, given in answers.items():
             metric = TaskMetric(self.task, self.rows[split])
-            found = metric.compute(predictions=[a.value for a in given], references=range(len(given)))
+            found = metric.compute(predictions=given, references=range(len(given)))
             scores[split] = {name: float(found[name]) for name in self.task.metrics}
         return scores
 

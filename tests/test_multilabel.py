@@ -268,7 +268,7 @@ def test_labels_with_a_slash_are_groups_of_their_own() -> None:
 def test_a_row_without_labels_first_can_be_scored_by_the_metric() -> None:
     rows = [row(), row("a", "b")]
     metric = TaskMetric(made_up(rows), rows)
-    found = metric.compute(predictions=[[], ["b"]], references=range(2))
+    found = metric.compute(predictions=[Answer(value=[]), Answer(value=["b"])], references=range(2))
     assert found["exact match"] == 0.5
     assert found["b/f1"] == 1.0
 
