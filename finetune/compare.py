@@ -15,7 +15,7 @@ from finetune.groups import same_but_seeds
 from finetune.predictions import read_predictions
 from finetune.predictor import trained_on
 from finetune.record import RunRecord, all_records, load_record
-from finetune.resampling import RESAMPLES, Difference, Resampled, Rescored, mcnemar, paired_bootstrap
+from finetune.resampling import RESAMPLES, Difference, Resampled, Rescored, holm, mcnemar, paired_bootstrap
 from finetune.targets import find_run, latest_run
 from finetune.task import Answer, Row, Task
 
@@ -44,7 +44,9 @@ class Changed:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What was found on one split: a Difference for each metric, McNemar's p where rows are right or wrong."""
+    """What was found on one split: a Difference for each metric, and its p adjusted for their number (`holm`);
+    McNemar's p where rows are right or wrong.
+    """
 
     a: Sequence[str]
     b: Sequence[str]
@@ -52,6 +54,7 @@ class Comparison:
     split: str
     rows: int
     differences: dict[str, Difference]
+    holm: dict[str, float]
     mcnemar: float | None
     changed: Sequence[Changed]
     notes: Sequence[str]
@@ -171,6 +174,7 @@ def _compared(
         split=split,
         rows=len(rows),
         differences=differences,
+        holm=dict(zip(differences, holm([each.p for each in differences.values()]), strict=True)),
         mcnemar=mcnemar(*(each.counts[:, 0] > 0 for each in hits)) if len(hits) == 2 else None,
         changed=_changed(task, rows, left.answers[0], right.answers[0]),
         notes=notes,

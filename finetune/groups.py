@@ -9,10 +9,12 @@ from typing import Any
 
 from scipy.stats import t
 
+from finetune.metrics import ranked
 from finetune.record import RunRecord
 from finetune.settings import applied
 
 SEEDS = ("seed", "init_seed", "data_seed")
+NO_SPREAD = 1e-12  # a standard deviation that rounding alone can make
 CONSTANT = ("majority", "mean", "no-answer")  # baselines that answer the same to every row
 
 
@@ -20,7 +22,8 @@ CONSTANT = ("majority", "mean", "no-answer")  # baselines that answer the same t
 class Summary:
     """Some scores: their mean, standard deviation, 95 % interval of the mean (Student's t), and best.
 
-    What needs several scores is None where there is one.
+    What needs several scores is None where there is one, and where one is not a number, as the mean is then. Equal
+    scores have no interval: they do not show that the next is the same.
     """
 
     n: int
@@ -32,12 +35,13 @@ class Summary:
 
 def summarised(scores: Sequence[float]) -> Summary:
     """The summary of at least one score."""
-    n, mean = len(scores), statistics.fmean(scores)
-    if n < 2:
-        return Summary(n=n, mean=mean, best=mean)
+    n, mean, best = len(scores), statistics.fmean(scores), max(scores, key=ranked)
+    if n < 2 or not all(map(math.isfinite, scores)):
+        return Summary(n=n, mean=mean, best=best)
     sd = statistics.stdev(scores)
     half = float(t.ppf(0.975, n - 1)) * sd / math.sqrt(n)
-    return Summary(n=n, mean=mean, best=max(scores), sd=sd, interval=(mean - half, mean + half))
+    interval = None if sd < NO_SPREAD else (mean - half, mean + half)
+    return Summary(n=n, mean=mean, best=best, sd=sd, interval=interval)
 
 
 def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[list[RunRecord]]:
@@ -81,7 +85,7 @@ def failed(record: RunRecord, split: str) -> bool | None:
     """
     metric = "accuracy" if "accuracy" in record.scores[split] else record.headline
     constant = next((given for name, given in record.baselines[split].items() if name in CONSTANT), None)
-    return None if constant is None else record.scores[split][metric] <= constant[metric]
+    return None if constant is None else not record.scores[split][metric] > constant[metric]
 
 
 def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tuple[float, float] | None:

@@ -2,14 +2,15 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from finetune import environment
 from finetune.errors import UserError
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     from finetune.task import Row, Rows, Task
     from finetune.trainer import Progress
     from finetune.weights import Weights
+
+
+def _with_nan(value: Any) -> Any:
+    """A score, or tables and lists of scores; null, as JSON has what is not a number, becomes NaN."""
+    if isinstance(value, dict):
+        return {key: _with_nan(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_nan(inner) for inner in value]
+    return math.nan if value is None else value
 
 
 class RunRecord(BaseModel):
@@ -56,11 +66,11 @@ class RunRecord(BaseModel):
     seconds: dict[str, float]
     examples_per_second: float
     peak_memory_bytes: int
-    epochs: list[dict[str, Any]]
+    epochs: Annotated[list[dict[str, Any]], BeforeValidator(_with_nan)]
     selected_epoch: int
     headline: str
-    scores: Scores
-    baselines: dict[str, Scores]
+    scores: Annotated[Scores, BeforeValidator(_with_nan)]
+    baselines: Annotated[dict[str, Scores], BeforeValidator(_with_nan)]
     new_weights: list[str]
     options: dict[str, Any] = {}
     chosen: list[str] = ["threshold", "threshold_em", "thresholds"]
@@ -146,7 +156,7 @@ def build_record(
         rows={split: len(loaded.rows) for split, loaded in splits.items()},
         features={split: len(encoded) for split, encoded in features.items()},
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
-        notes=[*read, *_cut(features, recipe), *evaluation.remarks()],
+        notes=[*read, *_cut(features, recipe), *evaluation.remarks(), *_undefined(scores)],
         versions=environment.versions(),
         git_commit=environment.git_commit(),
         device=describe_device(accelerator.device),
@@ -175,6 +185,16 @@ def _cut(features: "Mapping[str, Sequence[Feature]]", recipe: Recipe) -> list[st
         f"{split}: {100 * share:.1f} % of the texts are longer than max_length {recipe.max_length} and lost their end"
         for split, share in shares.items()
         if share
+    ]
+
+
+def _undefined(scores: Scores) -> list[str]:
+    """Which scores are no finite numbers."""
+    return [
+        f"{split}: {name} is {score}: it is undefined for these predictions"
+        for split, found in scores.items()
+        for name, score in found.items()
+        if not math.isfinite(score)
     ]
 
 

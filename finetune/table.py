@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from finetune.errors import UserError, nearest
 from finetune.groups import Summary, failed, groups, summarised
+from finetune.metrics import ranked
 from finetune.published import Anchor, anchors, structure
 from finetune.recipe import Settings
 from finetune.record import RunRecord
@@ -114,7 +115,7 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Lin
     models = dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)])
     for model in models or [""]:
         choices = groups((record for record in mine if record.model == model), over=row.over)
-        best = max(choices, key=lambda runs: _mean(runs, row), default=[])
+        best = max(choices, key=lambda runs: ranked(_mean(runs, row)), default=[])
         theirs = [anchor for anchor in shown if anchor.model == model]
         dev = [record.scores[row.split][row.metric] for record in best]
         test = [record.scores["test"][row.metric] for record in best if "test" in record.scores]

@@ -170,10 +170,16 @@ def _below(table: Table, lines: Sequence[Line]) -> list[str]:
         f"Scores in points; dev and test: mean ± standard deviation of our runs over {over}.",
         "Failed: how many of the runs are no better than the majority class.",
         rule(table),
+        *["Several runs with equal scores have no interval: these do not show that the next score is the same."]
+        * _any_equal(lines),
     ]
     if any(line.published_test for line in lines):
         notes.append(f"{HIDDEN} scored by a server on hidden labels: not to be compared with dev.")
     return notes + [f"[{number}] {source}" for source, number in _sources(lines).items()]
+
+
+def _any_equal(lines: Sequence[Line]) -> bool:
+    return any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines)
 
 
 def _behind(lines: Sequence[Line]) -> list[str]:

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,48 @@ def test_a_summary_has_students_interval() -> None:
     assert found.sd == pytest.approx(0.0170783, rel=1e-4)
     assert found.interval == pytest.approx(expected)
     assert (summarised([0.5]).sd, summarised([0.5]).interval) == (None, None)
+
+
+def test_equal_scores_have_no_interval() -> None:
+    """Two seeds with one score do not show that a third has it too."""
+    for scores in ([0.84, 0.84], [0.1 + 0.2, 0.3], [0.5] * 5):
+        found = summarised(scores)
+        assert found.sd == pytest.approx(0)
+        assert found.interval is None
+    table = Table.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})
+    equal = [run(0.8407, seed=seed) for seed in (1, 2)]  # as the example of transformers has it
+    lines = [line for line in lines_of(table, equal) if line.runs]
+    assert set(lines[0].verdicts) == {"undecided"}
+    assert "| 84.1 ± 0.0 |  |" in as_markdown("t", table, lines)
+    assert "runs with equal scores have no interval" in as_markdown("t", table, lines)
+    cells = [next(iter(column.cells)) for column in summary_table(equal).columns]
+    assert cells[6:9] == ["84.1", "0.0", ""]
+
+
+def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Path) -> None:
+    broken = run(math.nan, seed=1)
+    good = [run(score, seed=seed, train={"learning_rate": 1e-3}) for seed, score in ((2, 0.7), (3, 0.8))]
+    epochs = [{"epoch": 1, "loss": 0.5, "headline": math.nan, "scores": {"dev": {"accuracy": math.nan}}}]
+    broken = broken.model_copy(update={"epochs": epochs})
+    for number, record in enumerate([broken, *good]):
+        file = tmp_path / "mrpc" / str(number) / "record.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(record.model_dump_json(indent=2))
+        json.loads(file.read_text(), parse_constant=pytest.fail)  # for readers that know JSON alone
+    records, damaged = all_records(tmp_path)
+    assert damaged == []
+    (again,) = [record for record in records if record.id == "1"]
+    assert math.isnan(again.scores["dev"]["accuracy"])
+    assert math.isnan(again.epochs[0]["headline"])
+    assert failed(again, "dev")
+    assert again.recipe["init_seed"] is None
+    with_nan = summarised([math.nan, 0.7, 0.8])
+    assert (with_nan.best, with_nan.sd, with_nan.interval) == (0.8, None, None)
+    assert math.isnan(with_nan.mean)
+    for given in ([again, *good], [*good, again]):
+        (line,) = [line for line in lines_of(load_table("glue"), given) if line.runs and line.metric == "accuracy"]
+        assert line.runs == good
+        assert any("best of 2 settings" in text and "learning_rate 0.001" in text for text in summary_lines(given))
 
 
 def test_runs_that_differ_in_seeds_alone_belong_together() -> None:

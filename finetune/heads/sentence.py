@@ -176,6 +176,12 @@ class SentenceTask(Task):
         ]
         return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
 
+    def remarks(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
+        """Whether labels or predictions leave correlation undefined."""
+        columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
+        constant = [name for name, values in columns.items() if self.regression and len(set(values)) == 1]
+        return [f"the {name} are all the same number: correlation is undefined, and counts as 0" for name in constant]
+
     def _label(self, row: SentenceRow) -> int | float | None:
         if row.gold is None:
             return None

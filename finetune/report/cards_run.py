@@ -5,6 +5,7 @@ from typing import Any
 
 from finetune.display import plain_metrics
 from finetune.groups import seed_words
+from finetune.metrics import ranked
 from finetune.published import beside
 from finetune.record import RunRecord
 from finetune.report.card import Card, Table
@@ -88,7 +89,8 @@ def overview_card(runs: Sequence[Material]) -> Card:
     for run in runs:
         record = run.record
         split = next(iter(record.scores))
-        best = max((given[record.headline] for given in record.baselines.get(split, {}).values()), default=None)
+        given = [scores[record.headline] for scores in record.baselines.get(split, {}).values()]
+        best = max(given, key=ranked, default=None)
         score = record.scores[split][record.headline]
         words = [
             record.task,
