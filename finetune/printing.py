@@ -13,6 +13,7 @@ from finetune.data.checks.mend import require_place, write_mended
 from finetune.data.reading import table_of
 from finetune.data.showing import file_line, finding_lines, layout_table, summary
 from finetune.data.starting import starting_recipe
+from finetune.dev_choices import all_notes
 from finetune.display import facts_table, groups_table, in_words, predictions_table, record_table, standard_output
 from finetune.folder import RunFolder
 from finetune.options import option_values, resolved
@@ -121,5 +122,5 @@ def _print_record(console: Console, record: RunRecord) -> None:
     console.print(record_table(record))
     if (groups := groups_table(record)) is not None:
         console.print(groups)
-    for note in record.notes:
+    for note in all_notes(record):
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)

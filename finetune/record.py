@@ -39,7 +39,8 @@ def _with_nan(value: Any) -> Any:
 class RunRecord(BaseModel):
     """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1.
 
-    `chosen` names the options that were chosen on dev; records of before do not say, and knew these alone.
+    `chosen` names the options that were chosen on dev; records of before do not say, and knew these alone. With
+    `cross_fitted` each row of dev was answered by options that other rows of dev chose.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -74,6 +75,7 @@ class RunRecord(BaseModel):
     new_weights: list[str]
     options: dict[str, Any] = {}
     chosen: list[str] = ["threshold", "threshold_em", "thresholds"]
+    cross_fitted: bool = False
 
 
 def run_id(
@@ -137,13 +139,14 @@ def build_record(
     seconds: float,
 ) -> RunRecord:
     """The record of a run that has just ended."""
+    from finetune.dev_choices import all_notes
     from finetune.device import describe_device, peak_memory
     from finetune.options import option_values
     from finetune.prepare import truncated_share
 
     read = [note for loaded in splits.values() for note in loaded.notes]
     trained = len(splits[task.train_split].rows) * len(progress.epochs)
-    return RunRecord(
+    record = RunRecord(
         id=run,
         task=task.name,
         task_version=task.version,
@@ -173,7 +176,9 @@ def build_record(
         new_weights=new_weights,
         options=option_values(evaluation.task),
         chosen=list(evaluation.chosen),
+        cross_fitted=task.cross_fits and bool(evaluation.chosen),
     )
+    return record.model_copy(update={"notes": all_notes(record)})
 
 
 def _cut(features: "Mapping[str, Sequence[Feature]]", recipe: Recipe) -> list[str]:

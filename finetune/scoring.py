@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from finetune.cross_fit import chosen_by, cross_fitted
 from finetune.features import Feature
 from finetune.metrics import Scores
 from finetune.options import configured
@@ -34,15 +35,17 @@ class Evaluation:
 
     def __call__(self, trainer: Trainer) -> tuple[float, Scores]:
         """The headline score, which is the first metric of the first split, and all scores."""
-        self.task = self._given
+        self.task, self.chosen = self._given, {}
         for index, (split, features) in enumerate(self.features.items()):
-            logits = trainer.predict(features)
-            self.answers[split] = self.task.decode(logits, features, self.rows[split])
-            if index == 0:
-                self.chosen = self.task.calibrate(self.answers[split], self.rows[split])
-            if index == 0 and self.chosen:
-                self.task = configured(self.task, self.chosen)
-                self.answers[split] = self.task.decode(logits, features, self.rows[split])
+            logits, rows = trainer.predict(features), self.rows[split]
+            answers = self.task.decode(logits, features, rows)
+            if index == 0 and (chosen := self.task.calibrate(answers, rows)):
+                self.task, self.chosen = configured(self.task, chosen), chosen
+                fitted = self.task.cross_fits
+                answers = (
+                    cross_fitted(self._given, answers, rows) if fitted else self.task.decode(logits, features, rows)
+                )
+            self.answers[split] = answers
         scores = {split: self.task.score(answers, self.rows[split]) for split, answers in self.answers.items()}
         return next(iter(scores.values()))[self.task.metrics[0]], scores
 
@@ -72,8 +75,18 @@ class Evaluation:
         ]
 
     def baselines(self, train: Sequence[Row]) -> dict[str, Answers]:
-        """By split, what each cheap method answers that has seen the training rows."""
-        return {split: self.task.baselines(train, self.rows[split]) for split in self.features}
+        """By split, what each cheap method answers that has seen the training rows, with options chosen like ours."""
+        given = {split: self._given.baselines(train, self.rows[split]) for split in self.features}
+        if not self.chosen or not self._given.cross_fits:
+            return given
+        first, *others = given
+        rows = self.rows[first]
+        tuned = {method: chosen_by(self._given, answers, rows) for method, answers in given[first].items()}
+        fitted = {method: cross_fitted(self._given, answers, rows) for method, answers in given[first].items()}
+        return {first: fitted} | {
+            split: {method: tuned[method].decided(answers) for method, answers in given[split].items()}
+            for split in others
+        }
 
     def score_all(self, methods: Mapping[str, Answers]) -> dict[str, Scores]:
         """By split, the scores of each method."""

@@ -3,13 +3,14 @@
 import csv
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from finetune.dev_choices import is_optimistic
 from finetune.errors import UserError
 from finetune.folder import write_atomically
 from finetune.groups import SEEDS, Summary
@@ -170,16 +171,24 @@ def _below(table: Table, lines: Sequence[Line]) -> list[str]:
         f"Scores in points; dev and test: mean ± standard deviation of our runs over {over}.",
         "Failed: how many of the runs are no better than the majority class.",
         rule(table),
-        *["Several runs with equal scores have no interval: these do not show that the next score is the same."]
-        * _any_equal(lines),
+        *_about_runs(lines),
     ]
     if any(line.published_test for line in lines):
         notes.append(f"{HIDDEN} scored by a server on hidden labels: not to be compared with dev.")
     return notes + [f"[{number}] {source}" for source, number in _sources(lines).items()]
 
 
-def _any_equal(lines: Sequence[Line]) -> bool:
-    return any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines)
+def _about_runs(lines: Sequence[Line]) -> Iterator[str]:
+    """What limits the scores of ours, and of which lines."""
+    if any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines):
+        yield "Several runs with equal scores have no interval: these do not show that the next score is the same."
+    names = [f"{line.name} {line.metric}, {line.model}" for line in lines]
+    optimistic = [name for name, line in zip(names, lines, strict=True) if any(map(is_optimistic, line.runs))]
+    if optimistic:
+        yield f"Dev chose the epoch or a threshold of these runs, so their dev is optimistic: {'; '.join(optimistic)}."
+    fitted = [name for name, line in zip(names, lines, strict=True) if any(run.cross_fitted for run in line.runs)]
+    if fitted:
+        yield f"Scored on dev with thresholds that other rows of dev chose: {'; '.join(fitted)}."
 
 
 def _behind(lines: Sequence[Line]) -> list[str]:

@@ -59,7 +59,8 @@ class Task(ABC):
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
     `metrics` names the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
     a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
-    may set. `row_type` is the dataclass of its rows, with which saved predictions are read again.
+    may set. `row_type` is the dataclass of its rows, with which saved predictions are read again. With `cross_fits`
+    each row of dev is scored with what `calibrate` chose on other rows of dev.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Task(ABC):
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
     row_type: ClassVar[type | None] = None
+    cross_fits: ClassVar[bool] = False
 
     @abstractmethod
     def load(self, source: "Source", split: str) -> Rows:
@@ -128,6 +130,10 @@ class Task(ABC):
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Options that are chosen on the first dev split once a model is trained, and saved with it."""
         return {}
+
+    def decided(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The same answers as the task's options decide them now, from their probabilities: for `cross_fits`."""
+        return list(answers)
 
     def remarks(self, answers: Sequence[Answer], rows: Sequence[Row]) -> list[str]:
         """What a user should know of these answers, beyond their scores."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from finetune.dev_choices import all_notes
 from finetune.display import plain_metrics
 from finetune.groups import seed_words
 from finetune.metrics import ranked
@@ -29,8 +30,8 @@ def run_cards(run: Material) -> Iterator[Card]:
         yield curve_card({f"seed {record.recipe['seed']}": record}, record)
     yield settings_card([run])
     yield facts_card(record)
-    if record.notes:
-        table = Table(columns=["note"], rows=[[cut(note)] for note in record.notes[:MOST_ROWS]])
+    if notes := all_notes(record):
+        table = Table(columns=["note"], rows=[[cut(note)] for note in notes[:MOST_ROWS]])
         yield Card(title="Notes of the run", table=table)
 
 
