@@ -67,12 +67,13 @@ class Evaluation:
         return scores
 
     def remarks(self) -> list[str]:
-        """What a user should know of the answers, by split."""
-        return [
+        """What a user should know of the answers, by split, and of the baselines."""
+        of_answers = [
             f"{split}: {remark}"
             for split, answers in self.answers.items()
             for remark in self.task.remarks(answers, self.rows[split])
         ]
+        return of_answers + self.task.baseline_remarks(self.rows.get(self.task.train_split, ()))
 
     def baselines(self, train: Sequence[Row]) -> dict[str, Answers]:
         """By split, what each cheap method answers that has seen the training rows, with options chosen like ours."""

@@ -123,6 +123,10 @@ class Task(ABC):
         """Answers of cheap methods, by the method's name."""
         return {}
 
+    def baseline_remarks(self, train: Sequence[Row]) -> list[str]:
+        """What a user should know of these methods and training rows."""
+        return []
+
     def counted(self, answers: Sequence[Answer], rows: Sequence[Row]) -> "dict[str, Counted]":
         """Those of the metrics that are functions of sums over rows, for resampling; `score` gives the same values."""
         return {}

@@ -247,13 +247,36 @@ def test_baselines_learn_what_words_give_away() -> None:
     assert baselines.tfidf_multilabel([("?",), ("!",)], gold, [("x",)]).tolist() == [[1.0, 0.5]]
 
 
-def test_many_texts_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baselines, "MOST_ROWS", 20)
+def test_texts_too_long_for_memory_are_drawn_from_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [(text,) for text in sentences(60)]
+    rows = [row("a", "b") if "cat" in text else row("b") for (text,) in texts]
+    rows = [replace(one, text=text) for one, (text,) in zip(rows, texts, strict=True)]
+    task = made_up(rows)
     gold = np.array([["cat" in text.split(), True] for (text,) in texts])
+    assert list(baselines.read_rows(texts)) == list(range(60))
+    evaluation = Evaluation(task=task, rows={"train": rows, "dev": rows}, features={"dev": []})
+    assert evaluation.remarks() == []
+    size = sum(len(text) for (text,) in texts)
+    monkeypatch.setattr(baselines, "MOST_CHARACTERS", size // 2)
+    read = baselines.read_rows(texts)
+    assert len(read) < 60
+    assert sum(len(texts[index][0]) for index in read) <= size // 2
+    assert evaluation.remarks() == [f"TF-IDF read {len(read)} of the 60 training rows, drawn at random"]
     probabilities = baselines.tfidf_multilabel(texts, gold, texts[:5])
     assert probabilities.shape == (5, 2)
     assert probabilities[:, 1].tolist() == [1.0] * 5
+
+
+def test_tfidf_reads_every_row_of_a_large_set() -> None:
+    """A word that one row of 30,000 has is known."""
+    texts = [("a dull film",)] * 15_000 + [("a good film",)] * 15_000
+    texts[7] = ("splendid splendid splendid",)
+    answers, chances, classes = baselines.tfidf_classify(
+        texts, ["bad"] * 15_000 + ["fine"] * 15_000, [("splendid",), ("dull",)]
+    )
+    assert answers == ["bad", "bad"]
+    assert chances[0, classes.index("bad")] > 0.5
+    assert len(baselines.read_rows(texts)) == 30_000
 
 
 def test_labels_with_a_slash_are_groups_of_their_own() -> None:

@@ -16,7 +16,7 @@ from finetune.counting import Counted, macro_f1_counted, mean_counted, micro_f1_
 from finetune.errors import UserError
 from finetune.families import SENTENCE
 from finetune.features import Feature
-from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features
+from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.metrics import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
 from finetune.model import Backbone
 from finetune.source import Source
@@ -174,6 +174,10 @@ class MultiLabelTask(Task):
         probabilities = baselines.tfidf_multilabel(texts, self._matrix(train), unseen)
         tfidf = [Answer(value=[], probabilities=row.tolist()) for row in probabilities]
         return {"majority": constant, "tfidf-logistic": self.decided(tfidf)}
+
+    def baseline_remarks(self, train: Sequence[MultiLabelRow]) -> list[str]:
+        """How many rows TF-IDF read, where these are not all."""
+        return tfidf_remarks(train)
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         """The names of the labels."""
