@@ -63,7 +63,8 @@ def as_csv(lines: Sequence[Line]) -> str:
         server = [anchor for anchor in line.published_test if _is_hidden(anchor)]
         test = [anchor for anchor in line.published_test if not _is_hidden(anchor)]
         cells += [_points(line.published_dev), "; ".join(line.verdicts), _points(test), _points(server)]
-        sources = "; ".join(anchor.source for anchor in (*line.published_dev, *test, *server))
+        every = (*line.published_dev, *test, *server)
+        sources = "; ".join(f"{anchor.source}{_version(anchor)}" for anchor in every)
         writer.writerow([*cells, sources, "; ".join(run.id for run in line.runs)])
     return out.getvalue()
 
@@ -140,7 +141,14 @@ def _interval(edges: tuple[float, float]) -> str:
 
 def _published(some: Sequence[Anchor], numbers: dict[str, int]) -> str:
     marked = ((anchor, HIDDEN * _is_hidden(anchor)) for anchor in some)
-    return "; ".join(f"{100 * anchor.score:.1f}{mark} [{numbers[anchor.source]}]" for anchor, mark in marked)
+    return "; ".join(
+        f"{100 * anchor.score:.1f}{mark}{_version(anchor)} [{numbers[anchor.source]}]" for anchor, mark in marked
+    )
+
+
+def _version(anchor: Anchor) -> str:
+    """How many rows a score is of, where it is of another version of the set than the present one."""
+    return f" ({anchor.rows:,} rows)" if anchor.outdated else ""
 
 
 def _is_hidden(anchor: Anchor) -> bool:
@@ -175,6 +183,8 @@ def _below(table: Table, lines: Sequence[Line]) -> list[str]:
     ]
     if any(line.published_test for line in lines):
         notes.append(f"{HIDDEN} scored by a server on hidden labels: not to be compared with dev.")
+    if any(anchor.outdated for line in lines for anchor in (*line.published_dev, *line.published_test)):
+        notes.append("(rows) after a score: it is of an earlier version of the set, with so many rows.")
     return notes + [f"[{number}] {source}" for source, number in _sources(lines).items()]
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from finetune.errors import UserError
 from finetune.groups import differing_settings, failed, groups, spread_by_seed, summarised
-from finetune.published import anchors
+from finetune.published import anchors, beside
 from finetune.record import RunRecord, all_records
 from finetune.summaries import summary_lines, summary_table
 from finetune.table import Table, lines_of, load_table, rule, table_files
@@ -249,6 +249,23 @@ def test_a_verdict_needs_the_whole_interval(scores: list[float], verdict: str) -
     place = [anchor.score for anchor in line.published_dev].index(0.867)
     assert line.verdicts[place] == verdict
     assert "within 1 point of the published score" in rule(MRPC)
+
+
+def test_scores_on_an_earlier_version_of_a_set_say_how_many_rows_it_had() -> None:
+    """The paper's QNLI is the first version; later sources have the second."""
+    table = load_table("glue")
+    ours = [run(score, seed=seed, task="qnli", rows=5463) for seed, score in enumerate((0.90, 0.901))]
+    lines = [line for line in lines_of(table, ours) if line.name == "QNLI" and line.model == BASE]
+    rows = {anchor.source: anchor.rows for anchor in lines[0].published_dev}
+    assert rows == {"Devlin et al. 2019, Table 5 (BERT-BASE)": 5732, "model-recycling, mean of 20 seeds": 5463}
+    assert lines[0].verdicts == ["other rows", "equal"]
+    text = as_markdown("glue", table, lines)
+    assert "88.4 (5,732 rows) [1]; 89.9 [2]" in text
+    assert "90.5† (5,740 rows) [3]" in text
+    assert "of an earlier version of the set, with so many rows" in text
+    (cells,) = csv.DictReader(io.StringIO(as_csv(lines)))
+    assert "Table 5 (BERT-BASE) (5,732 rows)" in cells["sources"]
+    assert {anchor.source for anchor in beside(ours[0], "dev")} == {"model-recycling, mean of 20 seeds"}
 
 
 def test_published_scores_are_of_the_same_model_and_dev_is_not_the_servers_test() -> None:
