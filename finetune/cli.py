@@ -155,10 +155,12 @@ def score(
 
     _, options = split_arguments(settings or [])
     found = configured(find(task), options)
-    scores, thresholds = score_file(found, answers, source=source_of(data), split=split, null_odds=null_odds)
-    words = [f"{name} {100 * score:.3f}" for name, score in scores.items()]
-    words += [f"{name} {value:.6g}" for name, value in thresholds.items()]
-    echo(json.dumps(scores | thresholds) if as_json else f"{split} {', '.join(words)}")
+    scored = score_file(found, answers, source=source_of(data), split=split, null_odds=null_odds)
+    words = [f"{name} {100 * score:.3f}" for name, score in scored.scores.items()]
+    words += [f"{name} {value:.6g}" for name, value in scored.thresholds.items()]
+    for note in scored.notes:
+        echo(f"note: {note}", err=True)
+    echo(json.dumps(scored.scores | scored.thresholds) if as_json else f"{split} {', '.join(words)}")
 
 
 @app.command()

@@ -1,12 +1,14 @@
 """One recipe with a `[grid]` table, or with several seeds, becomes single-run recipes."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from finetune.errors import UserError
-from finetune.recipe import Recipe, flat
+from finetune.recipe import Recipe, Train, flat
 
 VARIANT = "variant"  # the axis whose values are tables of settings that go together
+SEEN_BY_LOGISTIC = {"solver", "precision"}  # of the settings of `train`
 
 
 def set_by(grid: dict[str, list[Any]]) -> list[str]:
@@ -43,6 +45,27 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str) -> list[Recipe]:
     single = recipe.model_copy(update={"grid": {}})
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     return [single.with_settings(_spread(point), origin=f"{origin} [grid]") for point in points]
+
+
+def require_different(recipes: Sequence[Recipe]) -> None:
+    """Raises UserError where runs differ in nothing that decides their result, so that they show no spread.
+
+    The logistic solver draws nothing and fits at once: seeds and most settings of `train` do nothing to it.
+    """
+    unused = {"seed", "init_seed", "data_seed", *(f"train.{name}" for name in {*Train.model_fields} - SEEN_BY_LOGISTIC)}
+    found: dict[str, dict[str, Any]] = {}
+    for recipe in recipes:
+        settings = flat(recipe.model_dump())
+        if settings["train.solver"] != "logistic":
+            continue
+        key = repr({name: value for name, value in settings.items() if name not in unused})
+        first = found.setdefault(key, settings)
+        if differing := [name for name in settings if settings[name] != first[name]]:
+            names = " and ".join(differing)
+            raise UserError(
+                f"train.solver = 'logistic' gives the same for every {names}",
+                f"Give one {names}, without --seeds or a [grid] over it",
+            )
 
 
 def _spread(point: dict[str, Any]) -> dict[str, Any]:

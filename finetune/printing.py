@@ -14,6 +14,7 @@ from finetune.data.first_rows import first_rows
 from finetune.data.reading import table_of
 from finetune.data.showing import file_line, finding_lines, layout_table, summary
 from finetune.data.starting import starting_recipe
+from finetune.dev_choices import all_notes
 from finetune.display import (
     Terminal,
     facts_table,
@@ -136,5 +137,5 @@ def _print_record(console: Terminal, record: RunRecord) -> None:
     console.print(record_table(record))
     if (groups := groups_table(record)) is not None:
         console.print(groups)
-    for note in record.notes:
+    for note in all_notes(record):
         console.print(f"note: {note}", soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import Any
 from finetune import recipe
 from finetune.errors import UserError, nearest
 from finetune.folder import RunFolder, data_name, folder_name
-from finetune.grid import expand, full_name, set_by
+from finetune.grid import expand, full_name, require_different, set_by
 from finetune.recipe import Recipe, flat
 from finetune.record import load_record
 
@@ -55,8 +55,7 @@ def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1
     for _, single in expanded:
         if single.options:
             _check_options(single)
-        if seeds > 1 and single.train.solver == "logistic":
-            raise UserError("train.solver = 'logistic' gives the same for every seed", "Leave out --seeds")
+    require_different([single for _, single in expanded])
     return expanded
 
 

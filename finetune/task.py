@@ -67,7 +67,8 @@ class Task(ABC):
     `metrics` names the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
     a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
     may set; those that every task of the shape has (`own_options`) need no mention. `row_type` is the dataclass of
-    its rows, with which saved predictions are read again.
+    its rows, with which saved predictions are read again. With `cross_fits` each row of dev is scored with what
+    `calibrate` chose on other rows of dev.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Task(ABC):
     train_split: str = "train"
     row_type: ClassVar[type | None] = None
     own_options: ClassVar[tuple[str, ...]] = ()
+    cross_fits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """The options are those of the shape that this task has, and its own."""
@@ -139,6 +141,10 @@ class Task(ABC):
         """Answers of cheap methods, by the method's name."""
         return {}
 
+    def baseline_remarks(self, train: Sequence[Row]) -> list[str]:
+        """What a user should know of these methods and training rows."""
+        return []
+
     def counted(self, answers: Sequence[Answer], rows: Sequence[Row]) -> "dict[str, Counted]":
         """Those of the metrics that are functions of sums over rows, for resampling; `score` gives the same values."""
         return {}
@@ -146,6 +152,10 @@ class Task(ABC):
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Options that are chosen on the first dev split once a model is trained, and saved with it."""
         return {}
+
+    def decided(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The same answers as the task's options decide them now, from their probabilities: for `cross_fits`."""
+        return list(answers)
 
     def remarks(self, answers: Sequence[Answer], rows: Sequence[Row]) -> list[str]:
         """What a user should know of these answers, beyond their scores."""

@@ -198,6 +198,8 @@ def test_a_model_predicts_in_its_precision_where_the_device_computes_in_it(
     assert predictor("the cat sat").value == "good"
     note = f"was trained in {trained_in}, in which this cpu does not compute natively: it predicts in fp32"
     assert notes == ([] if used == trained_in else [f"{tmp_path / 'model'} {note}"])
+
+
 def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, tiny_bert: Path) -> None:
     """The rows are the same, but not what a model would read of a file, or answer."""
     settings = {"model": str(tiny_bert), **FAST, "train.epochs": 1}

@@ -16,7 +16,7 @@ from finetune import baselines
 from finetune.counting import Counted, counted
 from finetune.families import SENTENCE
 from finetune.features import Feature
-from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features
+from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.metrics import Metric
 from finetune.model import Backbone
 from finetune.source import Source
@@ -173,6 +173,16 @@ class SentenceTask(Task):
             for label, row in zip(labels, probabilities, strict=True)
         ]
         return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
+
+    def baseline_remarks(self, train: Sequence[SentenceRow]) -> list[str]:
+        """How many rows TF-IDF read, where these are not all."""
+        return tfidf_remarks(train)
+
+    def remarks(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
+        """Whether labels or predictions leave correlation undefined."""
+        columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
+        constant = [name for name, values in columns.items() if self.regression and len(set(values)) == 1]
+        return [f"the {name} are all the same number: correlation is undefined, and counts as 0" for name in constant]
 
     def _label(self, row: SentenceRow) -> int | float | None:
         if row.gold is None:

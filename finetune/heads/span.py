@@ -199,7 +199,9 @@ class SpanTask(Task):
         }
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
-        """The thresholds of SQuAD 2.0 that are best on these rows, for F1 and for exact match (section 4.3)."""
+        """The thresholds of SQuAD 2.0 that are best on these rows, for F1 and for exact match (section 4.3), where they
+        are not given.
+        """
         if not self.unanswerable or self.threshold is not None:
             return {}
         odds = [float(given.null_odds) for given in answers]  # type: ignore[attr-defined]
@@ -210,7 +212,7 @@ class SpanTask(Task):
         for name, scores in (("threshold_em", [em for em, _ in pairs]), ("threshold", [f1 for _, f1 in pairs])):
             _, threshold = best_threshold(scores, odds, answerable, answered)
             found[name] = min(odds) - 1 if threshold is None else threshold  # which answers nothing at all
-        return found
+        return found if self.threshold_em is None else {"threshold": found["threshold"]}
 
     def baselines(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
         """The sentence of the context that shares most words with the question; and never an answer."""
