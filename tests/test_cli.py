@@ -235,7 +235,8 @@ def test_a_score_that_is_no_number_keeps_no_command_from_working(
         (tmp_path / "results" / "mine" / names[0] / "record.json").read_text(), parse_constant=pytest.fail
     )
     assert record["scores"]["dev"]["odd"] is None
-    for arguments in (["ls"], ["show", names[0]], ["compare", *names], ["report", *names]):
+    task_file = ["--task", "odd.py:mine"]  # which is not run without its name
+    for arguments in (["ls"], ["show", names[0]], ["compare", *names, *task_file], ["report", *names, *task_file]):
         shown = here(*arguments)
         assert shown.returncode == 0, shown.stderr
 
