@@ -7,14 +7,15 @@ from finetune import task as tasks
 from finetune.data.own import task_on
 from finetune.errors import UserError
 from finetune.events import Watcher
+from finetune.lookup import find_run, latest_run
 from finetune.metrics import Scores
 from finetune.predictions import write_predictions
 from finetune.predictor import load, saved
 from finetune.prepare import load_splits
 from finetune.record import load_record
 from finetune.source import Source
-from finetune.targets import find_run, is_own_data, latest_run
-from finetune.task import Task
+from finetune.targets import is_own_data
+from finetune.task import Rows, Task
 
 
 def evaluate(
@@ -39,7 +40,7 @@ def evaluate(
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     for note in (note for loaded in splits.values() for note in loaded.notes):
         watch("note", text=note)
-    if is_own_data(task_name) and _was_trained_on(model, {loaded.origin for loaded in splits.values()}, out):
+    if is_own_data(task_name) and _was_trained_on(model, splits.values(), out):
         watch("note", text=f"{task_name} was read in training: these scores tell how well its rows are remembered")
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
@@ -59,10 +60,16 @@ def evaluate(
     return {name: task.score(answers[name], rows[name]) for name in labelled}
 
 
-def _was_trained_on(model: str, origins: Iterable[str], out: Path) -> bool:
+def _was_trained_on(model: str, splits: Iterable[Rows], out: Path) -> bool:
+    """Whether the file of one of these splits is the one that the model was trained on."""
     folder = find_run(model, out) or latest_run(model, out)
-    trained = load_record(folder.record_file).data_origin.get("train", "") if folder is not None else ""
-    return any(Path(origin).resolve() == Path(trained).resolve() for origin in origins)
+    if folder is None:
+        return False
+    record = load_record(folder.record_file)
+    if content := record.data_files.get("train"):
+        return any(loaded.content == content for loaded in splits)
+    trained = Path(record.data_origin.get("train", ""))  # all that records of before have
+    return any(Path(loaded.origin).resolve() == trained.resolve() for loaded in splits)
 
 
 def _task_of_data(model: str, data: str, out: Path) -> Task:

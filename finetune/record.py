@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
     from finetune.features import Feature
     from finetune.scoring import Evaluation
+    from finetune.source import Source
     from finetune.task import Row, Rows, Task
     from finetune.trainer import Progress
     from finetune.weights import Weights
 
 
 class RunRecord(BaseModel):
-    """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1."""
+    """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1.
+
+    `data_origin` is where each split was read from, seen from the data folder, or for a user's own file from the
+    folder that the run was started in; `data_files` has a hash of each such file.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -41,6 +47,7 @@ class RunRecord(BaseModel):
     weights: str
     data: str
     data_origin: dict[str, str]
+    data_files: dict[str, str] = {}
     rows: dict[str, int]
     features: dict[str, int]
     truncated: dict[str, float]
@@ -114,6 +121,7 @@ def build_record(
     run: str,
     data: str,
     files: "Weights",
+    source: "Source",
     splits: "Mapping[str, Rows]",
     features: "Mapping[str, Sequence[Feature]]",
     new_weights: list[str],
@@ -130,7 +138,8 @@ def build_record(
     from finetune.options import option_values
     from finetune.prepare import truncated_share
 
-    read = [note for loaded in splits.values() for note in loaded.notes]
+    origins = {split: _origin(loaded, source) for split, loaded in splits.items()}
+    read = [note.replace(loaded.origin, origins[split]) for split, loaded in splits.items() for note in loaded.notes]
     trained = len(splits[task.train_split].rows) * len(progress.epochs)
     return RunRecord(
         id=run,
@@ -141,7 +150,8 @@ def build_record(
         model=files.name,
         weights=files.fingerprint,
         data=data,
-        data_origin={split: loaded.origin for split, loaded in splits.items()},
+        data_origin=origins,
+        data_files={split: loaded.content for split, loaded in splits.items() if loaded.content},
         rows={split: len(loaded.rows) for split, loaded in splits.items()},
         features={split: len(encoded) for split, encoded in features.items()},
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
@@ -162,6 +172,19 @@ def build_record(
         new_weights=new_weights,
         options=option_values(evaluation.task),
     )
+
+
+def _origin(loaded: "Rows", source: "Source") -> str:
+    """Where rows were read from, without the folders of this machine above it."""
+    path = Path(loaded.origin)
+    if source.folder is not None and not loaded.content and path.is_relative_to(source.folder):
+        return path.relative_to(source.folder).as_posix()
+    if not path.is_absolute():
+        return loaded.origin
+    try:
+        return Path(os.path.relpath(path)).as_posix()
+    except ValueError:  # on another drive
+        return path.name
 
 
 def _cut(features: "Mapping[str, Sequence[Feature]]", recipe: Recipe) -> list[str]:
