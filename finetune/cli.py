@@ -370,8 +370,9 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a recipe with all its settings, or a run with its scores and predictions."""
+    from finetune.lookup import find_run, latest_run
     from finetune.printing import print_recipe, print_run
-    from finetune.targets import find_run, latest_run, recipe_files, split_arguments
+    from finetune.targets import recipe_files, split_arguments
 
     found = find_run(target, out)
     is_recipe = target in recipe_files() or Path(target).is_file()

@@ -20,11 +20,11 @@ from finetune.device import build_accelerator, resolve_device, usable_precision
 from finetune.errors import UserError
 from finetune.events import Watcher, unwatched
 from finetune.folder import RunFolder
+from finetune.lookup import find_run, latest_words, runs_of
 from finetune.options import configured, option_values
 from finetune.prepare import encode, load_tokenizer
 from finetune.recipe import Recipe, Train
 from finetune.record import load_record
-from finetune.targets import find_run, latest_run
 from finetune.task import Answer, Row, Task
 from finetune.trainer import Trainer
 from finetune.weights import Weights
@@ -102,14 +102,14 @@ class Predictor:
 class Saved:
     """A trained model that is not loaded yet: what was named, its files, and what a run saved of how to use it.
 
-    `latest` is the run, where only its task was named.
+    `candidates` are the runs, where only a task or its data was named; it is the first one.
     """
 
     name: str
     files: Weights
     config: PretrainedConfig
     settings: dict[str, Any]
-    latest: RunFolder | None
+    candidates: Sequence[RunFolder]
 
     @property
     def layout(self) -> Layout | None:
@@ -163,7 +163,8 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError for none."""
     name, out = str(model), Path(out)
     named = find_run(name, out)
-    found = named or latest_run(name, out)
+    candidates = [] if named else runs_of(name, out)
+    found = named or next(iter(candidates), None)
     if found is None and not Path(name).exists() and name in tasks.available():
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
@@ -183,7 +184,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
         files=files,
         config=config,
         settings=getattr(config, "finetune", None) or {},
-        latest=found if named is None else None,
+        candidates=candidates,
     )
 
 
@@ -201,8 +202,8 @@ def load(
     head, or without a task.
     """
     found = saved(model, out=out)
-    if found.latest is not None:
-        watch("note", text=f"{found.name} stands for its latest run, {found.latest.path.name}")
+    if found.candidates:
+        watch("note", text=latest_words(found.name, found.candidates))
     settings = found.settings
     task = found.task() if task is None else task
     known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from finetune.features import Feature
     from finetune.scoring import Evaluation
+    from finetune.source import Source
     from finetune.task import Row, Rows, Task
     from finetune.trainer import Progress
     from finetune.weights import Weights
@@ -39,8 +41,10 @@ def _with_nan(value: Any) -> Any:
 class RunRecord(BaseModel):
     """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1.
 
-    `chosen` names the options that were chosen on dev; records of before do not say, and knew these alone. With
-    `cross_fitted` each row of dev was answered by options that other rows of dev chose.
+    `data_origin` is where each split was read from, seen from the data folder, or for a user's own file from the
+    folder that the run was started in; `data_files` has a hash of each such file. `chosen` names the options that were
+    chosen on dev; records of before do not say, and knew these alone. With `cross_fitted` each row of dev was answered
+    by options that other rows of dev chose.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -55,6 +59,7 @@ class RunRecord(BaseModel):
     weights: str
     data: str
     data_origin: dict[str, str]
+    data_files: dict[str, str] = {}
     rows: dict[str, int]
     features: dict[str, int]
     truncated: dict[str, float]
@@ -131,6 +136,7 @@ def build_record(
     run: str,
     data: str,
     files: "Weights",
+    source: "Source",
     splits: "Mapping[str, Rows]",
     features: "Mapping[str, Sequence[Feature]]",
     new_weights: list[str],
@@ -148,7 +154,8 @@ def build_record(
     from finetune.options import option_values
     from finetune.prepare import truncated_share
 
-    read = [note for loaded in splits.values() for note in loaded.notes]
+    origins = {split: _origin(loaded, source) for split, loaded in splits.items()}
+    read = [note.replace(loaded.origin, origins[split]) for split, loaded in splits.items() for note in loaded.notes]
     trained = len(splits[task.train_split].rows) * len(progress.epochs)
     record = RunRecord(
         id=run,
@@ -159,7 +166,8 @@ def build_record(
         model=files.name,
         weights=files.fingerprint,
         data=data,
-        data_origin={split: loaded.origin for split, loaded in splits.items()},
+        data_origin=origins,
+        data_files={split: loaded.content for split, loaded in splits.items() if loaded.content},
         rows={split: len(loaded.rows) for split, loaded in splits.items()},
         features={split: len(encoded) for split, encoded in features.items()},
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
@@ -189,6 +197,19 @@ def build_record(
         cross_fitted=task.cross_fits and bool(evaluation.chosen),
     )
     return record.model_copy(update={"notes": all_notes(record)})
+
+
+def _origin(loaded: "Rows", source: "Source") -> str:
+    """Where rows were read from, without the folders of this machine above it."""
+    path = Path(loaded.origin)
+    if source.folder is not None and not loaded.content and path.is_relative_to(source.folder):
+        return path.relative_to(source.folder).as_posix()
+    if not path.is_absolute():
+        return loaded.origin
+    try:
+        return Path(os.path.relpath(path)).as_posix()
+    except ValueError:  # on another drive
+        return path.name
 
 
 def _cut(features: "Mapping[str, Sequence[Feature]]", recipe: Recipe) -> list[str]:

@@ -90,8 +90,8 @@ def run(
                 write_predictions(folder.predictions(split), task, rows[split], answers[split], baselines[split])
             save_checkpoint(model, folder.model, tokenizer, settings_for_use(recipe, dev.task, precision))
             record = build_record(
-                recipe, task, run=name, data=data, files=files, splits=splits, features=features, new_weights=new,
-                accelerator=accelerator, precision=precision, progress=progress, evaluation=dev,
+                recipe, task, run=name, data=data, files=files, source=source, splits=splits, features=features,
+                new_weights=new, accelerator=accelerator, precision=precision, progress=progress, evaluation=dev,
                 scores=dev.official_scores(answers), baselines=dev.score_all(baselines),
                 seconds=time.perf_counter() - started,
             )  # fmt: skip

@@ -38,13 +38,14 @@ def row_fields(row: Row) -> dict[str, Any]:
 class Rows:
     """The rows of one split, where they came from, and what a user should know of the reading.
 
-    `drawn`: which rows are in it was decided here, so a run keeps their ids.
+    `drawn`: which rows are in it was decided here, so a run keeps their ids. `content` is a hash of a user's own file.
     """
 
     rows: Sequence[Row]
     origin: str
     notes: tuple[str, ...] = ()
     drawn: bool = False
+    content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

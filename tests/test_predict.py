@@ -41,10 +41,10 @@ from finetune.data.writing import safe, write_rows
 from finetune.errors import UserError
 from finetune.events import unwatched
 from finetune.folder import folder_name
+from finetune.lookup import latest_run
 from finetune.predictor import Predictor, load
 from finetune.run import run
 from finetune.source import Source
-from finetune.targets import latest_run
 from finetune.task import Answer
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
@@ -660,7 +660,7 @@ def test_a_run_is_scored_on_another_file(
     assert (code, "1 row without a label" in said) == (0, True)
     assert "dev macro f1 100.0" in shown
     assert "was read in training" not in said
-    own = json.loads((reviews / "record.json").read_text())["data_origin"]["train"]
+    own = str(reviews.parents[2] / "reviews.csv")
     assert "was read in training" in call(own)[2]
     written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
     code, _, said = call("other.csv")

@@ -18,7 +18,7 @@ from finetune.data.splits import drawn_for_dev, split_files
 from finetune.data.tasks import SHAPES, trained_task
 from finetune.errors import UserError, first_line
 from finetune.folder import data_name
-from finetune.source import Source
+from finetune.source import Source, content_hash
 from finetune.task import Row, Rows, Task
 
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split")  # what the data is
@@ -49,13 +49,13 @@ class OwnData:
                 "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Look at `finetune check`"
             )
         if "dev" in self.files or split == "test":
-            return Rows(rows=rows, origin=str(path), notes=tuple(notes))
+            return Rows(rows=rows, origin=str(path), notes=tuple(notes), content=content_hash(path))
         groups = [table.columns[self.layout.group][index] for _, index in usable] if self.layout.group else None
         chosen = self._given(rows) if self.split else drawn_for_dev(self.layout, rows, groups)
         rows = [row for index, row in enumerate(rows) if (index in chosen) == (split == "dev")]
         if split == "dev":
             notes = [f"{path}: {so_many(len(rows))} {'was' if len(rows) == 1 else 'were'} {self._rule()}"]
-        return Rows(rows=rows, origin=str(path), notes=tuple(notes), drawn=True)
+        return Rows(rows=rows, origin=str(path), notes=tuple(notes), drawn=True, content=content_hash(path))
 
     def _given(self, rows: Sequence[Row]) -> set[int]:
         """Numbers of the dev rows of an earlier run. Raises UserError where they are not in the data."""
