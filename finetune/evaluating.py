@@ -5,13 +5,14 @@ from pathlib import Path
 
 from finetune import task as tasks
 from finetune.data.own import task_on
+from finetune.dev_choices import chosen_for_model
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.metrics import Scores
 from finetune.predictions import write_predictions
 from finetune.predictor import load, saved
 from finetune.prepare import load_splits
-from finetune.record import load_record
+from finetune.record import RunRecord, load_record
 from finetune.source import Source
 from finetune.targets import find_run, is_own_data, latest_run
 from finetune.task import Task
@@ -41,6 +42,10 @@ def evaluate(
         watch("note", text=note)
     if is_own_data(task_name) and _was_trained_on(model, {loaded.origin for loaded in splits.values()}, out):
         watch("note", text=f"{task_name} was read in training: these scores tell how well its rows are remembered")
+    else:
+        for name, loaded in splits.items():
+            if chosen := _chosen_on(model, loaded.origin, out):
+                watch("note", text=f"{name} chose {chosen} of this model, so that its scores are optimistic")
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
     if not labelled and predictions is None:
@@ -60,9 +65,25 @@ def evaluate(
 
 
 def _was_trained_on(model: str, origins: Iterable[str], out: Path) -> bool:
+    record = _record(model, out)
+    return record is not None and any(_is_split(record, "train", origin) for origin in origins)
+
+
+def _chosen_on(model: str, origin: str, out: Path) -> str:
+    """What a run chose on the rows of this origin; empty for nothing, and for a model that no run saved."""
+    record = _record(model, out)
+    if record is None or not _is_split(record, next(iter(record.scores)), origin):
+        return ""
+    return chosen_for_model(record)
+
+
+def _is_split(record: RunRecord, split: str, origin: str) -> bool:
+    return split in record.data_origin and Path(record.data_origin[split]).resolve() == Path(origin).resolve()
+
+
+def _record(model: str, out: Path) -> RunRecord | None:
     folder = find_run(model, out) or latest_run(model, out)
-    trained = load_record(folder.record_file).data_origin.get("train", "") if folder is not None else ""
-    return any(Path(origin).resolve() == Path(trained).resolve() for origin in origins)
+    return None if folder is None else load_record(folder.record_file)
 
 
 def _task_of_data(model: str, data: str, out: Path) -> Task:

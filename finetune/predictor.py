@@ -1,7 +1,7 @@
 """A trained model that answers: `finetune.load(RUN)(...)`, and what `evaluate` and other commands predict with."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -67,10 +67,14 @@ class Predictor:
         except TypeError as error:
             wanted = ", ".join(signature(self.task.row).parameters)
             raise UserError(f"{self.task.name} cannot answer {len(inputs)} inputs", f"Give it {wanted}") from error
-        row = self.task.row(*inputs)
-        if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
-            raise UserError(f"the row {fault}", "Give it what is missing")
-        return self.answers([row])[0]
+        try:
+            row = self.task.row(*inputs)
+            if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
+                raise UserError(f"the row {fault}", "Give it what is missing")
+            return self.answers([row])[0]
+        except (TypeError, ValueError, AttributeError) as error:  # of whatever met an input that is no text
+            wanted = ", ".join(f"{type(given).__name__}" for given in inputs)
+            raise UserError(f"{self.task.name} cannot read inputs of the kind {wanted}", "Give it texts") from error
 
     def answers(self, rows: Sequence[Row]) -> list[Answer]:
         """One answer a row. Raises UserError for rows that cannot be encoded."""
@@ -85,10 +89,11 @@ class Predictor:
         answers = self.task.decode(self.trainer.predict(features), features, rows)
         return answers, [number in cuts for number in range(len(rows))]
 
-    def predict(self, rows: Iterable[Any]) -> list[dict[str, Any]]:
+    def predict(self, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
         """The answers to many rows, as `finetune predict` writes them; `error` says why one could not be answered.
 
-        A row is a text, a tuple of inputs, or a mapping by the names of the columns that the model was trained on.
+        A row is a text, a tuple of inputs, or a mapping by the names of the columns that the model was trained on;
+        rows may be in a list, a Dataset, a DataFrame, or a mapping of columns. Raises UserError for what holds no rows.
         """
         return answer_values(self, rows)
 
@@ -111,30 +116,52 @@ class Saved:
         """The columns of the user's own data that it was trained on; None for any other task."""
         return layout_from(self.settings["layout"]) if "layout" in self.settings else None
 
-    def task(self) -> Task:
-        """The task that it was trained on. Raises UserError for a checkpoint that no run saved."""
+    @property
+    def task_name(self) -> str:
+        """As the run had it. Raises UserError for a checkpoint that no run saved."""
         if "task" not in self.settings:
             raise UserError(
                 f"{self.name}: does not say what its task is", "Name the task, or a model that a run of finetune saved"
             )
+        return str(self.settings["task"])
+
+    def task(self) -> Task:
+        """The task that it was trained on. Raises UserError for a checkpoint of no run, and for a task in a file."""
         if self.layout is not None:
-            return trained_task(self.layout, name=self.settings["task"])
-        return tasks.find(self.settings["task"])
+            return trained_task(self.layout, name=self.task_name)
+        return named_by(self.name, self.task_name)
 
 
-def trained_on(folder: RunFolder) -> Task:
-    """The task of a finished run, with or without the weights at hand. Raises UserError where it is not known here."""
+def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
+    """The task of a finished run, with or without the weights at hand; `task` is the one that the user named for it.
+
+    Raises UserError where it is not known here, or is another.
+    """
     file = folder.model / "config.json"
     settings = json.loads(file.read_text(encoding="utf-8")).get("finetune", {}) if file.is_file() else {}
+    record = load_record(folder.record_file)
+    if task is not None and task.name != record.task:
+        raise UserError(f"{folder.path} is of {record.task}, not of {task.name}", "Name its own task")
+    if task is not None:
+        return task
     if "layout" in settings:
         return trained_task(layout_from(settings["layout"]), name=settings["task"])
-    record = load_record(folder.record_file)
-    return tasks.find(settings.get("task", record.recipe["task"]))
+    return named_by(str(folder.path), settings.get("task", record.recipe["task"]))
 
 
-def saved(model: str | Path, *, out: Path = Path("results")) -> Saved:
+def named_by(folder: str, name: str) -> Task:
+    """The task that the files of a model or a run name. Raises UserError for one in a file, whose code would run."""
+    if tasks.in_file(name):
+        raise UserError(
+            f"{folder}: its task {name} is code, which is not run unless you name it",
+            "If you trust that file, give its name with --task, in Python with task=",
+        )
+    return tasks.installed(name)
+
+
+def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError for none."""
-    name = str(model)
+    name, out = str(model), Path(out)
     named = find_run(name, out)
     found = named or latest_run(name, out)
     if found is None and not Path(name).exists() and name in tasks.available():
@@ -164,13 +191,14 @@ def load(
     model: str | Path,
     *,
     task: Task | None = None,
-    out: Path = Path("results"),
+    out: str | Path = "results",
     watch: Watcher = unwatched,
     device: str | None = None,
 ) -> Predictor:
     """The model of a run (its folder, the beginning of its id, or its task), or any fine-tuned checkpoint.
 
-    `task` is for checkpoints that no run saved. Raises UserError for one without a trained head, or without a task.
+    `task` is for checkpoints that no run saved, and for tasks in a file. Raises UserError for one without a trained
+    head, or without a task.
     """
     found = saved(model, out=out)
     if found.latest is not None:

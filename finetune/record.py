@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from finetune import environment
 from finetune.errors import UserError
@@ -26,8 +27,21 @@ if TYPE_CHECKING:
     from finetune.weights import Weights
 
 
+def _with_nan(value: Any) -> Any:
+    """A score, or tables and lists of scores; null, as JSON has what is not a number, becomes NaN."""
+    if isinstance(value, dict):
+        return {key: _with_nan(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_nan(inner) for inner in value]
+    return math.nan if value is None else value
+
+
 class RunRecord(BaseModel):
-    """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1."""
+    """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1.
+
+    `chosen` names the options that were chosen on dev; records of before do not say, and knew these alone. With
+    `cross_fitted` each row of dev was answered by options that other rows of dev chose.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -53,13 +67,15 @@ class RunRecord(BaseModel):
     seconds: dict[str, float]
     examples_per_second: float
     peak_memory_bytes: int
-    epochs: list[dict[str, Any]]
+    epochs: Annotated[list[dict[str, Any]], BeforeValidator(_with_nan)]
     selected_epoch: int
     headline: str
-    scores: Scores
-    baselines: dict[str, Scores]
+    scores: Annotated[Scores, BeforeValidator(_with_nan)]
+    baselines: Annotated[dict[str, Scores], BeforeValidator(_with_nan)]
     new_weights: list[str]
     options: dict[str, Any] = {}
+    chosen: list[str] = ["threshold", "threshold_em", "thresholds"]
+    cross_fitted: bool = False
 
 
 def run_id(
@@ -70,13 +86,15 @@ def run_id(
     weights: str,
     precision: str,
     options: Mapping[str, Any] = MappingProxyType({}),
+    columns: Mapping[str, Any] = MappingProxyType({}),
     task_file: str | None = None,
 ) -> str:
     """Ten hex digits of what decides the result.
 
     Settings at their defaults stay out, so that a new setting leaves old ids as they are; so do the names of recipe
     and model, the place of the output, the number of processes and the versions of libraries. `options` are the
-    task's that are not at its defaults, `task_file` is a hash of the user's own file, for a task that is in one.
+    task's that are not at its defaults, `columns` what the model keeps of a user's own data, which is more than the
+    rows say. `task_file` is a hash of the user's own file, for a task that is in one.
     """
     settings = recipe.model_dump(
         exclude_defaults=True, exclude={"task", "model", "seed", "init_seed", "data_seed", "options", "grid"}
@@ -90,6 +108,7 @@ def run_id(
         "weights": weights,
         "precision": precision,
         **({"options": dict(options)} if options else {}),
+        **({"columns": dict(columns)} if columns else {}),
     }
     canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:10]
@@ -124,13 +143,14 @@ def build_record(
     seconds: float,
 ) -> RunRecord:
     """The record of a run that has just ended."""
+    from finetune.dev_choices import all_notes
     from finetune.device import describe_device, peak_memory
     from finetune.options import option_values
     from finetune.prepare import truncated_share
 
     read = [note for loaded in splits.values() for note in loaded.notes]
     trained = len(splits[task.train_split].rows) * len(progress.epochs)
-    return RunRecord(
+    record = RunRecord(
         id=run,
         task=task.name,
         task_version=task.version,
@@ -143,7 +163,13 @@ def build_record(
         rows={split: len(loaded.rows) for split, loaded in splits.items()},
         features={split: len(encoded) for split, encoded in features.items()},
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
-        notes=[*read, *_cut(features, recipe), *_masks(accelerator.num_processes, recipe), *evaluation.remarks()],
+        notes=[
+            *read,
+            *_cut(features, recipe),
+            *_masks(accelerator.num_processes, recipe),
+            *evaluation.remarks(),
+            *_undefined(scores),
+        ],
         versions=environment.versions(),
         git_commit=environment.git_commit(),
         device=describe_device(accelerator.device),
@@ -159,7 +185,10 @@ def build_record(
         baselines=baselines,
         new_weights=new_weights,
         options=option_values(evaluation.task),
+        chosen=list(evaluation.chosen),
+        cross_fitted=task.cross_fits and bool(evaluation.chosen),
     )
+    return record.model_copy(update={"notes": all_notes(record)})
 
 
 def _cut(features: "Mapping[str, Sequence[Feature]]", recipe: Recipe) -> list[str]:
@@ -179,6 +208,16 @@ def _masks(processes: int, recipe: Recipe) -> list[str]:
     if processes == 1 or recipe.train.dropout == 0 or recipe.train.solver == "logistic":
         return []
     return [f"trained by {processes} processes, each with dropout masks of its own: one process comes to other numbers"]
+
+
+def _undefined(scores: Scores) -> list[str]:
+    """Which scores are no finite numbers."""
+    return [
+        f"{split}: {name} is {score}: it is undefined for these predictions"
+        for split, found in scores.items()
+        for name, score in found.items()
+        if not math.isfinite(score)
+    ]
 
 
 def load_record(file: Path) -> RunRecord:

@@ -8,6 +8,7 @@ from pathlib import Path
 from finetune import task as tasks
 from finetune import weights
 from finetune.checkpoints import build_model, save_checkpoint
+from finetune.data.tasks import columns_of
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.environment import versions
 from finetune.events import EventLog, Watcher
@@ -52,7 +53,7 @@ def run(
     data = data_fingerprint(rows)
     name = run_id(
         recipe, task=task, data=data, weights=files.fingerprint, precision=precision,
-        options=changed_options(default, task), task_file=tasks.file_hash(recipe.task),
+        options=changed_options(default, task), columns=columns_of(task), task_file=tasks.file_hash(recipe.task),
     )  # fmt: skip
     folder = RunFolder.of(out, task.name, name)
     if not force and (done := folder.record()) is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from finetune import recipe
 from finetune.errors import UserError, nearest
 from finetune.folder import RunFolder, data_name, folder_name
-from finetune.grid import expand
+from finetune.grid import expand, full_name, require_different, set_by
 from finetune.recipe import Recipe, flat
 from finetune.record import load_record
 
@@ -55,8 +55,7 @@ def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1
     for _, single in expanded:
         if single.options:
             _check_options(single)
-        if seeds > 1 and single.train.solver == "logistic":
-            raise UserError("train.solver = 'logistic' gives the same for every seed", "Leave out --seeds")
+    require_different([single for _, single in expanded])
     return expanded
 
 
@@ -74,7 +73,7 @@ def _loaded(target: str, settings: dict[str, Any]) -> Iterator[tuple[str, Recipe
         return
     for file in find_recipes(target):
         loaded = recipe.load(file)
-        if both := sorted(set(settings) & set(loaded.grid)):
+        if both := sorted({full_name(key) for key in settings} & set(set_by(loaded.grid))):
             raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
         if settings.get("task", loaded.task) != loaded.task:  # whose options are its own
             loaded = loaded.model_copy(update={"options": {}})
@@ -95,7 +94,8 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
             f"no preset is called '{name}'", f"{nearest(str(name), list(known))}There are {', '.join(known)}"
         )
     table = tomllib.loads(known[name].read_text(encoding="utf-8"))
-    grid = {key: values for key, values in flat(table.pop("grid", {})).items() if key not in own}
+    given = {full_name(key) for key in own}
+    grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in given}
     return flat(table) | ({"grid": grid} if grid else {}) | own
 
 

@@ -66,7 +66,9 @@ class Task(ABC):
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
     `metrics` names the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
     a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
-    may set. `row_type` is the dataclass of its rows, with which saved predictions are read again.
+    may set; those that every task of the shape has (`own_options`) need no mention. `row_type` is the dataclass of
+    its rows, with which saved predictions are read again. With `cross_fits` each row of dev is scored with what
+    `calibrate` chose on other rows of dev.
     """
 
     name: str
@@ -76,6 +78,13 @@ class Task(ABC):
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
     row_type: ClassVar[type | None] = None
+    own_options: ClassVar[tuple[str, ...]] = ()
+    cross_fits: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """The options are those of the shape that this task has, and its own."""
+        others = (name for name in self.options if name not in self.own_options)
+        object.__setattr__(self, "options", tuple(dict.fromkeys((*self.shape_options(), *others))))
 
     @abstractmethod
     def load(self, source: "Source", split: str) -> Rows:
@@ -105,6 +114,10 @@ class Task(ABC):
 
     # What follows, a shape may leave as it is.
 
+    def shape_options(self) -> tuple[str, ...]:
+        """Those of `own_options` that this task has."""
+        return self.own_options
+
     def seen(self, train: Sequence[Row]) -> "Task":
         """The task as its training rows make it, for what a head must know of them."""
         return self
@@ -128,6 +141,10 @@ class Task(ABC):
         """Answers of cheap methods, by the method's name."""
         return {}
 
+    def baseline_remarks(self, train: Sequence[Row]) -> list[str]:
+        """What a user should know of these methods and training rows."""
+        return []
+
     def counted(self, answers: Sequence[Answer], rows: Sequence[Row]) -> "dict[str, Counted]":
         """Those of the metrics that are functions of sums over rows, for resampling; `score` gives the same values."""
         return {}
@@ -135,6 +152,10 @@ class Task(ABC):
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Options that are chosen on the first dev split once a model is trained, and saved with it."""
         return {}
+
+    def decided(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The same answers as the task's options decide them now, from their probabilities: for `cross_fits`."""
+        return list(answers)
 
     def remarks(self, answers: Sequence[Answer], rows: Sequence[Row]) -> list[str]:
         """What a user should know of these answers, beyond their scores."""
@@ -158,10 +179,23 @@ class Task(ABC):
 
 
 def find(name: str) -> Task:
-    """The task of that name, or NAME in `FILE.py:NAME`. Raises UserError that names the nearest."""
-    file, colon, attribute = name.rpartition(":")
-    if colon and file.endswith(".py"):
-        return _named(_load_file(Path(file)), attribute, origin=file)
+    """The task of that name, or NAME in `FILE.py:NAME`, whose code runs: only for names that the user gave.
+
+    Raises UserError that names the nearest.
+    """
+    if not in_file(name):
+        return installed(name)
+    file, _, attribute = name.rpartition(":")
+    return _named(_load_file(Path(file)), attribute, origin=file)
+
+
+def in_file(name: str) -> bool:
+    """Whether a task's name is `FILE.py:NAME`."""
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def installed(name: str) -> Task:
+    """The task of that name of the package or of a plugin. Raises UserError that names the nearest."""
     tasks = available()
     if name not in tasks:
         raise UserError(
@@ -172,8 +206,7 @@ def find(name: str) -> Task:
 
 def file_hash(name: str) -> str | None:
     """A hash of the file of `FILE.py:NAME`; None for a task of the package or of a plugin, which has a version."""
-    file, colon, _ = name.rpartition(":")
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if colon and file.endswith(".py") else None
+    return hashlib.sha256(Path(name.rpartition(":")[0]).read_bytes()).hexdigest() if in_file(name) else None
 
 
 def available() -> dict[str, Task]:

@@ -24,7 +24,7 @@ from finetune.batching import prediction_batches, share, training_batches
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.features import Feature, collate, label_count
-from finetune.metrics import Scores
+from finetune.metrics import Scores, ranked
 from finetune.model import Model
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.recipe import Train
@@ -270,7 +270,7 @@ class Trainer:
         headline, scores = evaluate(self)
         loss = float(np.mean(progress.losses))
         progress.losses.clear()
-        better = progress.best is None or headline > progress.best
+        better = progress.best is None or ranked(headline) > ranked(progress.best)
         progress.epochs.append({"epoch": epoch, "loss": loss, "headline": headline, "scores": scores})
         if better:
             progress.best_epoch = epoch

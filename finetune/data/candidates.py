@@ -227,15 +227,14 @@ def _pair(free: Mapping[str, ColumnFacts]) -> tuple[str, ...]:
             return tuple(found)
     names = [name for name, fact in free.items() if _is_free_text(fact) or text_tier(name) is not None]
     for first, second in (("1", "2"), ("a", "b"), ("A", "B")):
-        found = [(one, other) for one in names for other in names if _differ(one, other, first, second)]
-        if len(found) == 1:
-            return found[0]
+        alike = [(one, other) for one in names for other in names if _differ(one, other, first, second)]
+        if len(alike) == 1:
+            return alike[0]
     for stem, body in (("title", "body"), ("title", "text"), ("title", "content"), ("headline", "body")):
-        found = [
-            (a, b) for a in names for b in names if a.lower().endswith(stem) and a[: -len(stem)] + body == b.lower()
-        ]
-        if len(found) == 1:
-            return found[0]
+        parts = [(a, f"{a[: -len(stem)]}{body}") for a in names if a.lower().endswith(stem)]
+        alike = [(a, b) for a, wanted in parts for b in names if b.lower() == wanted.lower()]
+        if len(alike) == 1:
+            return alike[0]
     return ()
 
 

@@ -127,7 +127,7 @@ def _special(
             label = tuple(chosen.get("label") or (found.label if found else ()))
             reasons = {} if shape == name or found is None else dict(found.reasons)
             reasons |= {role: "given" for role in ("text", "label") if chosen.get(role)}
-            found = found or Layout(shape=name, text=text)  # type: ignore[arg-type]
+            found = found or Layout(shape=name, text=text)
             return replace(found, text=text, label=label, reasons=reasons)
     if table.form.kind == "columns" and shape is None:
         require_tags(
@@ -140,7 +140,7 @@ def _found(name: str, table: Table, facts: Mapping[str, ColumnFacts], chosen: Ma
     if name == "span":
         return span_task(table.columns, facts)
     if name == "choice":
-        return choice_task(table.columns, facts)
+        return choice_task(facts)
     text, label = chosen.get("text", []), chosen.get("label", [])
     return span_layout(table.columns, facts, text, label) or tag_layout(
         table.columns, facts, label, text=text, names=table.names, file=str(table.path)

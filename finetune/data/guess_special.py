@@ -49,7 +49,7 @@ def span_task(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFa
     return Layout(shape="span", text=(question[0], context[0]), label=tuple(answers[:1]), reasons=reasons)
 
 
-def choice_task(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts]) -> Layout | None:
+def choice_task(facts: Mapping[str, ColumnFacts]) -> Layout | None:
     """A context and its choices, from a list or from numbered columns, with the label by a name that says so."""
     ranked = sorted(facts, key=lambda name: (label_tier(name) is None, label_tier(name) or 0))
     label = [name for name in ranked if label_tier(name) is not None and not STEM.fullmatch(name)]

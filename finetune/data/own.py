@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from finetune.data.cells import NoRow, gold_of, rows_of
 from finetune.data.checks.findings import places, so_many
 from finetune.data.checks.spans import changed_spans
 from finetune.data.guess import guess
-from finetune.data.layout import Layout, found_labels
+from finetune.data.layout import NAMED, Layout, found_labels
 from finetune.data.reading import Table, table_of
 from finetune.data.splits import drawn_for_dev, split_files
 from finetune.data.tasks import SHAPES, trained_task
@@ -23,6 +24,7 @@ from finetune.task import Row, Rows, Task
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split")  # what the data is
 SHOWN = 3  # row numbers in a note
 FEW_LOST, MOST_LOST = 3, 0.1  # rows that may be unreadable, and the share of them
+AT_ONCE = 1_000  # rows whose labels are looked at together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,7 @@ class OwnData:
 
 def every_option() -> tuple[str, ...]:
     """What a recipe may set for data of any shape."""
-    return tuple(dict.fromkeys((*OPTIONS, *(name for kind in SHAPES for name in kind.options))))
+    return tuple(dict.fromkeys((*OPTIONS, *(name for kind in SHAPES for name in kind.own_options))))
 
 
 def own_task(name: str, options: Mapping[str, Any]) -> Task:
@@ -88,8 +90,8 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     table = table_of(files["train"])
     layout = guess(table, given)
     others = {split: table_of(file) for split, file in files.items() if split != "train"}
-    labels = [found_labels(layout, part.columns) for part in others.values()]
-    layout = replace(layout, labels=tuple(dict.fromkeys((*layout.labels, *(name for some in labels for name in some)))))
+    labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
+    layout = replace(layout, labels=tuple(dict.fromkeys(labels)))
     if not layout.label:
         raise UserError(
             f"{files['train']}: no column with labels was found",
@@ -98,6 +100,18 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
     task = trained_task(layout, name=data_name(name), read=OwnData(layout=layout, files=files, split=split))
     return replace(task, dev_splits=("dev", "test")) if scored else task
+
+
+def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
+    """The names of the labels of those rows that can be used: no other row makes a class."""
+    every = found_labels(layout, table.columns)
+    if layout.shape not in NAMED or len(layout.label) != 1:
+        return every
+    cells, rows, seen = table.columns.get(layout.label[0], ()), rows_of(layout, table), set[str]()
+    while len(seen) < len(every) and (some := list(islice(rows, AT_ONCE))):  # mostly the first ones have all
+        usable = [cells[index] for index, row in some if not isinstance(row, NoRow)]
+        seen.update(found_labels(layout, {layout.label[0]: usable}))
+    return tuple(name for name in every if name in seen)
 
 
 def task_on(layout: Layout, name: str, *, otherwise: str) -> Task:

@@ -14,8 +14,8 @@ FEW_LONGER, LONGER = 3, 0.02  # rows that are longer, and their share, from whic
 def run_on_column(rows: Sequence[Sequence[str]], width: int) -> int | None:
     """The column whose text holds the delimiter, of rows that should have `width` cells.
 
-    None where hardly any row is longer (they are faults), and where not exactly one column makes the others what they are in all rows: classes,
-    numbers, or single words.
+    None where hardly any row is longer (they are faults), and where not exactly one column makes the others what they
+    are in all rows: classes, numbers, or single words.
     """
     long_enough = [row for row in rows if len(row) >= width]
     longer = sum(len(row) > width for row in long_enough)

@@ -1,7 +1,7 @@
 """The task that a layout describes, the shape of a task, and what a saved model keeps of its data's columns."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from finetune.data.layout import Layout, Shape
@@ -61,7 +61,17 @@ def shape_of(task: Task) -> Shape | None:
 def layout_of(task: Task) -> dict[str, Any] | None:
     """What a saved model must know of its data's columns, as JSON; None for a task that is not a user's own."""
     layout = getattr(getattr(task, "read", None), "layout", None)
-    return {**asdict(layout), "reasons": {}} if isinstance(layout, Layout) else None
+    return {**asdict(layout), "reasons": {}, "rivals": ()} if isinstance(layout, Layout) else None
+
+
+def columns_of(task: Task) -> dict[str, Any]:
+    """What a saved model keeps of its data's columns, as far as it decides answers; for a user's own data alone."""
+    layout = getattr(getattr(task, "read", None), "layout", None)
+    if not isinstance(layout, Layout):
+        return {}
+    left_out = ("id", "group", "reasons", "rivals")
+    kept = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
+    return {name: value for name, default in kept.items() if (value := getattr(layout, name)) not in (default, {})}
 
 
 def layout_from(saved: Mapping[str, Any]) -> Layout:

@@ -70,14 +70,15 @@ class TaggingTask(Task):
     types: tuple[str, ...]
     context: Literal["sentence", "document"] = "sentence"
     running_text: bool = False
-    options: tuple[str, ...] = ("context",)
     metrics: tuple[str, ...] = ()
     row_type = TaggingRow
+    own_options = ("context",)
 
     def __post_init__(self) -> None:
         """The metrics follow from the types."""
         by_type = (f"{kind}/{metric}" for kind in self.types for metric in ("f1", "precision", "recall"))
         object.__setattr__(self, "metrics", ("f1", "precision", "recall", "strict f1", *by_type))
+        super().__post_init__()
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -88,8 +88,8 @@ class Report:
 def check_data(path: str, settings: Mapping[str, Any]) -> Report:
     """Runs every check on a file or folder; settings are those of a run. Raises UserError for what cannot be read."""
     recipe = _recipe(path, settings)
-    given = {key: v if key == "labels" else str(v) for key, v in recipe.options.items() if key in OPTIONS}
-    files = split_files(Path(path), dev=given.pop("dev", ""), test=given.pop("test", ""))
+    given: dict[str, Any] = {key: v for key, v in recipe.options.items() if key in OPTIONS}
+    files = split_files(Path(path), dev=str(given.pop("dev", "")), test=str(given.pop("test", "")))
     given.pop("split", None)
     tables = {split: table_of(file) for split, file in files.items()}
     layout = guess(tables["train"], given)

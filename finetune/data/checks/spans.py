@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from finetune.data.char_spans import spans_of, tags_for
-from finetune.data.checks.findings import Finding
+from finetune.data.checks.findings import Finding, Severity
 from finetune.data.checks.part import Part
 from finetune.data.kinds import as_list, as_text, is_missing
 from finetune.data.layout import Layout
@@ -19,7 +19,7 @@ def spans(part: Part) -> Iterator[Finding]:
     if not part.layout.spans or not part.has(part.layout.label):
         return
     for what, rows in changed_spans(part.layout, part.table).items():
-        severity = "warning" if "left out" in what else "note"
+        severity: Severity = "warning" if "left out" in what else "note"
         remedy = "Fix start and end where that is not what is meant; an end is the place behind the last character"
         yield part.found(severity, "span", f"spans {what}", remedy, rows)
 
