@@ -14,6 +14,7 @@ from . import (
     odd,
     plain,
     public,
+    public_other,
     ragged,
     real,
     rivals,
