@@ -1,5 +1,6 @@
 """Files from anywhere are read as a careful person reads them, or the tool asks; it never trains on something else."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -87,6 +88,12 @@ def test_the_layouts_are_many_and_of_every_class() -> None:
 def test_two_thirds_of_the_layouts_are_read_without_a_question(outcomes: dict[str, Outcome]) -> None:
     right = sum(result.verdict == "right" for result in outcomes.values())
     assert right >= 2 / 3 * len(outcomes)
+
+
+def test_settings_in_messages_can_be_copied_into_a_shell(outcomes: dict[str, Outcome]) -> None:
+    for name, result in outcomes.items():
+        for setting in re.findall(r"\S+=\S*column \d+", result.seen) if result.verdict == "asks" else []:
+            assert setting[0] in "'\"" or "='" in setting or '="' in setting, f"{name}: {result.seen}"
 
 
 @pytest.mark.parametrize("name", ["your-data.md", "your-data.ko.md"])

@@ -5,10 +5,41 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from . import amounts, ids, labelled, muddled, objects, odd, plain, ragged, real, rivals, spans, tag_tables, tags
+from . import (
+    amounts,
+    ids,
+    labelled,
+    muddled,
+    objects,
+    odd,
+    plain,
+    public,
+    public_other,
+    ragged,
+    real,
+    rivals,
+    spans,
+    tag_tables,
+    tags,
+)
 from .layout import CLASSES, Layout, Outcome
 
-MODULES = (plain, tags, tag_tables, spans, amounts, rivals, ids, muddled, ragged, objects, labelled, odd)
+MODULES = (
+    plain,
+    tags,
+    tag_tables,
+    spans,
+    amounts,
+    rivals,
+    ids,
+    muddled,
+    ragged,
+    objects,
+    labelled,
+    odd,
+    public,
+    public_other,
+)
 
 
 def generated() -> list[Layout]:
