@@ -31,7 +31,9 @@ def print_guesses(names: list[str], settings: dict[str, Any]) -> None:
     for name in filter(is_own_data, names):
         _, read = starting_recipe(name, settings)
         for split, file in read.files.items():
-            console.print(file_line(split, table_of(file)), markup=False, highlight=False, soft_wrap=True)
+            console.print(
+                file_line(split, table_of(file, read.encoding)), markup=False, highlight=False, soft_wrap=True
+            )
         console.print(layout_table(read.layout))
 
 

@@ -25,7 +25,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Own
     task = own_task(path, given)
     read: OwnData = task.read  # type: ignore[attr-defined]
     rows = _rows(read)
-    files = {key: str(given[key]) for key in ("dev", "test", "split") if key in given}
+    files = {key: str(given[key]) for key in ("dev", "test", "split", "encoding") if key in given}
     model = str(settings.get("model", MODEL))
     table: dict[str, Any] = {
         "task": f"./{path}" if path in tasks.available() else path,
@@ -59,7 +59,7 @@ def _rows(read: OwnData) -> int:
 
 
 def _columns(read: OwnData) -> Mapping[str, list[Any]]:
-    return table_of(read.files["train"]).columns
+    return table_of(read.files["train"], read.encoding).columns
 
 
 def fitting_length(read: OwnData) -> int:
