@@ -104,6 +104,7 @@ def evaluate(
         str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
     ],
     task: Annotated[str, typer.Argument(help="The task to score it on, or a file of data as it was trained on.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="encoding=NAME, of a file of data.")] = None,
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="Write every answer to this Parquet file.")] = None,
     data: Data = None,
@@ -118,7 +119,12 @@ def evaluate(
     from finetune.display import ProgressDisplay, in_words, standard_error
     from finetune.evaluating import evaluate as score
     from finetune.source import source_of
+    from finetune.targets import is_own_data, split_arguments
 
+    others, given = split_arguments(settings or [])
+    encoding = str(given.pop("encoding", ""))
+    if unknown := [*others, *given, *(["encoding"] if encoding and not is_own_data(task) else [])]:
+        raise UserError(f"unknown setting '{unknown[0]}'", "Set encoding=NAME, of a file of data")
     scores = score(
         model,
         task,
@@ -128,6 +134,7 @@ def evaluate(
         split=split,
         device=device,
         predictions=predictions,
+        encoding=encoding,
     )
     if predictions is not None:
         echo(f"predictions: {predictions}", err=True)
@@ -286,7 +293,9 @@ def submission(
 def predict(
     model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
     file: Annotated[str, typer.Argument(help="The rows, in any format; - reads lines from standard input.")],
-    settings: Annotated[list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, temperature=dev.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, temperature=dev.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
     task: TaskOf = None,

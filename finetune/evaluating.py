@@ -29,13 +29,14 @@ def evaluate(
     split: str | None = None,
     device: str | None = None,
     predictions: Path | None = None,
+    encoding: str = "",
 ) -> Scores:
     """Scores by split (the task's dev splits, or the one named); with `predictions` also writes every answer there.
 
-    The task may be a file or folder of data with the columns that the model was trained on: all its rows count. A
-    split without gold has no scores. Raises UserError where that leaves nothing to give.
+    The task may be a file or folder of data with the columns that the model was trained on, in `encoding` if that is
+    given: all its rows count. A split without gold has no scores. Raises UserError where that leaves nothing to give.
     """
-    wanted = _task_of_data(model, task_name, out) if is_own_data(task_name) else tasks.find(task_name)
+    wanted = _task_of_data(model, task_name, out, encoding) if is_own_data(task_name) else tasks.find(task_name)
     predictor = load(model, task=wanted, out=out, watch=watch, device=device)
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
@@ -92,7 +93,7 @@ def _record(model: str, out: Path) -> RunRecord | None:
     return None if folder is None else load_record(folder.record_file)
 
 
-def _task_of_data(model: str, data: str, out: Path) -> Task:
+def _task_of_data(model: str, data: str, out: Path, encoding: str) -> Task:
     """The model's own task on other data. Raises UserError for data without the columns of its training."""
     layout = saved(model, out=out).layout
     if layout is None:
@@ -100,4 +101,5 @@ def _task_of_data(model: str, data: str, out: Path) -> Task:
             f"{model} was trained on no file of data, so it cannot be told what the columns of {data} are to it",
             f"Name them: finetune predict {model} {data} text=COLUMN label=COLUMN",
         )
-    return task_on(layout, data, otherwise=f"finetune predict {model} {data} text=COLUMN label=COLUMN")
+    otherwise = f"finetune predict {model} {data} text=COLUMN label=COLUMN"
+    return task_on(layout, data, otherwise=otherwise, encoding=encoding)

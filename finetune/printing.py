@@ -43,9 +43,11 @@ def print_guesses(names: list[str], settings: dict[str, Any]) -> None:
     for name in filter(is_own_data, names):
         _, read = starting_recipe(name, settings)
         for split, file in read.files.items():
-            console.print(file_line(split, table_of(file)), soft_wrap=True)
-        for line in first_rows(read.layout, table_of(read.files["train"])):
-            console.print(line, soft_wrap=True)
+            table = table_of(file, read.encoding)
+            console.print(file_line(split, table), soft_wrap=True)
+            if split == "train":
+                for line in first_rows(read.layout, table):
+                    console.print(line, soft_wrap=True)
         console.print(layout_table(read.layout))
 
 

@@ -79,8 +79,13 @@ def codes_of(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
+def kinds_of(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """The kind of each code point, as its number in KINDS."""
+    return _table()[codes]
+
+
 def _counted(texts: Sequence[str]) -> NDArray[np.int32]:
-    kinds = _table()[codes_of("".join(texts))]
+    kinds = kinds_of(codes_of("".join(texts)))
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     cells = np.repeat(np.arange(len(texts)) * len(KINDS), lengths) + kinds
     counts = np.bincount(cells, minlength=len(texts) * len(KINDS))

@@ -12,10 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from finetune.data.encodings import find_encoding, spelled
 from finetune.data.kinds import NUMBER
 from finetune.data.labelled_lines import LabelledLines, labelled_lines_of
 from finetune.data.run_on import run_on_column, usual_width
@@ -27,24 +29,25 @@ SAMPLE = 1 << 18  # characters that delimiter, quoting and header are seen from
 CHUNK = 1 << 20
 LINES_SEEN = 50  # that are tried as JSON
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-HANGUL = re.compile("[\uac00-\ud7a3]")
 
 csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileFormat:
-    """How a file is to be read. `damaged`: some of its bytes are not of its encoding.
+    """How a file is to be read.
 
+    `damaged`: some of its bytes are not of its encoding; `sample`: one of its lines, where the encoding is not UTF.
     `indexed`: rows have a cell in front that the header has no name for. `run_on`: the column whose texts hold the
-    delimiter without quotes, of `width` columns. `words` and `labels` are for files of
-    the kinds `columns` and `labelled`.
+    delimiter without quotes, of `width` columns. `words` and `labels` are for files of the kinds `columns` and
+    `labelled`.
     """
 
     kind: Kind
     gzip: bool = False
     encoding: str = "utf-8"
     damaged: bool = False
+    sample: str = ""
     delimiter: str = ""
     quoted: bool = False
     header: bool = True
@@ -67,7 +70,7 @@ class FileFormat:
         }
         parts = [words[self.kind]]
         if self.kind not in ("parquet", "excel"):
-            parts.append(f"in {_spelled(self.encoding)}")
+            parts.append(f"in {spelled(self.encoding)}")
         if self.kind == "delimited":
             parts += ["cells may be quoted" if self.quoted else "quotes mean nothing"]
             parts += [] if self.header else ["no header"]
@@ -77,9 +80,17 @@ class FileFormat:
             parts.append(f"columns {', '.join(self.words.names)}" + ("" if self.words.header else " (no header)"))
         return ", ".join([*parts, *(["gzip"] if self.gzip else [])])
 
+    def encoding_notes(self, path: Path) -> list[str]:
+        """What a text was read as, with a line of it, where its encoding is not UTF."""
+        said = f"{path}: read as {spelled(self.encoding)}, such as {self.sample}; encoding=NAME sets another"
+        return [said] if self.sample else []
 
-def detect(path: Path) -> FileFormat:
-    """What a file is. Raises UserError for one that is absent, empty, or of a kind that is not read."""
+
+def detect(path: Path, encoding: str = "") -> FileFormat:
+    """What a file is, in the encoding that is given or found.
+
+    Raises UserError for one that is absent, empty, of a kind that is not read, or in no known encoding.
+    """
     if path.is_dir():
         raise UserError(f"{path}: is a folder", "Name a file in it")
     with open_bytes(path, packed=False) as file:
@@ -95,9 +106,10 @@ def detect(path: Path) -> FileFormat:
     for magic, name in ((b"PK\x03\x04", "a zip archive"), (b"\xd0\xcf\x11\xe0", "an old Excel file"), (b"%PDF", "PDF")):
         if start.startswith(magic):
             raise UserError(f"{path}: is {name}, which is not read", "Save it as CSV, or unpack it")
-    encoding, damaged = _encoding(path, start, packed=packed)
-    text = _head(path, encoding, packed=packed)
-    return _text_format(path, text, encoding=encoding, damaged=damaged, packed=packed)
+    found = find_encoding(path, partial(open_bytes, path, packed=packed), encoding)
+    text = _head(path, found.name, packed=packed)
+    form = _text_format(path, text, encoding=found.name, damaged=found.damaged, packed=packed)
+    return replace(form, sample=found.sample)
 
 
 @contextmanager
@@ -123,65 +135,6 @@ def _lone_surrogate(error: UnicodeError) -> tuple[str, int]:
     if isinstance(error, UnicodeDecodeError):
         return "\udcff", error.end
     raise error
-
-
-def _spelled(encoding: str) -> str:
-    return {"utf-8-sig": "UTF-8 with a byte-order mark", "latin-1": "Latin-1"}.get(encoding, encoding.upper())
-
-
-def _encoding(path: Path, start: bytes, *, packed: bool) -> tuple[str, bool]:
-    """(encoding, whether some bytes are not of it)."""
-    if start[:3] == b"\xef\xbb\xbf":
-        return "utf-8-sig", not _decodes(path, "utf-8", packed=packed)
-    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16", not _decodes(path, "utf-16", packed=packed)
-    nul = [start[:4096:2].count(0), start[1:4096:2].count(0)]
-    if max(nul) > 0.6 * len(start[:4096]) / 2 and min(nul) < 0.1 * len(start[:4096]) / 2:
-        name = "utf-16-be" if nul[0] > nul[1] else "utf-16-le"
-        return name, not _decodes(path, name, packed=packed)
-    if _decodes(path, "utf-8", packed=packed):
-        return "utf-8", False
-    sample = start[:CHUNK] if _has_bad_bytes(start) else _around_fault(path, packed=packed)
-    text = sample.decode("utf-8", errors="surrogateescape")
-    bad = sum("\udc80" <= char <= "\udcff" for char in text)
-    good = sum(char > "\x7f" for char in text) - bad
-    if good >= bad:
-        return "utf-8", True
-    korean = sample.decode("cp949", errors="surrogateescape")
-    foreign = sum(char > "\x7f" for char in korean)
-    if len(HANGUL.findall(korean)) > 0.5 * foreign:
-        return "cp949", not _decodes(path, "cp949", packed=packed)
-    windows = any(0x80 <= byte < 0xA0 for byte in sample) and _decodes(path, "cp1252", packed=packed)
-    return "cp1252" if windows else "latin-1", False
-
-
-def _has_bad_bytes(sample: bytes) -> bool:
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)
-    except UnicodeDecodeError:
-        return True
-    return False
-
-
-def _decodes(path: Path, encoding: str, *, packed: bool) -> bool:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with open_bytes(path, packed=packed) as file:
-        try:
-            while chunk := file.read(CHUNK):
-                decoder.decode(chunk)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-    return True
-
-
-def _around_fault(path: Path, *, packed: bool) -> bytes:
-    """The first part of the file that is not UTF-8."""
-    with open_bytes(path, packed=packed) as file:
-        while chunk := file.read(CHUNK):
-            if _has_bad_bytes(chunk.lstrip(bytes(range(0x80, 0xC0)))):
-                return chunk
-    return b""
 
 
 def _head(path: Path, encoding: str, *, packed: bool) -> str:

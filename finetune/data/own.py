@@ -21,7 +21,7 @@ from finetune.folder import data_name
 from finetune.source import Source, content_hash
 from finetune.task import Row, Rows, Task
 
-OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split")  # what the data is
+OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data
 SHOWN = 3  # row numbers in a note
 FEW_LOST, MOST_LOST = 3, 0.1  # rows that may be unreadable, and the share of them
 AT_ONCE = 1_000  # rows whose labels are looked at together
@@ -34,13 +34,14 @@ class OwnData:
     layout: Layout
     files: Mapping[str, Path]
     split: str = ""
+    encoding: str = ""
 
     def __call__(self, _: Source, split: str) -> Rows:
         """The rows of a split that can be used; rows for training and for dev without a label are left out."""
         if split not in self.files and split != "dev":
             raise UserError(f"the data has no split '{split}'", f"It has {', '.join({**self.files, 'dev': ''})}")
         path = self.files.get(split, self.files["train"])
-        table = table_of(path)
+        table = table_of(path, self.encoding)
         _require_readable(table)
         usable, notes = usable_rows(self.layout, table, unlabelled=split == "test")
         rows = _distinct([row for row, _ in usable])
@@ -48,6 +49,7 @@ class OwnData:
             raise UserError(
                 "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Look at `finetune check`"
             )
+        notes = [*table.form.encoding_notes(path), *notes]
         if "dev" in self.files or split == "test":
             return Rows(rows=rows, origin=str(path), notes=tuple(notes), content=content_hash(path))
         groups = [table.columns[self.layout.group][index] for _, index in usable] if self.layout.group else None
@@ -86,10 +88,10 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     """The task of a file or folder; `options` are those of `OPTIONS`, what they leave open is guessed."""
     given = {key: value if key == "labels" else str(value) for key, value in options.items()}
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
-    split = given.pop("split", "")
-    table = table_of(files["train"])
+    split, encoding = given.pop("split", ""), given.pop("encoding", "")
+    table = table_of(files["train"], encoding)
     layout = guess(table, given)
-    others = {split: table_of(file) for split, file in files.items() if split != "train"}
+    others = {split: table_of(file, encoding) for split, file in files.items() if split != "train"}
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
     layout = replace(layout, labels=tuple(dict.fromkeys(labels)))
     if not layout.label:
@@ -98,7 +100,8 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
             f"Name it: label=COLUMN, one of {', '.join(table.columns)}",
         )
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
-    task = trained_task(layout, name=data_name(name), read=OwnData(layout=layout, files=files, split=split))
+    read = OwnData(layout=layout, files=files, split=split, encoding=encoding)
+    task = trained_task(layout, name=data_name(name), read=read)
     return replace(task, dev_splits=("dev", "test")) if scored else task
 
 
@@ -114,7 +117,7 @@ def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
     return tuple(name for name in every if name in seen)
 
 
-def task_on(layout: Layout, name: str, *, otherwise: str) -> Task:
+def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") -> Task:
     """The task of a trained layout on another file, all of whose rows are dev, or on the dev and test of a folder.
 
     Raises UserError where the columns are not there; `otherwise` is the command that takes other columns.
@@ -123,11 +126,12 @@ def task_on(layout: Layout, name: str, *, otherwise: str) -> Task:
     files = split_files(path) if path.is_dir() else {"train": path, "dev": path}
     scored = tuple(split for split in ("dev", "test") if split in files) or ("train",)
     for file in (files[split] for split in scored):
-        if lacking := [column for column in (*layout.text, *layout.label) if column not in table_of(file).columns]:
+        columns = table_of(file, encoding).columns
+        if lacking := [column for column in (*layout.text, *layout.label) if column not in columns]:
             raise UserError(
                 f"{file}: has no column {' or '.join(lacking)}, as there was in training", f"Name: {otherwise}"
             )
-    read = OwnData(layout=replace(layout, id="", group=""), files=files)
+    read = OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding)
     return replace(trained_task(layout, name=data_name(name), read=read), dev_splits=scored)
 
 

@@ -71,14 +71,15 @@ def predict_file(
     written, and where its columns are not what the model reads.
     """
     started = time.perf_counter()
-    form = detect(path)
+    columns = {name: value for name, value in options.items() if name != "encoding"}
+    form = detect(path, options.get("encoding", ""))
     _require_other(output, path)
     watch("note", text=f"{path}: {form}")
-    layout, notes = layout_for(predictor, _sample(path, form), options)
+    layout, notes = layout_for(predictor, _sample(path, form), columns)
     total, taken = _survey(path, form)
     require_writable(output, {*taken, "answer"}, rows=total)
-    found = Prediction(format=str(form), notes=notes)
-    journal = Journal(output, of=_fingerprint(predictor, path, layout))
+    found = Prediction(format=str(form), notes=[*form.encoding_notes(path), *notes])
+    journal = Journal(output, of=_fingerprint(predictor, path, form, layout))
     with journal as done:
         found.resumed = done
         if done:
@@ -135,7 +136,9 @@ def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) 
     if shape is None:
         raise UserError(f"the task {predictor.task.name} has a shape of its own", "Use it in Python: finetune.load")
     if unknown := [name for name in options if name not in ("text", "label")]:
-        raise UserError(f"unknown setting '{unknown[0]}'", "Set text=COLUMN or label=COLUMN; all columns are kept")
+        raise UserError(
+            f"unknown setting '{unknown[0]}'", "Set text=COLUMN, label=COLUMN or encoding=NAME; all columns are kept"
+        )
     columns = set(sample.columns)
     trained = predictor.layout
     if trained is not None and "text" not in options and set(trained.text) <= columns:
@@ -175,10 +178,11 @@ def _windows(coming: Iterable[Record], *, skip: int) -> Iterator[list[Record]]:
         size = min(WINDOW, 2 * size)
 
 
-def _fingerprint(predictor: Predictor, path: Path, layout: Layout) -> str:
-    """Changes with the file, the model and the columns."""
+def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Layout) -> str:
+    """Changes with the file, its encoding, the model and the columns."""
     stat = path.stat()
     facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, predictor.fingerprint, layout.text, layout.label]
+    facts += [] if form.encoding == "utf-8" else [form.encoding]
     return sha256(json.dumps(facts).encode()).hexdigest()
 
 

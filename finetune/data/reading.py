@@ -68,9 +68,9 @@ class Table:
             yield Record(row=row, line=line, values=dict(zip(names, cells, strict=True)))
 
 
-def read_table(path: Path) -> Table:
-    """The whole file. Raises UserError where it is of no known format, or has no rows at all."""
-    form = detect(path)
+def read_table(path: Path, encoding: str = "") -> Table:
+    """The whole file. Raises UserError where it is of no known format or encoding, or has no rows at all."""
+    form = detect(path, encoding)
     if (labels := labels_of_texts(path)) is not None:
         columns, rows = read_together(path, labels, form)
         form = FileFormat(kind="delimited", encoding=form.encoding, header=False)
@@ -82,17 +82,17 @@ def read_table(path: Path) -> Table:
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, _: tuple[int, int]) -> Table:
-    return read_table(path)
+def _read(path: Path, encoding: str, _: tuple[int, int]) -> Table:
+    return read_table(path, encoding)
 
 
-def table_of(path: Path) -> Table:
+def table_of(path: Path, encoding: str = "") -> Table:
     """The file's table, read once as long as the file does not change."""
     try:
         stat = path.stat()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its name") from error
-    return _read(path, (stat.st_mtime_ns, stat.st_size))
+    return _read(path, encoding, (stat.st_mtime_ns, stat.st_size))
 
 
 def _records_table(path: Path, form: FileFormat) -> Table:

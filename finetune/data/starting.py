@@ -26,7 +26,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Own
     task = own_task(path, given)
     read: OwnData = task.read  # type: ignore[attr-defined]
     rows = _rows(read)
-    files = {key: str(given[key]) for key in ("dev", "test", "split") if key in given}
+    files = {key: str(given[key]) for key in ("dev", "test", "split", "encoding") if key in given}
     model = str(settings.get("model", MODEL))
     table: dict[str, Any] = {
         "task": f"./{path}" if path in tasks.available() else path,
@@ -52,7 +52,7 @@ def commented(recipe: Recipe, read: OwnData) -> str:
         "# For better scores name a larger encoder, such as google-bert/bert-base-uncased (then learning_rate = 2e-5);"
     ]
     larger += ["# for Korean klue/bert-base, for many languages google-bert/bert-base-multilingual-cased."]
-    rows = [f"#   {line}" for line in first_rows(read.layout, table_of(read.files["train"]))]
+    rows = [f"#   {line}" for line in first_rows(read.layout, table_of(read.files["train"], read.encoding))]
     return "\n".join(
         ["# finetune run my.toml", "# The data as it is read:", *rows, *guessed, *larger, recipe.to_toml()]
     )
@@ -63,7 +63,7 @@ def _rows(read: OwnData) -> int:
 
 
 def _columns(read: OwnData) -> Mapping[str, list[Any]]:
-    return table_of(read.files["train"]).columns
+    return table_of(read.files["train"], read.encoding).columns
 
 
 def fitting_length(read: OwnData) -> int:

@@ -91,10 +91,15 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
     given: dict[str, Any] = {key: v for key, v in recipe.options.items() if key in OPTIONS}
     files = split_files(Path(path), dev=str(given.pop("dev", "")), test=str(given.pop("test", "")))
     given.pop("split", None)
-    tables = {split: table_of(file) for split, file in files.items()}
+    encoding = given.pop("encoding", "")
+    tables = {split: table_of(file, encoding) for split, file in files.items()}
     layout = guess(tables["train"], given)
     parts = tuple(part_of(split, layout, table) for split, table in tables.items())
-    length = recipe.max_length if "max_length" in settings else fitting_length(OwnData(layout=layout, files=files))
+    length = (
+        recipe.max_length
+        if "max_length" in settings
+        else fitting_length(OwnData(layout=layout, files=files, encoding=encoding))
+    )
     findings = _of_parts(parts)
     findings += tokens([part for part in parts if part.has(layout.text)], recipe.model, length)
     order = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator
 
 from finetune.data.checks.findings import Finding, shown
 from finetune.data.checks.part import Part
+from finetune.data.encodings import spelled
 from finetune.data.guess import ID_NAMES
 from finetune.data.kinds import as_text, is_missing
 from finetune.data.reading import Record, first_cells
@@ -42,8 +43,9 @@ def encoding(part: Part) -> Iterator[Finding]:
         remedy = "Nothing need be done here, but other programs take it for text; `--fix` removes it"
         yield part.found("note", "byte-order-mark", "the file begins with a byte-order mark", remedy)
     elif form.encoding != "utf-8":
-        remedy = "Look at some letters with accents below; `--fix` writes UTF-8"
-        yield part.found("note", "encoding", f"the file is read as {form.encoding.upper()}", remedy)
+        such = f", such as {form.sample}" if form.sample else ""
+        remedy = "See that it reads right, else set encoding=NAME; `--fix` writes UTF-8"
+        yield part.found("note", "encoding", f"the file is read as {spelled(form.encoding)}{such}", remedy)
 
 
 def header_names(part: Part) -> Iterator[Finding]:

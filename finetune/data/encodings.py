@@ -1,0 +1,238 @@
+"""The encoding of a text file: by its mark, by its zero bytes, as UTF-8, and else by its letters (data/legacy.py)."""
+
+import codecs
+import io
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+from finetune.data.checks.findings import shown
+from finetune.data.legacy import ENCODINGS, Reading, readings
+from finetune.errors import UserError, nearest
+
+CHUNK = 1 << 20
+SAMPLE, LONGEST = 1 << 14, 1 << 10  # bytes that the letters are counted in, and those of one cell or line of them
+PLAIN = 1 << 12  # bytes of the beginning, of which what is ASCII counts too
+SURE = 12.0  # bits by which one encoding must be likelier than the next
+MISFIT = 12.5  # bits a character: with more, the text is in no language that is known here
+WRONG = 0.1  # share of lines with bytes that are not of an encoding, from which on it is the wrong one
+RIVALS = 3  # readings that are shown where they leave it open
+MARKS = (  # the longer ones first
+    *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig")),
+    *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
+)
+SEVEN_BIT = {"iso2022_kr": b"\x1b$)C", "iso2022_jp_2": b"\x1b$"}  # with escape sequences, all bytes are ASCII
+LARGER = {  # of encodings that a name may mean, those that Windows writes under it hold all of them
+    **{"shift_jis": "cp932", "euc_kr": "cp949", "gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950"},
+    **{"iso8859-1": "latin-1"},
+}
+NAMES = {
+    **{"utf-8-sig": "UTF-8 with a byte-order mark", "latin-1": "Latin-1", "cp932": "Shift-JIS", "cp950": "Big5"},
+    **{f"cp{page}": f"Windows-{page}" for page in range(1250, 1259)},
+    **{"iso2022_jp_2": "ISO-2022-JP", "iso2022_kr": "ISO-2022-KR"},
+}
+ASCII = bytes(range(0x80))
+CONTROLS = bytes({*range(0x20)} - {*b"\t\r\n"})
+
+Opened = Callable[[], AbstractContextManager[IO[bytes]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoding:
+    """An encoding by Python's name; whether some of the file's bytes are not of it; a line, where it is not UTF."""
+
+    name: str
+    damaged: bool = False
+    sample: str = ""
+
+
+def find_encoding(path: Path, opened: Opened, given: str = "") -> Encoding:
+    """The encoding of a file, whose bytes `opened` gives as often as they are needed; `given` is what a user says.
+
+    Raises UserError for a given one that is not known or not the file's, and where none was given and its letters
+    leave it open.
+    """
+    wanted = _known(given) if given else ""
+    found = _unicode(opened)
+    if wanted:
+        return _as_given(path, opened, found, given, wanted)
+    if found is not None:
+        return found
+    sample = b"\n".join(_foreign(opened))
+    return Encoding(name="utf-8", damaged=True) if _mostly_utf_8(sample) else _by_letters(path, opened, sample)
+
+
+def spelled(name: str) -> str:
+    """An encoding as people write it: `Windows-1251` for cp1251."""
+    return NAMES.get(name, name.upper())
+
+
+def _known(given: str) -> str:
+    """Python's name of an encoding. Raises UserError for one that it does not know."""
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding=given)
+        name = codecs.lookup(given).name
+    except (LookupError, ValueError) as error:
+        common = ["utf-8", "utf-16", "big5", "shift-jis", "euc-kr", *map(str.lower, NAMES.values()), *ENCODINGS]
+        raise UserError(
+            f"encoding is '{given}', which is not known",
+            f"{nearest(given, common)}It is a name such as utf-8, cp949, gb18030, shift-jis, windows-1251 or latin-1",
+        ) from error
+    return LARGER.get(name, name)
+
+
+def _unicode(opened: Opened) -> Encoding | None:
+    """UTF-8, UTF-16 or UTF-32, or what is all ASCII; None for the others."""
+    with opened() as file:
+        start = file.read(CHUNK)
+    if name := _marked(start) or _wide(start):
+        return Encoding(name=name, damaged=not _decodes(opened, name))
+    if not _decodes(opened, "utf-8"):
+        return None
+    for name, escape in SEVEN_BIT.items():
+        if escape in start and _decodes(opened, name):
+            return Encoding(name=name, sample=_telling(start[:SAMPLE].decode(name, "replace")))
+    return Encoding(name="utf-8")
+
+
+def _as_given(path: Path, opened: Opened, found: Encoding | None, given: str, name: str) -> Encoding:
+    """The encoding that a user names. Raises UserError where the file is evidently in another one."""
+    if found is not None and _family(found.name) == _family(name):
+        return found
+    sample = b"\n".join(_foreign(opened))
+    in_ascii = found is not None and found.name == "utf-8" and not sample
+    if found is not None and (not in_ascii or _family(name) in ("utf-16", "utf-32")):
+        raise UserError(f"{path}: is in {spelled(found.name)}, not in {given}", "Leave encoding= out")
+    _require_readable(path, sample, given, name)
+    return _described(opened, name, sample)
+
+
+def _family(name: str) -> str:
+    """The same for encodings that differ in a mark, the order of bytes, or a few characters."""
+    return re.sub(r"^(utf-(8|16|32)|iso2022-\w\w).*", r"\1", name.replace("_", "-"))
+
+
+def _marked(start: bytes) -> str:
+    return next((name for mark, name in MARKS if start.startswith(mark)), "")
+
+
+def _wide(start: bytes) -> str:
+    """UTF-16 or UTF-32 without a mark, seen from the zero bytes of its ASCII characters; else nothing."""
+    some = start[:8192]
+    zeros = some.count(0)
+    controls = len(some) - len(some.translate(None, CONTROLS))
+    if not zeros or (controls < 0.2 * len(some) and not _has_bad_bytes(some)):
+        return ""
+    for name, width in (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2)):
+        text = some[: len(some) // width * width].decode(name, "replace")
+        odd = sum(unicodedata.category(char) in ("Cc", "Cn", "Co") for char in text if char not in "\t\r\n")
+        plain = sum(char.isascii() for char in text)
+        enough = zeros >= 0.4 * len(some) if width == 4 else plain >= max(0.5 * zeros, 0.01 * len(text))
+        if enough and odd + text.count("\ufffd") <= 0.02 * len(text):
+            return name
+    return ""
+
+
+def _has_bad_bytes(sample: bytes) -> bool:
+    """Whether bytes are not of UTF-8; the last character may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _decodes(opened: Opened, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with opened() as file:
+        try:
+            while chunk := file.read(CHUNK):
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+        except UnicodeError:
+            return False
+    return True
+
+
+def _foreign(opened: Opened) -> Iterator[bytes]:
+    """Lines, or cells in quotes, with more than ASCII: the first ones, and each that has a byte not seen before."""
+    size, seen = 0, set[int]()
+    with opened() as file:
+        while chunk := file.read(CHUNK) + file.readline(CHUNK):
+            if size >= SAMPLE and seen.issuperset(chunk.translate(None, ASCII)):
+                continue
+            for part in re.split(rb'[\r\n"]+', chunk):
+                place = len(part) - len(part.lstrip(ASCII))
+                part = part[max(0, place - LONGEST // 8) :][:LONGEST]
+                foreign = part.translate(None, ASCII)
+                if foreign and (size < SAMPLE or not seen.issuperset(foreign)):
+                    seen.update(foreign)
+                    size += len(part)
+                    yield part
+
+
+def _mostly_utf_8(sample: bytes) -> bool:
+    """Whether more of the characters that are not ASCII are UTF-8 than are not."""
+    text = sample.decode("utf-8", errors="surrogateescape")
+    bad = sum("\udc80" <= char <= "\udcff" for char in text)
+    return sum(char > "\x7f" for char in text) >= 2 * bad
+
+
+def _require_readable(path: Path, sample: bytes, given: str, name: str) -> None:
+    """Raises UserError where many lines have bytes that are not of the encoding that was given."""
+    lines = sample.split(b"\n") if sample else []
+    bad = sum("\ufffd" in line.decode(name, "replace") for line in lines)
+    if bad > WRONG * len(lines):
+        what = (
+            f"{path}: is not in {given}: {bad} of {len(lines)} lines with more than ASCII have bytes that are not of it"
+        )
+        raise UserError(what, "Leave encoding= out, or name another one")
+
+
+def _described(opened: Opened, name: str, sample: bytes) -> Encoding:
+    """The encoding of that name, and whether it holds for the whole file."""
+    line = _telling(sample.decode(name, "replace")) if sample else ""
+    return Encoding(name=name, damaged=not _decodes(opened, name), sample=line)
+
+
+def _by_letters(path: Path, opened: Opened, sample: bytes) -> Encoding:
+    """The encoding in which the letters are those of a language. Raises UserError where two are about as likely."""
+    with opened() as file:
+        start = file.read(PLAIN)
+    best, *others = readings(sample, start)
+    if best.bits > MISFIT * best.signs or others[0].bits - best.bits < SURE:
+        raise _unsure(path, [best, *others[: RIVALS - 1]])
+    name = next((name for name in best.encodings if _decodes(opened, name)), best.encodings[0])
+    return _described(opened, name, sample)
+
+
+def _unsure(path: Path, rivals: list[Reading]) -> UserError:
+    """What a line says in each of the encodings that it may be in."""
+    lines = list(zip(*(reading.text.split("\n") for reading in rivals), strict=False))
+    line = max(lines, key=lambda some: (len(set(some)), _foreignness(some[0])))
+    names = [reading.encodings[0] for reading in rivals]
+    said = ", ".join(f"{shown(_middle(text))} in {name}" for text, name in zip(line, names, strict=True))
+    return UserError(
+        f"{path}: its encoding cannot be told for sure; the same line reads {said}",
+        f"Name the right one, such as encoding={names[0]}, or save the file as UTF-8",
+    )
+
+
+def _telling(text: str) -> str:
+    """The one of the first lines with most characters that are not ASCII, in short."""
+    return shown(_middle(max(islice(text.split("\n"), 20), key=_foreignness)))
+
+
+def _foreignness(text: str) -> int:
+    return sum(not char.isascii() for char in text[:40])
+
+
+def _middle(text: str) -> str:
+    """A line from shortly before its first character that is not ASCII."""
+    first = next((place for place, char in enumerate(text) if not char.isascii()), 0)
+    return text[max(0, first - 15) :]

@@ -1,0 +1,294 @@
+"""Files in encodings from before Unicode: each is read as it was written, or the command asks; never wrongly."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from finetune.data.formats import detect
+from finetune.data.own import own_task
+from finetune.data.reading import read_table
+from finetune.errors import UserError
+from finetune.source import Source
+
+InProcess = Callable[..., tuple[int, str, str]]
+# Beginnings and endings of sentences: any two make one.
+LANGUAGES = {
+    "Chinese": (
+        "这家餐厅的服务员|昨天晚上我们点的菜|新买的手机屏幕|那部电影的结尾|酒店的早餐|快递小哥",
+        "让人非常满意。|比想象中差得多，不会再来了。|还可以，但是价格有点贵。|"
+        "真的太好了，推荐给大家！|等了很久才有人处理问题。",
+    ),
+    "Chinese (traditional)": (
+        "這家餐廳的服務員|昨天晚上我們點的菜|新買的手機螢幕|那部電影的結尾|飯店的早餐|送貨的先生",
+        "讓人非常滿意。|比想像中差得多，不會再來了。|還可以，但是價格有點貴。|"
+        "真的太好了，推薦給大家！|等了很久才有人處理問題。",
+    ),
+    "Japanese": (
+        "このレストランの料理は|昨日見た映画は|新しいカメラは|駅前のホテルは|スタッフの対応は|朝ごはんは",
+        "とてもおいしかったです。|思ったより良くありませんでした。|値段が少し高いと思います。|"
+        "また行きたいです！|誰にでもおすすめできます。",
+    ),
+    "Korean": (
+        "이 식당의 음식은|어제 본 영화는|새로 산 휴대폰은|역 앞의 호텔은|직원들의 태도는|아침 식사는",
+        "정말 마음에 들었습니다.|생각보다 훨씬 별로였어요.|값이 조금 비싼 것 같아요.|"
+        "꼭 다시 가고 싶다!|뷁같은 느낌이라 실망했다.",
+    ),
+    "Russian": (
+        "Официант в этом кафе|Вчерашний фильм|Новый телефон|Номер в гостинице|Наш заказ|Подъезд дома",
+        "очень нам понравился.|оказался гораздо хуже, чем мы ждали.|был холодным и невкусным.|"
+        "просто отличный, ещё вернёмся!",
+    ),
+    "Ukrainian": (
+        "Офіціант у цьому кафе|Учорашній фільм|Новий телефон|Номер у готелі|Ґанок будинку|Їхній обід",
+        "дуже нам сподобався.|виявився значно гіршим, ніж ми чекали.|був холодним і несмачним.|"
+        "просто чудовий, ще повернемося!",
+    ),
+    "Polish": (
+        "Obsługa w tej restauracji|Wczorajszy film|Nowy telefon|Pokój w hotelu|Śniadanie|Źle działający ekran",
+        "bardzo nam się podobał.|okazał się gorszy, niż myśleliśmy.|"
+        "był zimny i niesmaczny, więc żałujemy.|zrobił świetne wrażenie!",
+    ),
+    "Turkish": (
+        "Bu lokantanın yemekleri|Dün akşam izlediğimiz film|Yeni aldığım telefon|Oteldeki oda|"
+        "İstanbul gezisi|Çalışanlar",
+        "gerçekten çok güzeldi.|beklediğimizden daha kötü çıktı.|biraz pahalı ama değer.|"
+        "hoşumuza gitmedi, bir daha gelmeyiz.",
+    ),
+    "Hebrew": (
+        "האוכל במסעדה הזאת|הסרט שראינו אתמול|הטלפון החדש שלי|החדר במלון|השירות של הצוות|ארוחת הבוקר",
+        "היה ממש טוב.|היה הרבה פחות טוב ממה שחשבנו.|קצת יקר אבל שווה.|לא מצא חן בעינינו ולא נחזור.",
+    ),
+    "Arabic": (
+        "الطعام في هذا المطعم|الفيلم الذي شاهدناه أمس|الهاتف الجديد|الغرفة في الفندق|تعامل الموظفين|وجبة الإفطار",
+        "كان ممتازا حقا.|كان أسوأ بكثير مما توقعنا.|غال قليلا ولكنه يستحق.|لم يعجبنا ولن نعود مرة أخرى.",
+    ),
+    "Greek": (
+        "Το φαγητό στο εστιατόριο|Η ταινία που είδαμε χθες|Το καινούργιο τηλέφωνο|Το δωμάτιο|"
+        "Άλλη μια φορά ο σερβιτόρος",
+        "μας άρεσε πάρα πολύ.|ήταν πολύ χειρότερο από ό,τι περιμέναμε.|"
+        "είναι λίγο ακριβό αλλά αξίζει.|δεν είχε καμία σχέση με τη φωτογραφία.",
+    ),
+    "German": (
+        "Das Essen in diesem Gasthaus|Der Film von gestern|Das neue Gerät|Das Frühstück|"
+        "Die Bedienung|Über das Zimmer gesagt: alles",
+        "war wirklich schön.|hat uns überhaupt nicht gefallen.|ist größer als nötig, aber günstig.|"
+        "können wir weiterempfehlen, süß und gemütlich.",
+    ),
+    "French": (
+        "Le repas dans ce café|Le film d'hier soir|Ce nouveau téléphone|La chambre de l'hôtel|"
+        "Le garçon|À vrai dire, la soirée",
+        "nous a beaucoup plu, très bon goût.|était moins réussi que prévu.|"
+        "a coûté trop cher, hélas.|m'a laissé sans voix: où est passé le maître d'hôtel?",
+    ),
+    "Spanish": (
+        "La comida de este café|La película de anoche|El teléfono nuevo|La habitación del señor|"
+        "El desayuno español|¿Será que el niño",
+        "nos gustó muchísimo.|resultó peor de lo que esperábamos.|"
+        "está un poco caro, pero vale la pena.|no volverá jamás el próximo año?",
+    ),
+}
+WRITTEN = {
+    "Chinese": ["gb18030", "gbk", "gb2312"],
+    "Chinese (traditional)": ["big5", "cp950", "gb18030"],
+    "Japanese": ["shift_jis", "cp932", "euc_jp", "iso2022_jp"],
+    "Korean": ["cp949"],
+    "Russian": ["cp1251", "koi8-r", "iso8859-5", "cp866"],
+    "Ukrainian": ["cp1251", "koi8-u"],
+    "Polish": ["cp1250", "iso8859-2"],
+    "Turkish": ["cp1254", "iso8859-9"],
+    "Hebrew": ["cp1255", "iso8859-8"],
+    "Arabic": ["cp1256", "iso8859-6"],
+    "Greek": ["cp1253", "iso8859-7"],
+    "German": ["latin-1", "cp1252", "iso8859-15", "cp850"],
+    "French": ["latin-1", "cp1252", "iso8859-15", "mac-roman"],
+    "Spanish": ["latin-1", "cp1252"],
+}
+UNICODE = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
+KINDS = {"short": (20, False), "long": (2_000, False), "columns": (20, True)}
+
+
+def sentences(language: str, count: int, seed: int) -> list[str]:
+    """Reviews in a language, in another order for each seed."""
+    generator = random.Random(f"{language} {seed}")
+    beginnings, endings = (part.split("|") for part in LANGUAGES[language])
+    between = "" if language.startswith(("Chinese", "Japanese")) else " "
+    return [f"{generator.choice(beginnings)}{between}{generator.choice(endings)}" for _ in range(count)]
+
+
+def written(texts: list[str], *, columns: bool) -> str:
+    """A file of lines, or one with a header and columns in ASCII around the texts."""
+    if not columns:
+        return "\n".join(texts) + "\n"
+    rows = [f'{number},"{text}",{("good", "bad")[number % 2]},en-US' for number, text in enumerate(texts)]
+    return "\n".join(["id,text,label,locale", *rows]) + "\n"
+
+
+def outcome(path: Path, content: str) -> str:
+    """`right`, `asks` or `wrong`: what a file is read as, held against what was written."""
+    try:
+        form = detect(path)
+    except UserError as error:
+        assert "encoding=" in error.way_out and " in " in error.what and "\n" not in str(error)
+        return "asks"
+    return "right" if path.read_bytes().decode(form.encoding).removeprefix("\ufeff") == content else "wrong"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("language", "encoding"), [(language, name) for language, names in WRITTEN.items() for name in names]
+)
+def test_a_file_of_an_older_encoding_is_read_rightly(language: str, encoding: str, kind: str, tmp_path: Path) -> None:
+    count, columns = KINDS[kind]
+    for seed in range(2 if count < 100 else 1):
+        content = written(sentences(language, count, seed), columns=columns)
+        path = tmp_path / f"{seed}.csv"
+        path.write_bytes(content.encode(encoding))
+        assert outcome(path, content) == "right"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("encoding", UNICODE)
+def test_unicode_is_known_with_a_mark_and_without(encoding: str, language: str, tmp_path: Path) -> None:
+    for count, columns in KINDS.values():
+        content = written(sentences(language, min(count, 60), 0), columns=columns)
+        (tmp_path / "a.csv").write_bytes(content.encode(encoding))
+        assert outcome(tmp_path / "a.csv", content) == "right"
+
+
+def test_few_letters_are_asked_about_rather_than_read_wrongly(tmp_path: Path) -> None:
+    outcomes = []
+    for language, names in WRITTEN.items():
+        for encoding in names:
+            for seed in range(6):
+                content = written(sentences(language, 1 + seed % 2, seed), columns=True)
+                (tmp_path / "a.csv").write_bytes(content.encode(encoding))
+                outcomes.append(outcome(tmp_path / "a.csv", content))
+    assert "wrong" not in outcomes
+    assert outcomes.count("right") > 0.8 * len(outcomes)
+
+
+def test_english_with_a_name_and_typographic_marks_is_read_rightly(tmp_path: Path) -> None:
+    plain = ["The waiter was kind and the food was good", "We waited for an hour", "Nothing special, but cheap"]
+    odd = ["The café is nice", "It’s a “must see” – really…", "It costs £5", "Señor Muñoz and José, 20 °C"]
+    for encoding in ("latin-1", "cp1252"):
+        for text in odd:
+            content = "\n".join(plain * 20 + [text] * 3) + "\n"
+            try:
+                (tmp_path / "a.txt").write_bytes(content.encode(encoding))
+            except UnicodeEncodeError:
+                continue
+            assert outcome(tmp_path / "a.txt", content) == "right"
+
+
+def test_a_byte_that_comes_late_is_looked_at(tmp_path: Path) -> None:
+    content = "\n".join(["Das Frühstück war schön"] * 60_000 + ["Es kostete 5 € – „zu viel“"]) + "\n"
+    (tmp_path / "a.txt").write_bytes(content.encode("cp1252"))
+    assert outcome(tmp_path / "a.txt", content) == "right"
+    assert detect(tmp_path / "a.txt").encoding == "cp1252"
+
+
+def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(random.Random(0).randbytes(4_000))
+    with pytest.raises(UserError, match="its encoding cannot be told"):
+        detect(tmp_path / "a.csv")
+
+
+def reviews(path: Path, encoding: str, language: str = "Russian", count: int = 40) -> Path:
+    rows = [f"{text},{('good', 'bad')[i % 2]}" for i, text in enumerate(sentences(language, count, 0))]
+    path.write_bytes(("text,label\n" + "\n".join(row.replace(", ", " ") for row in rows) + "\n").encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("windows-1251", "cp1251"), ("1251", "cp1251"), ("koi8-r", "koi8-r"), ("mac_cyrillic", "mac-cyrillic")],
+)
+def test_the_encoding_that_is_given_is_taken(given: str, name: str, tmp_path: Path) -> None:
+    form = detect(reviews(tmp_path / "a.csv", "cp1251"), given)
+    assert form.encoding == name
+    assert form.sample in str(form.encoding_notes(tmp_path))
+
+
+def test_names_of_encodings_mean_the_larger_ones_of_windows(tmp_path: Path) -> None:
+    for written_in, given in (("cp949", "euc-kr"), ("cp932", "Shift-JIS"), ("gb18030", "gb2312"), ("cp950", "big5")):
+        (tmp_path / "a.txt").write_bytes("text\n".encode(written_in) * 3)
+        assert detect(tmp_path / "a.txt", given).encoding == written_in
+
+
+@pytest.mark.parametrize(
+    ("encoding", "given", "said"),
+    [
+        ("cp1251", "windows-1215", "encoding is 'windows-1215', which is not known. Did you mean"),
+        ("cp1251", "rot13", "encoding is 'rot13', which is not known"),
+        ("cp1251", "euc-jp", "is not in euc-jp: 40 of 40 lines with more than ASCII have bytes that are not of it"),
+        ("cp1251", "utf-8", "is not in utf-8: 40 of 40 lines"),
+        ("utf-8", "cp949", "is in UTF-8, not in cp949. Leave encoding= out"),
+        ("utf-16", "utf-8", "is in UTF-16, not in utf-8"),
+        ("ascii", "utf-16", "is in UTF-8, not in utf-16"),
+    ],
+)
+def test_a_wrong_encoding_is_refused_in_one_line(
+    encoding: str, given: str, said: str, in_process: InProcess, tmp_path: Path
+) -> None:
+    reviews(tmp_path / "a.csv", "utf-8" if encoding == "ascii" else encoding)
+    if encoding == "ascii":
+        (tmp_path / "a.csv").write_text("text,label\na cat,good\na dog,bad\n")
+    for command in ("check", "init", "run"):
+        code, _, err = in_process(command, "a.csv", f"encoding={given}", data=tmp_path)
+        assert (code, len(err.splitlines())) == (2, 1)
+        assert said in err
+
+
+def test_a_few_bad_bytes_spoil_their_rows_alone(tmp_path: Path) -> None:
+    lines = reviews(tmp_path / "a.csv", "cp949", "Korean").read_bytes().splitlines()
+    lines[7] = b"\xff\xff\xff broken,good"
+    (tmp_path / "a.csv").write_bytes(b"\n".join(lines))
+    for given in ("", "cp949"):
+        table = read_table(tmp_path / "a.csv", given)
+        assert (table.form.encoding, table.form.damaged) == ("cp949", True)
+        assert [fault.row for fault in table.faults] == [7]
+
+
+def test_all_commands_take_an_encoding(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    path, model = reviews(tmp_path / "a.csv", "cp1251"), f"model={tiny_bert}"
+    small = ["train.epochs=1", "max_length=64", "--quiet"]
+    code, _, err = in_process("run", "a.csv", model, *small, data=tmp_path)
+    assert (code, err) == (0, "")
+    (record,) = tmp_path.glob("results/*/*/record.json")
+    (note,) = [note for note in json.loads(record.read_text())["notes"] if "Windows-1251" in note]
+    assert note.startswith("a.csv: read as Windows-1251, such as '") and note.endswith("; encoding=NAME sets another")
+    code, out, _ = in_process("run", "a.csv", "encoding=windows-1251", model, *small, data=tmp_path)
+    assert code == 0 and record.parent.name in out  # the rows decide the id
+    wrong = "encoding=koi8-r"
+    code, out, _ = in_process("run", "a.csv", wrong, model, *small, data=tmp_path)
+    assert code == 0 and record.parent.name not in out
+    code, out, _ = in_process("init", "a.csv", "encoding=windows-1251", data=tmp_path)
+    assert 'encoding = "windows-1251"' in out
+    (tmp_path / "my.toml").write_text(out, encoding="utf-8")
+    code, out, _ = in_process("run", "my.toml", model, *small, data=tmp_path)
+    assert code == 0
+    code, out, _ = in_process("check", "a.csv", wrong, model, data=tmp_path)
+    assert "note encoding: the file is read as KOI8-R, such as '" in out
+    run = record.parent.name
+    code, out, _ = in_process("predict", run, "a.csv", wrong, "-o", "out.csv", "--quiet", data=tmp_path)
+    assert code == 0 and "a.csv: read as KOI8-R" in out
+    assert read_table(tmp_path / "out.csv").columns["text"] == read_table(path, "koi8-r").columns["text"]
+    code, out, err = in_process("evaluate", run, "a.csv", "encoding=windows-1251", data=tmp_path)
+    assert code == 0, err
+    code, out, err = in_process("evaluate", run, "a.csv", "encoding=euc-jp", data=tmp_path)
+    assert code == 2 and "a.csv: is not in euc-jp" in err
+    code, out, err = in_process("evaluate", run, "a.csv", "coding=utf-8", data=tmp_path)
+    assert (code, err) == (2, "error: unknown setting 'coding'. Set encoding=NAME, of a file of data\n")
+
+
+def test_one_note_tells_the_encoding_of_a_file_that_dev_is_drawn_from(tmp_path: Path) -> None:
+    task = own_task(str(reviews(tmp_path / "a.csv", "koi8-r")), {})
+    assert [
+        sum("read as KOI8-R" in note for note in task.load(Source(), split).notes) for split in ("train", "dev")
+    ] == [
+        1,
+        0,
+    ]
