@@ -55,7 +55,11 @@ class Source:
 
 
 def content_hash(path: Path) -> str:
-    """The sha256 of a file, computed once as long as the file does not change."""
+    """The sha256 of a file, computed once as long as the file does not change; of a folder that of all its files."""
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        facts = "".join(f"{file.relative_to(path)}:{content_hash(file)};" for file in files)
+        return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
     stat = path.stat()
     return _content_hash(path, stat.st_mtime_ns, stat.st_size)
 

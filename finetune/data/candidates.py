@@ -3,6 +3,8 @@
 Where two could be, none is taken: the user is asked (`Ambiguous`).
 """
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +31,7 @@ PAIRS = (
     ("제목", "본문"),
     ("标题", "内容"),
 )
+SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
 FULL = 0.9  # share of the cells that hold something
 HALF = 0.5
 LONG = 6  # words of a cell from which it is hardly a label
@@ -42,8 +45,15 @@ class Ambiguous(UserError):
 
     def __init__(self, what: str, choices: Sequence[tuple[str, str]]) -> None:
         self.choices = tuple(choices)
-        listed = "; ".join(f"{setting} ({meaning})" if meaning else setting for setting, meaning in choices)
+        listed = "; ".join(
+            f"{copied(setting)} ({meaning})" if meaning else copied(setting) for setting, meaning in choices
+        )
         super().__init__(what, f"Choose one: {listed}")
+
+
+def copied(setting: str) -> str:
+    """A setting as it can be typed into a shell: in quotes where it holds a space or another of the shell's signs."""
+    return shlex.quote(setting) if SHELL.search(setting) else setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ words of scripts without spaces are looked for anywhere in the name.
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 # The words of each list are in the order in which they are preferred.
 STRONG_LABELS = (
@@ -26,6 +27,7 @@ STRONG_LABELS = (
         "etiket",
     ),
 )
+CLASSES = ("class", "classes", "target", "targets", "y")  # which in a longer name say less
 LABELS = (
     *("category", "sentiment", "topic", "tag", "tags", "stars", "rating", "score", "similarity", "intent", "emotion"),
     *("polarity", "stance", "toxicity", "toxic", "spam", "answer", "output", "is_duplicate", "duplicate", "sarcasm"),
@@ -115,6 +117,7 @@ IDS = (
     *("序号", "номер", "identifier", "pk", "rowid", "sno", "asin"),
 )
 WORD = re.compile(r"[^\W\d_]+|\d+")
+LATIN_ACCENT = re.compile("([A-Za-z])[\u0300-\u036f]+")
 CAPITAL = re.compile(r"(?<=[a-zа-я])(?=[A-ZА-Я])|(?<=[A-Z])(?=[A-Z][a-z])")
 NO_SPACES = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af]")
 
@@ -123,17 +126,28 @@ EXACT, COMPOUND = 1, 2
 
 def words_of(name: str) -> list[str]:
     """The words of a column's name in small letters: `CustomerSentiment_2` is customer, sentiment, 2."""
-    plain = CAPITAL.sub(" ", unicodedata.normalize("NFC", name))
-    return [word.lower() for word in WORD.findall(plain.replace("_", " "))]
+    return [_plain(word) for word in WORD.findall(CAPITAL.sub(" ", _bare(name)).replace("_", " "))]
+
+
+def _bare(name: str) -> str:
+    """A name without accents on Latin letters."""
+    apart = unicodedata.normalize("NFD", name)
+    return unicodedata.normalize("NFC", LATIN_ACCENT.sub(r"\1", apart))
+
+
+@lru_cache(maxsize=4096)
+def _plain(name: str) -> str:
+    return _bare(name).lower()
 
 
 def place_of(name: str, known: Sequence[str]) -> tuple[int, int] | None:
     """(EXACT or COMPOUND, place in `known`) of the first known word that the name is, or holds; else None."""
-    whole = unicodedata.normalize("NFC", name).strip().lower().replace(" ", "_").replace("-", "_")
-    if whole in known:
-        return EXACT, known.index(whole)
+    whole = _plain(name).strip().replace(" ", "_").replace("-", "_")
     words = set(words_of(name))
-    for place, word in enumerate(known):
+    plain = [_plain(word) for word in known]
+    if whole in plain:
+        return EXACT, plain.index(whole)
+    for place, word in enumerate(plain):
         if word in words or (NO_SPACES.search(word) and len(word) > 1 and word in whole):
             return COMPOUND, place
     return None
@@ -144,8 +158,10 @@ def label_tier(name: str) -> int | None:
     if is_about(name):
         return None
     strong, other = place_of(name, STRONG_LABELS), place_of(name, LABELS)
-    if strong:
+    if strong and (strong[0] == EXACT or STRONG_LABELS[strong[1]] not in CLASSES):
         return 0 if strong[0] == EXACT else 1
+    if other is None and strong:
+        other = strong
     return None if other is None else 2 if other[0] == EXACT else 3
 
 

@@ -4,7 +4,8 @@ import csv
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from finetune.data.formats import FileFormat, csv_reader
+from finetune.data.dialect import csv_reader
+from finetune.data.formats import FileFormat
 from finetune.data.run_on import joined
 
 MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed
@@ -17,7 +18,7 @@ def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iter
     """
     lines = _Lines(file)
     while True:
-        reader = csv_reader(lines, form.delimiter, quoted=form.quoted)
+        reader = csv_reader(lines, form.delimiter, quoted=form.quoted, quote=form.quote)
         for cells in reader:
             if lines.ended or (len(lines.taken) > 1 and not _ends_well(lines.taken, form, cells, width)):
                 number, _ = lines.give_back()
@@ -52,7 +53,7 @@ def _ends_well(taken: Sequence[tuple[int, str]], form: FileFormat, cells: Sequen
     if len(cells) != width:
         return False
     try:
-        list(csv_reader((line for _, line in taken), form.delimiter, quoted=form.quoted, strict=True))
+        list(csv_reader((line for _, line in taken), form.delimiter, quoted=form.quoted, quote=form.quote, strict=True))
     except csv.Error:
         return False
     return True

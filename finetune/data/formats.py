@@ -1,15 +1,12 @@
 """What a file is: format, compression, encoding, delimiter and quoting, seen from its content rather than its name."""
 
 import codecs
-import csv
 import gzip
 import io
 import json
 import re
-import sys
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,20 +14,16 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from finetune.data.dialect import DELIMITERS, are_rows, dialect_of
 from finetune.data.encodings import find_encoding, spelled
-from finetune.data.kinds import NUMBER
-from finetune.data.labelled_lines import LabelledLines, labelled_lines_of
-from finetune.data.run_on import run_on_column, usual_width
+from finetune.data.labelled_lines import FASTTEXT, LabelledLines, labelled_lines_of
 from finetune.data.word_lines import NoSentences, WordLines, word_lines_of
 from finetune.errors import UserError, first_line
 
-Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "labelled", "excel"]
+Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "labelled", "folders", "excel"]
 SAMPLE = 1 << 18  # characters that delimiter, quoting and header are seen from
 CHUNK = 1 << 20
 LINES_SEEN = 50  # that are tried as JSON
-DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-
-csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +43,7 @@ class FileFormat:
     sample: str = ""
     delimiter: str = ""
     quoted: bool = False
+    quote: str = '"'
     header: bool = True
     indexed: bool = False
     run_on: int | None = None
@@ -67,12 +61,14 @@ class FileFormat:
             "columns": "a word a line",
             "labelled": "a label and a text a line",
             "excel": "Excel",
+            "folders": "a folder for each class, a file for each text",
         }
         parts = [words[self.kind]]
-        if self.kind not in ("parquet", "excel"):
+        if self.kind not in ("parquet", "excel", "folders"):
             parts.append(f"in {spelled(self.encoding)}")
         if self.kind == "delimited":
-            parts += ["cells may be quoted" if self.quoted else "quotes mean nothing"]
+            single = " in single quotes" if self.quote == "'" else ""
+            parts += [f"cells may be quoted{single}" if self.quoted else "quotes mean nothing"]
             parts += [] if self.header else ["no header"]
             parts += ["the first column has no name"] if self.indexed else []
             parts += [] if self.run_on is None else [f"column {self.run_on + 1} of {self.width} runs over delimiters"]
@@ -166,38 +162,9 @@ def _text_format(path: Path, text: str, *, encoding: str, damaged: bool, packed:
         ) from None
     if words is not None:
         return FileFormat(kind="columns", words=words, **found)
-    delimiter, quoted = _delimiter(text, suffix)
-    if not _are_rows(text) and (labels := labelled_lines_of(lines)) is not None:
+    if (labels := labelled_lines_of(lines)) is not None and (labels.separator == FASTTEXT or not are_rows(text)):
         return FileFormat(kind="labelled", labels=labels, **found)
-    header = _has_header(text, delimiter, quoted=quoted)
-    indexed = header and _is_indexed(text, delimiter, quoted=quoted)
-    form = FileFormat(kind="delimited", delimiter=delimiter, quoted=quoted, header=header, indexed=indexed, **found)
-    if not delimiter or indexed:
-        return form
-    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:-1]
-    width = len(rows[0]) if header and rows else usual_width(rows)
-    run_on = run_on_column(rows[header:], width)
-    return form if run_on is None else replace(form, run_on=run_on, width=width)
-
-
-def _are_rows(text: str) -> bool:
-    """Whether one of the delimiters parts nearly all lines into the same number of cells."""
-    for delimiter, quoted in ((d, q) for d in DELIMITERS for q in (True, False)):
-        widths = Counter(len(fields) for fields in split_rows(text, delimiter, quoted=quoted) if fields)
-        width, rows = widths.most_common(1)[0]
-        if width > 1 and rows >= 0.95 * widths.total():
-            return True
-    return False
-
-
-def _is_indexed(text: str, delimiter: str, *, quoted: bool) -> bool:
-    """Whether all rows have one cell more than the header, and the first is no text: the index of a data frame."""
-    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields]
-    first, rest = rows[0], rows[1:]
-    if len(rest) < 2 or any(len(fields) != len(first) + 1 for fields in rest[:-1]):
-        return False
-    indexes = [fields[0] for fields in rest[:-1]]
-    return len(set(indexes)) == len(indexes) and not any(" " in index.strip() for index in indexes)
+    return FileFormat(kind="delimited", **found, **vars(dialect_of(text, suffix)))
 
 
 def _first_two(path: Path, form: FileFormat) -> list[str]:
@@ -226,80 +193,4 @@ def _is_object(line: str) -> bool:
         json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return True
-
-
-def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
-    """The delimiter, and whether quotes hold cells together, that give the most rows one number of fields.
-
-    Quotes that would join lines which are whole rows by themselves are part of the texts.
-    """
-    preferred = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(suffix, "")
-    best, found = (0.0, False, False), ("", '"' in text and _proper_quotes(text, ","))
-    for delimiter in DELIMITERS:
-        if delimiter not in text:
-            continue
-        for quoted in (True, False) if '"' in text else (True,):
-            found_rows = [len(fields) for fields in split_rows(text, delimiter, quoted=quoted) if fields]
-            counts = Counter(found_rows)
-            columns, rows = max(counts.items(), key=lambda item: item[1])
-            if columns < 2:
-                continue
-            proper = not quoted or (_proper_quotes(text, delimiter) and not (delimiter == "\t" and _joins_rows(text)))
-            indexed = found_rows[0] == columns - 1 > 0 and set(found_rows[1:]) == {columns}
-            first = found_rows[0] == columns or indexed  # a header without it tells that it only stands in the texts
-            share = round(rows / counts.total(), 2) - 0.3 * (not proper) - 0.6 * (not first)
-            rank = (share, delimiter == preferred, quoted)
-            if rank > best:
-                best, found = rank, (delimiter, quoted)
-    if best[0] < 0.5 and preferred and preferred in text.partition("\n")[0]:
-        return preferred, found[1]
-    return found if best[0] >= 0.5 else ("", '"' in text and _proper_quotes(text, ","))
-
-
-def _joins_rows(text: str) -> bool:
-    """Whether lines are rows of equal width by their tabs, of which reading quotes would join some."""
-    plain = Counter(len(fields) for fields in split_rows(text, "\t", quoted=False) if fields)
-    width, rows = plain.most_common(1)[0]
-    joined = sum(bool(fields) for fields in split_rows(text, "\t", quoted=True))
-    return width > 1 and rows >= 0.99 * plain.total() and joined < plain.total()
-
-
-def split_rows(text: str, delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
-    """The fields of each row of a text that is whole."""
-    lines = io.StringIO(text, newline="")
-    return csv_reader(lines, delimiter, quoted=quoted)
-
-
-def csv_reader(lines: Iterable[str], delimiter: str, *, quoted: bool, strict: bool = False) -> Iterator[list[str]]:
-    """The fields of lines; without a delimiter each line is one field. `strict` raises csv.Error for bad quotes."""
-    between = delimiter or "\x1f"
-    return csv.reader(lines, delimiter=between, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=strict)
-
-
-def _proper_quotes(text: str, delimiter: str) -> bool:
-    """Whether cells that begin with a quote also end with one, in nearly all rows."""
-    edge = re.escape(delimiter)
-    cells = re.findall(rf'(?:^|{edge})("(?:[^"]|"")*"(?=$|\r|{edge})|"[^"\n]*)', text, flags=re.MULTILINE)
-    whole = sum(len(cell) > 1 and cell.endswith('"') for cell in cells)
-    return bool(cells) and whole > 0.9 * len(cells)
-
-
-def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
-    """Whether the first row names the columns: no number where the others have them, no value that comes again."""
-    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:500]
-    first, rest = rows[0], [fields for fields in rows[1:] if len(fields) == len(rows[0])]
-    if len(first) == 1 and len(first[0].split()) > 2:
-        return False  # a text a line
-    if any(len(cell) > 100 for cell in first):
-        return not rest
-    for column, name in enumerate(first):
-        below = [fields[column].strip() for fields in rest if fields[column].strip()]
-        if not below:
-            continue
-        numeric = sum(NUMBER.fullmatch(cell) is not None for cell in below) > 0.9 * len(below)
-        if numeric and NUMBER.fullmatch(name.strip()):
-            return False
-        if len(set(below)) <= 0.2 * len(below) and name.strip() in below:
-            return False
     return True

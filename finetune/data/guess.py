@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from finetune.data.candidates import Candidate, best_label, best_texts, label_candidates
+from finetune.data.candidates import Candidate, best_label, best_texts, copied, label_candidates
 from finetune.data.column_names import IDS, is_id_name, named
 from finetune.data.guess_special import choice_task, choices_by, counted_from, says_no_answer, span_task
 from finetune.data.guess_tags import require_tags, span_layout, tag_layout
@@ -173,9 +173,12 @@ def _texts(
     if not text:
         raise UserError(f"{file}: no column with texts was found", _columns_remedy("text", facts))
     if len(text) > 2:
-        raise UserError(f"{len(text)} text columns were given: {', '.join(text)}", "Give one, or two that make a pair")
+        raise UserError(
+            f"{len(text)} text columns were given: {', '.join(text)}",
+            "Give one, or two that make a pair; of a context and its choices say shape=choice",
+        )
     rest = _rest(table, facts, text, label, nameless, given="text" in chosen)
-    listed = tuple(f"{one.setting} ({one.what})" for one in rivals[:5])
+    listed = tuple(f"{copied(one.setting)} ({one.what})" for one in rivals[:5])
     layout = Layout(
         shape="classification", text=tuple(text), rest=rest, delimiter=table.form.delimiter or ",", rivals=listed
     )
@@ -206,7 +209,7 @@ def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], file:
             fields = [other for other in facts if other.startswith(f"{name}.")]
             raise UserError(
                 f"{file}: the column '{name}' holds objects, not labels",
-                f"Choose a field: {', '.join(f'label={field}' for field in fields[:6])}",
+                f"Choose a field: {', '.join(copied(f'label={field}') for field in fields[:6])}",
             )
 
 
@@ -230,7 +233,7 @@ def _rest(
         example = next(as_text(cell) for cell in table.columns[texts[0]] if not is_missing(cell))
         raise UserError(
             f"{table.path}: {texts[0]} has no name in the header but holds texts such as '{example[:40]}'",
-            f"Quote cells that hold the delimiter, or name the text: text={text[0]}",
+            f"Quote cells that hold the delimiter, or name the text: {copied(f'text={text[0]}')}",
         )
     return ()
 

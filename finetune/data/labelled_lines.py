@@ -33,7 +33,7 @@ class LabelledLines:
         return (label.strip(), text.strip()) if label.strip() and text.strip() else None
 
     def _fasttext(self, line: str) -> tuple[str | list[str], str] | None:
-        words = line.split(" ")
+        words = re.split(r"[ \t]", line.strip())
         labels = [word.strip().removeprefix(FASTTEXT) for word in words if word.startswith(FASTTEXT)]
         text = " ".join(word for word in words if not word.startswith(FASTTEXT)).strip().removeprefix(",").strip()
         if not labels or not text:

@@ -8,18 +8,22 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from finetune.data.class_folders import texts_of
 from finetune.data.companions import labels_of_texts, read_together
 from finetune.data.delimited import numbered_cells
+from finetune.data.dialect import csv_reader
+from finetune.data.encodings import find_encoding
 from finetune.data.exports import plain_row, plain_rows
-from finetune.data.formats import FileFormat, csv_reader, detect, open_bytes, open_text
+from finetune.data.formats import FileFormat, detect, open_bytes, open_text
 from finetune.data.nested import fields_of
 from finetune.data.word_lines import sentences
 from finetune.errors import UserError, first_line
 
+LONGEST_NAME = 40  # characters of a column's
 MOST_EMPTY = 50_000_000  # cells of a table that no row fills
 SHORT, MOST_SEEN = 20, 100_000  # characters of a text that comes often, and how many of those are kept in mind
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -70,6 +74,8 @@ class Table:
 
 def read_table(path: Path, encoding: str = "") -> Table:
     """The whole file. Raises UserError where it is of no known format or encoding, or has no rows at all."""
+    if path.is_dir():
+        return _class_folders(path, encoding)
     form = detect(path, encoding)
     if (labels := labels_of_texts(path)) is not None:
         columns, rows = read_together(path, labels, form)
@@ -79,6 +85,21 @@ def read_table(path: Path, encoding: str = "") -> Table:
     if not table.rows and not table.faults:
         raise UserError(f"{path}: has no rows below its header", "Give it at least one row")
     return replace(table, names=_class_names(path, form))
+
+
+def _class_folders(folder: Path, encoding: str) -> Table:
+    """A row for each text in the folders of classes."""
+
+    def read(file: Path) -> str:
+        opened = partial(open_bytes, file, packed=False)
+        with opened() as raw:
+            content = raw.read()
+        return content.decode(find_encoding(file, opened, encoding).name, errors="replace") if content.strip() else ""
+
+    columns = texts_of(folder, read)
+    rows = range(1, len(columns["text"]) + 1)
+    form = FileFormat(kind="folders")
+    return Table(path=folder, form=form, columns=dict(columns), rows=rows, lines=rows, faults=[])
 
 
 @lru_cache(maxsize=4)
@@ -176,7 +197,9 @@ def first_cells(path: Path, form: FileFormat) -> list[str]:
     if form.kind != "delimited":
         return []
     with open_text(path, form) as file:
-        return next((cells for cells in csv_reader(file, form.delimiter, quoted=form.quoted) if cells), [])
+        return next(
+            (cells for cells in csv_reader(file, form.delimiter, quoted=form.quoted, quote=form.quote) if cells), []
+        )
 
 
 def nameless_columns(path: Path, form: FileFormat) -> list[str]:
@@ -277,12 +300,25 @@ def _json(path: Path, form: FileFormat) -> Iterator[Record]:
     if _holds_columns(content):
         content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
     if not isinstance(content, list):
-        raise UserError(f"{path}: is JSON without a list of rows", "Give a list of objects, one a row")
+        raise _no_rows(path, content)
     if content and all(isinstance(article, dict) and "paragraphs" in article for article in content):
         content = list(_questions(content))
     content = plain_rows(content)
-    for row, value in enumerate(content, start=1):
+    for row, value in enumerate(_named_cells(content), start=1):
         yield _of_object(value, row=row, line=row)
+
+
+def _named_cells(content: list[Any]) -> list[Any]:
+    """Rows that are lists of one length as objects: the first names the columns if no other row has its values."""
+    lists = [row for row in content if isinstance(row, list)]
+    if len(lists) < len(content) or len({len(row) for row in lists}) != 1 or not lists[0]:
+        return content
+    first, rest = lists[0], lists[1:]
+    named = all(isinstance(cell, str) and cell.strip() for cell in first)
+    named = named and not any(cell in [row[place] for row in rest] for place, cell in enumerate(first))
+    named = named and max(map(len, first)) < LONGEST_NAME
+    names = first if named else [f"column {number}" for number in range(1, len(first) + 1)]
+    return [dict(zip(names, row, strict=True)) for row in (rest if named else lists)]
 
 
 def _rows_within(content: Any) -> Any:
@@ -293,6 +329,18 @@ def _rows_within(content: Any) -> Any:
     if isinstance(content.get("data"), list):
         return content["data"]
     return lists[0] if len(lists) == 1 and sum(isinstance(value, list) for value in content.values()) == 1 else content
+
+
+def _no_rows(path: Path, content: Any) -> UserError:
+    what = f"{path}: is JSON without a list of rows"
+    lists = [name for name, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
+    if len(lists) < 2:
+        return UserError(what, "Give a list of objects, one a row")
+    script = "import json; [open(n + '.json', 'w').write(json.dumps(r)) for n, r in json.load(open('FILE')).items()]"
+    return UserError(
+        f"{what}; it holds the lists {', '.join(lists[:6])}",
+        f'Write each into a file of its own: python -c "{script.replace("FILE", str(path))}", then run one of them',
+    )
 
 
 def _holds_columns(content: Any) -> bool:

@@ -53,7 +53,7 @@ def _nested() -> Iterator[Layout]:
         kind=7,
         language="es",
         write=splits,
-        answers={"text": "column 1", "label": "column 2"},
+        refused="Write each into a file of its own: python -c ",
     )
     yield lines(
         "rows as lists",
