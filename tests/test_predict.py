@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -148,6 +149,15 @@ def test_a_row_that_holds_no_text_is_refused(reviewer: Predictor) -> None:
     for wrong in (3, None, ["the dog sat"], {"review": "the dog sat"}):
         with pytest.raises(UserError):
             reviewer(wrong)
+
+
+def test_a_model_of_another_version_is_refused(reviews: Path, tmp_path: Path) -> None:
+    config = shutil.copytree(reviews / "model", tmp_path / "model") / "config.json"
+    facts = json.loads(config.read_text())
+    facts["finetune"]["layout"]["colour"] = "red"
+    config.write_text(json.dumps(facts))
+    with pytest.raises(UserError, match=r"of another version of finetune .*'colour'"):
+        package.load(tmp_path / "model")
 
 
 def test_a_model_is_loaded_by_its_task_from_a_folder_named_by_a_text(reviews: Path) -> None:
