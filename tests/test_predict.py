@@ -152,6 +152,15 @@ def test_a_row_that_holds_no_text_is_refused(reviewer: Predictor) -> None:
             reviewer(wrong)
 
 
+def test_a_model_of_another_version_is_refused(reviews: Path, tmp_path: Path) -> None:
+    config = shutil.copytree(reviews / "model", tmp_path / "model") / "config.json"
+    facts = json.loads(config.read_text())
+    facts["finetune"]["layout"]["colour"] = "red"
+    config.write_text(json.dumps(facts))
+    with pytest.raises(UserError, match=r"of another version of finetune .*'colour'"):
+        package.load(tmp_path / "model")
+
+
 def test_a_model_is_loaded_by_its_task_from_a_folder_named_by_a_text(reviews: Path) -> None:
     assert package.load("reviews.csv", out=str(reviews.parents[1]))("the cat sat").value == "good"
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from toys import OWN_TASK
 
 import finetune as package
 from finetune.checkpoints import load_config, load_trained
+from finetune.data.starting import commented, starting_recipe
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceTask
 from finetune.predictor import load as load_predictor
 from finetune.prepare import load_tokenizer
+from finetune.recipe import parse as recipe_of
+from finetune.terminal import printable
 
 Here = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -120,6 +124,13 @@ def test_a_config_does_not_choose_the_attention(tiny_bert: Path, tmp_path: Path)
     folder = shutil.copytree(tiny_bert, tmp_path / "model")
     rewrite(folder / "config.json", attn_implementation="somebody/some-kernel")
     assert load_config(folder)._attn_implementation is None
+
+
+def test_a_reason_is_one_line_of_a_recipes_comments(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"a text of words {i},{i % 2}\n" for i in range(40)))
+    recipe, read = starting_recipe(str(tmp_path / "a.csv"), {})
+    odd = replace(read, layout=replace(read.layout, reasons={"text": "the column 'a\nmodel = 3\x1b'"}))
+    assert recipe_of(tomllib.loads(printable(commented(recipe, odd))), origin="test") == recipe
 
 
 BAD = "\x1b[31mred\x1b[0m \x9b2J \u202eabc [bold]big[/bold] [/x] :cat: \x07"

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from finetune.data.layout import Layout, Shape
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 from finetune.heads.choice import ChoiceTask
 from finetune.heads.multilabel import MultiLabelTask
 from finetune.heads.sentence import SentenceTask
@@ -75,6 +75,12 @@ def columns_of(task: Task) -> dict[str, Any]:
 
 
 def layout_from(saved: Mapping[str, Any]) -> Layout:
-    """A layout as `layout_of` gave it."""
+    """A layout as `layout_of` gave it. Raises UserError for one of another version."""
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in saved.items()}
-    return Layout(**values)
+    try:
+        return Layout(**values)
+    except TypeError as error:
+        raise UserError(
+            f"the model's layout of columns is of another version of finetune ({first_line(error)})",
+            "Use that version, or train it again",
+        ) from error
