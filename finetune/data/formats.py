@@ -16,8 +16,9 @@ from typing import IO, Any, Literal
 
 from finetune.data.dialect import DELIMITERS, are_rows, dialect_of
 from finetune.data.encodings import find_encoding, spelled
+from finetune.data.find_word_lines import NoSentences, word_lines_of
 from finetune.data.labelled_lines import FASTTEXT, LabelledLines, labelled_lines_of
-from finetune.data.word_lines import NoSentences, WordLines, word_lines_of
+from finetune.data.word_lines import WordLines
 from finetune.errors import UserError, first_line
 
 Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "labelled", "folders", "excel"]
