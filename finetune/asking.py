@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import click
 import typer
 
 from finetune.data.candidates import Ambiguous
@@ -34,7 +33,9 @@ def _answer(question: Ambiguous) -> tuple[str, Any]:
     echo(f"{question.what}:", err=True)
     for number, (setting, meaning) in enumerate(question.choices, start=1):
         echo(f"  {number}  {setting}" + (f"  ({meaning})" if meaning else ""), err=True)
-    chosen = typer.prompt("Which one", type=click.IntRange(1, len(question.choices)), err=True)
+    chosen = 0
+    while not 1 <= chosen <= len(question.choices):
+        chosen = typer.prompt(f"Which one, 1 to {len(question.choices)}", type=int, err=True)
     name, _, value = question.choices[chosen - 1][0].partition("=")
     echo(f"the same without a question: add {name}={value}", err=True)
     return name, override_value(value)

@@ -1,5 +1,6 @@
 """The rows in the content of a JSON file: a list of objects or of lists, an object of columns, or SQuAD's layout."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from finetune.data.exports import plain_rows
 from finetune.errors import UserError
 
 LONGEST_NAME = 40  # characters of a column's
+SPLIT = re.compile(r"(oos_)?(train(ing)?|dev(elopment)?|val(id(ation)?)?|test|eval(uation)?)", re.IGNORECASE)
 
 
 def rows_in(content: Any, path: Path) -> list[Any]:
@@ -58,7 +60,9 @@ def _no_rows(path: Path, content: Any) -> UserError:
 
 
 def _holds_columns(content: Any) -> bool:
-    """Whether it is an object with a list of one length for each column."""
+    """Whether it is an object with a list of one length for each column, and not for each split."""
+    if isinstance(content, dict) and all(SPLIT.fullmatch(str(name)) for name in content):
+        return False
     if not isinstance(content, dict) or not all(isinstance(value, list) for value in content.values()):
         return False
     return len({len(value) for value in content.values()}) == 1
