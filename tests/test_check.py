@@ -634,13 +634,22 @@ def test_tags_and_lists_of_labels_are_mended_as_json_lines(
     assert not {"label-variant", "duplicate"} & set(found(check(fixed)))
 
 
-def test_a_mended_file_runs_nothing_in_a_spreadsheet(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    path = reviews(tmp_path / "a.csv", text={3: "=HYPERLINK(A1) and more words here"})
-    for raw, cell in (([], "'=HYPERLINK"), (["--raw"], "=HYPERLINK")):
-        fixed = tmp_path / f"fixed{len(raw)}.csv"
-        _, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), *raw, data=tmp_path)
-        assert read_table(fixed).columns["text"][2].startswith(cell)
-        assert ("no spreadsheet" in out) is not raw
+def test_a_mended_file_keeps_its_cells_unless_they_are_to_be_escaped(
+    in_process: InProcess, tmp_path: Path, tiny_bert: Path
+) -> None:
+    tweets = {row: f"@user {text}" for row, text in enumerate(texts(60), 1)}
+    path = reviews(tmp_path / "a.csv", text=tweets | {3: "=HYPERLINK(A1) and more words here", 5: "- no"})
+    for option, cells in (([], ["=HYPERLINK", "- no"]), (["--escape-formulas"], ["'=HYPERLINK", "'- no"])):
+        fixed = tmp_path / f"fixed{len(option)}.csv"
+        _, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), *option, data=tmp_path)
+        column = read_table(fixed).columns["text"]
+        assert column[2].startswith(cells[0]) and column[4] == cells[1]
+        assert ("no spreadsheet runs them" in out and "60" in out) is bool(option)
+        assert column[0] == ("'" * bool(option)) + tweets[1]
+    code, _, err = in_process("check", str(path), "--escape-formulas", data=tmp_path)
+    assert (code, err.splitlines()) == (
+        2, ["error: --escape-formulas is for the file that --fix writes. Add --fix FILE, or leave it out"]
+    )  # fmt: skip
 
 
 def test_long_texts_are_looked_at_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -263,14 +263,42 @@ def test_one_bad_row_does_not_make_all_run_alone(reviewer: Predictor, monkeypatc
     assert len(calls) < 20
 
 
-def test_cells_like_formulas_do_not_run(reviewer: Predictor, tmp_path: Path) -> None:
-    rows = [("review", "note"), ("the cat", "=cmd|' /C calc'!A0"), ("the dog", "-3.5"), ("the dog", "@x")]
-    path = written(tmp_path / "new.csv", rows)
-    predict(reviewer, path, tmp_path / "out.csv")
-    assert [line["note"] for line in read(tmp_path / "out.csv")] == ["'=cmd|' /C calc'!A0", "-3.5", "'@x"]
-    predict_file(reviewer, path, tmp_path / "raw.csv", options={}, watch=unwatched, raw=True)
-    assert read(tmp_path / "raw.csv")[0]["note"] == "=cmd|' /C calc'!A0"
+FORMULAS = ["=cmd|' /C calc'!A0", "-3.5", "@x", "+ one", "\ttab"]
+
+
+def test_the_cells_of_a_file_are_written_as_they_are(reviewer: Predictor, tmp_path: Path) -> None:
+    rows = [("review", "=note"), *((f"@user the cat {cell}", cell) for cell in FORMULAS)]
+    for suffix in (".csv", ".tsv"):
+        path, out = written(tmp_path / "new.csv", rows), tmp_path / f"out{suffix}"
+        found = predict(reviewer, path, out)
+        columns = read_table(out).columns
+        assert list(zip(columns["review"], columns["=note"], strict=True)) == rows[1:]
+        assert not any("apostrophe" in note for note in found.notes)
+
+
+def test_cells_like_formulas_are_escaped_by_choice_and_counted(reviewer: Predictor, tmp_path: Path) -> None:
+    path = written(tmp_path / "new.csv", [("review", "note"), *(("the cat", cell) for cell in FORMULAS)])
+    found = predict_file(reviewer, path, tmp_path / "out.csv", options={}, watch=unwatched, escape=True)
+    assert [line["note"] for line in read(tmp_path / "out.csv")] == [
+        *("'=cmd|' /C calc'!A0", "-3.5", "'@x", "'+ one", "'\ttab")
+    ]
+    (note,) = [note for note in found.notes if "apostrophe" in note]
+    assert "out.csv: 4 cells with an apostrophe in front, so that no spreadsheet runs them" in note
     assert [safe(cell) for cell in ("+1", "-", "\tx", "a=b", ["=x"])] == ["+1", "-", "'\tx", "a=b", '["=x"]']
+
+
+def test_answers_that_a_spreadsheet_would_run_are_escaped_and_counted(
+    reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        Predictor, "answers_and_cuts", lambda _, rows: ([Answer(value="=A1()")] * len(rows), [False] * len(rows))
+    )
+    path = written(tmp_path / "new.csv", [("review", "answer"), ("=the cat", "=1+1"), ("the dog", "x")])
+    found = predict(reviewer, path, tmp_path / "out.csv")
+    (first, second) = read(tmp_path / "out.csv")
+    assert (first["review"], first["answer"], first["predicted answer"]) == ("=the cat", "=1+1", "'=A1()")
+    assert second["predicted answer"] == "'=A1()"
+    assert any("2 cells with an apostrophe" in note for note in found.notes)
 
 
 def test_it_goes_on_after_an_interruption(reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
