@@ -197,6 +197,13 @@ def test_the_layout_says_where_each_guess_comes_from(in_process: InProcess, tmp_
     assert "max_length" in out and "0 errors, 0 warnings" in out
 
 
+def test_columns_that_were_given_have_no_reason_of_their_own(tmp_path: Path, check: Check) -> None:
+    rows = [[text, i % 3 and "", "x" if i % 2 else ""] for i, text in enumerate(texts(40))]
+    path = write_csv(tmp_path / "a.csv", [["text", "one", "other"], *rows])
+    reasons = check(path, text="text", label="one,other").layout.reasons
+    assert reasons == {"text": "given", "label": "given", "shape": "2 label columns"}
+
+
 @pytest.mark.parametrize("kind", ["csv", "tagging", "span", "choice", "korean", "regression", "multi-label"])
 def test_clean_data_ends_with_0(kind: str, in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     many = texts(60)
@@ -521,6 +528,14 @@ def test_lengths_and_unknown_tokens_are_told(tmp_path: Path, check: Check) -> No
     path = write_csv(tmp_path / "b.csv", [["sentence1", "sentence2", "label"], *pairs])
     assert found(check(path, max_length=256), "warning").get("cut") is None
     assert 9 in found(check(path, max_length=80), "warning")["cut"]
+
+
+def test_questions_that_are_cut_are_found_whatever_max_length_is(tmp_path: Path, check: Check) -> None:
+    rows = questions(30)
+    rows[6]["question"] = "the cat " * 40
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    assert found(check(path, max_length=400), "warning")["question-cut"] == (7,)
+    assert "question-cut" not in found(check(path, max_length=400, max_question_tokens=90))
 
 
 def test_without_a_tokenizer_the_other_checks_are_made(in_process: InProcess, tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_rows_that_were_cut_are_counted(tmp_path: Path, tiny_bert: Path) -> None
     written(tmp_path / "new.csv", [("a", "b"), ("the cat", "the dog"), ("the cat " * 40, "the dog")])
     found = predict(paired, tmp_path / "new.csv", tmp_path / "out.csv")
     assert found.facts(tmp_path)["truncated"] == 0.5
-    assert "1 of 2 rows (50 %) longer than max_length 16" in found.notes[-1]
+    assert found.notes[-1] == "1 of 2 rows (50 %) are longer than max_length 16 and lost their end"
     one, two, three = paired.predict(["the cat", ("the cat", "the dog"), {"text": "the cat"}])
     assert "has one text where the model reads two" in one["error"]
     assert "answer" in two and "error" in three
@@ -228,6 +228,22 @@ def test_rows_that_were_cut_are_counted(tmp_path: Path, tiny_bert: Path) -> None
         paired("the cat")
     answers = answer_lines(paired, ["a\tb\n", "a\tb\tc\n", '{"a": "x", "b": "y"}\n'])
     assert ["error" in answer for answer in answers] == [False, True, False]
+
+
+def test_questions_that_were_cut_are_told_as_such(tmp_path: Path, tiny_bert: Path) -> None:
+    rows = [("question", "context", "answer"), *((f"who sat {i}", f"the cat {i} sat", f"cat {i}") for i in range(20))]
+    rows[3] = ("who " * 30, "the cat sat", "cat")
+    data = written(tmp_path / "questions.csv", rows)
+    settings = {"train.epochs": 1, "max_length": 48, "max_question_tokens": 9}
+    asked = trained(tmp_path / "results", data, tiny_bert, **settings)
+    notes = json.loads(next(tmp_path.glob("results/*/*/record.json")).read_text())["notes"]
+    (note,) = [note for note in notes if "longer" in note]
+    assert (
+        note.partition("% of the ")[2] == "rows have a question longer than max_question_tokens 9, which lost its end"
+    )
+    found = predict(asked, data, tmp_path / "out.csv")
+    said = "1 of 20 rows (5 %) have a question longer than max_question_tokens 9, which lost its end"
+    assert said in found.notes
 
 
 def test_scoring_numbers_keeps_the_numbers_alone() -> None:

@@ -324,7 +324,7 @@ def _gold_kind(
     """(shape, separator, reason)."""
     fact = facts[label[0]]
     if len(label) > 1:
-        return "multi-label", "", f"{len(label)} columns of 0 and 1"
+        return "multi-label", "", f"{len(label)} label columns"
     if fact.kind == "list":
         return "multi-label", "", "lists of labels"
     if fact.kind == "number" and (not fact.whole or fact.distinct > 20):

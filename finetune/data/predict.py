@@ -101,7 +101,7 @@ def predict_file(
             found.scores = scores_of(predictor.task, layout, labelled, found.notes)
         journal.forget()
     if found.cut:
-        found.notes.append(_cut_note(found, predictor.max_length))
+        found.notes.append(_cut_note(found, predictor.task.lost(predictor.max_length)))
     found.seconds = time.perf_counter() - started
     return found
 
@@ -113,10 +113,10 @@ def _require_other(output: Path, path: Path) -> None:
         raise UserError(f"{output}: is the file that is read", "Name another with -o")
 
 
-def _cut_note(found: Prediction, max_length: int) -> str:
+def _cut_note(found: Prediction, lost: str) -> str:
     share = f"{100 * found.cut / found.answered:.2g} %"
     now = " that were answered now" if found.resumed else ""
-    return f"{found.cut:,} of {so_many(found.answered)}{now} ({share}) longer than max_length {max_length}: cut"
+    return f"{found.cut:,} of {so_many(found.answered)}{now} ({share}) {lost}"
 
 
 def default_output(path: Path) -> Path:
