@@ -25,6 +25,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a lin
 TaskOf = Annotated[
     str | None, typer.Option("--task", help="The task of the model, where it is in a file (FILE.py:NAME) or not saved.")
 ]
+Escape = Annotated[
+    bool, typer.Option("--escape-formulas", help="An apostrophe before cells that a spreadsheet would run.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 RESULTS = Path("results")
 
@@ -297,7 +300,7 @@ def predict(
         list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, temperature=dev.")
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
+    escape: Escape = False,
     task: TaskOf = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -318,7 +321,7 @@ def predict(
     from finetune.tempered import tempered
 
     _, given = split_arguments(settings or [])
-    if file == "-" and (output or raw or given.keys() - {"temperature"}):
+    if file == "-" and (output or escape or given.keys() - {"temperature"}):
         raise UserError("of standard input there is no output file and no column to set", "Leave -o and settings out")
     watch = unwatched if quiet else ProgressDisplay(standard_error())
     named = None if task is None else find(task)
@@ -331,7 +334,7 @@ def predict(
         return
     to = output or default_output(Path(file))
     options = {name: str(value) for name, value in given.items()}
-    found = predict_file(predictor, Path(file), to, options=options, watch=watch, raw=raw)
+    found = predict_file(predictor, Path(file), to, options=options, watch=watch, escape=escape)
     echo(json.dumps(found.facts(to)) if as_json else prediction_words(found.facts(to)))
 
 
@@ -435,7 +438,7 @@ def check(
     limit: Annotated[int | None, typer.Option(help="Of a recipe, use at most so many rows of each split.")] = None,
     device: Device = None,
     fix: Annotated[Path | None, typer.Option(help="Of data, write a mended copy to this file.")] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Write cells that begin like a formula as they are.")] = False,
+    escape: Escape = False,
     as_json: Json = False,
 ) -> None:
     """Check what a run would use, or what is wrong with data: `finetune check reviews.csv --fix mended.csv`."""
@@ -445,10 +448,12 @@ def check(
 
     names, settings = split_arguments(targets)
     settings |= {} if limit is None else {"limit": limit}
+    if escape and fix is None:
+        raise UserError("--escape-formulas is for the file that --fix writes", "Add --fix FILE, or leave it out")
     if any(map(is_own_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
-        check_own_data(names[0], settings, fix, raw=raw, as_json=as_json)
+        check_own_data(names[0], settings, fix, escape=escape, as_json=as_json)
         return
     if fix is not None:
         raise UserError("--fix is for data of your own", "Name a file of data that exists")

@@ -58,7 +58,7 @@ def encode(
 
 
 def truncated_share(features: Sequence[Feature]) -> float:
-    """Share of features that lost tokens to max_length."""
+    """Share of features that lost tokens."""
     return sum(feature.truncated for feature in features) / len(features)
 
 

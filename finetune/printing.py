@@ -111,12 +111,12 @@ def check_recipes(recipes: list[tuple[str, Recipe]], data: Path | None, device: 
             console.print(f"-> {example['label']}")
 
 
-def check_own_data(target: str, settings: dict[str, Any], fix: Path | None, *, raw: bool, as_json: bool) -> None:
+def check_own_data(target: str, settings: dict[str, Any], fix: Path | None, *, escape: bool, as_json: bool) -> None:
     """What is wrong with data, and its mended copy; ends with 1 where there is an error or a warning."""
     if fix is not None:
         require_place(fix, target)
     report = asking(lambda given: check_data(target, given), settings)
-    mends = {} if fix is None else write_mended(report.parts[0], fix, raw=raw)
+    mends = {} if fix is None else write_mended(report.parts[0], fix, escape=escape)
     if as_json:
         echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": mends})))
     else:

@@ -173,7 +173,7 @@ def build_record(
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
         notes=[
             *read,
-            *_cut(features, recipe),
+            *_cut(features, task.lost(recipe.max_length)),
             *_masks(accelerator.num_processes, recipe),
             *evaluation.remarks(),
             *_undefined(scores),
@@ -212,16 +212,14 @@ def _origin(loaded: "Rows", source: "Source") -> str:
         return path.name
 
 
-def _cut(features: "Mapping[str, Sequence[Feature]]", recipe: Recipe) -> list[str]:
-    """What share of each split was longer than max_length and lost its end; nothing where none did."""
-    from finetune.prepare import truncated_share
-
-    shares = {split: truncated_share(encoded) for split, encoded in features.items()}
-    return [
-        f"{split}: {100 * share:.1f} % of the texts are longer than max_length {recipe.max_length} and lost their end"
-        for split, share in shares.items()
-        if share
-    ]
+def _cut(features: "Mapping[str, Sequence[Feature]]", lost: str) -> list[str]:
+    """What share of the rows of each split `lost` their end; nothing where none did."""
+    notes = []
+    for split, encoded in features.items():
+        cut = {feature.row for feature in encoded if feature.truncated}
+        share = len(cut) / len({feature.row for feature in encoded})
+        notes += [f"{split}: {100 * share:.2g} % of the rows {lost}"] if cut else []
+    return notes
 
 
 def _masks(processes: int, recipe: Recipe) -> list[str]:

@@ -174,6 +174,10 @@ class Task(ABC):
         """A row without gold, made of what a user gives `finetune.load(RUN)(...)`."""
         raise UserError(f"the task {self.name} does not say how to make a row", "Give it a method `row`")
 
+    def lost(self, max_length: int) -> str:
+        """What is true of rows with a feature that is truncated, in words that go after `3 rows`."""
+        return f"are longer than max_length {max_length} and lost their end"
+
     def shown_label(self, feature: "Feature", tokens: Sequence[str]) -> str:
         """A feature's label as `finetune check` shows it, beside the feature's tokens."""
         return str(feature.label)

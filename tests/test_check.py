@@ -197,6 +197,13 @@ def test_the_layout_says_where_each_guess_comes_from(in_process: InProcess, tmp_
     assert "max_length" in out and "0 errors, 0 warnings" in out
 
 
+def test_columns_that_were_given_have_no_reason_of_their_own(tmp_path: Path, check: Check) -> None:
+    rows = [[text, i % 3 and "", "x" if i % 2 else ""] for i, text in enumerate(texts(40))]
+    path = write_csv(tmp_path / "a.csv", [["text", "one", "other"], *rows])
+    reasons = check(path, text="text", label="one,other").layout.reasons
+    assert reasons == {"text": "given", "label": "given", "shape": "2 label columns"}
+
+
 @pytest.mark.parametrize("kind", ["csv", "tagging", "span", "choice", "korean", "regression", "multi-label"])
 def test_clean_data_ends_with_0(kind: str, in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     many = texts(60)
@@ -545,6 +552,14 @@ def test_lengths_and_unknown_tokens_are_told(tmp_path: Path, check: Check) -> No
     assert 9 in found(check(path, max_length=80), "warning")["cut"]
 
 
+def test_questions_that_are_cut_are_found_whatever_max_length_is(tmp_path: Path, check: Check) -> None:
+    rows = questions(30)
+    rows[6]["question"] = "the cat " * 40
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    assert found(check(path, max_length=400), "warning")["question-cut"] == (7,)
+    assert "question-cut" not in found(check(path, max_length=400, max_question_tokens=90))
+
+
 def test_without_a_tokenizer_the_other_checks_are_made(in_process: InProcess, tmp_path: Path) -> None:
     path = reviews(tmp_path / "a.csv", text={5: ""})
     code, out, err = in_process("check", str(path), "model=no/network", data=tmp_path)
@@ -656,13 +671,22 @@ def test_tags_and_lists_of_labels_are_mended_as_json_lines(
     assert not {"label-variant", "duplicate"} & set(found(check(fixed)))
 
 
-def test_a_mended_file_runs_nothing_in_a_spreadsheet(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    path = reviews(tmp_path / "a.csv", text={3: "=HYPERLINK(A1) and more words here"})
-    for raw, cell in (([], "'=HYPERLINK"), (["--raw"], "=HYPERLINK")):
-        fixed = tmp_path / f"fixed{len(raw)}.csv"
-        _, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), *raw, data=tmp_path)
-        assert read_table(fixed).columns["text"][2].startswith(cell)
-        assert ("no spreadsheet" in out) is not raw
+def test_a_mended_file_keeps_its_cells_unless_they_are_to_be_escaped(
+    in_process: InProcess, tmp_path: Path, tiny_bert: Path
+) -> None:
+    tweets = {row: f"@user {text}" for row, text in enumerate(texts(60), 1)}
+    path = reviews(tmp_path / "a.csv", text=tweets | {3: "=HYPERLINK(A1) and more words here", 5: "- no"})
+    for option, cells in (([], ["=HYPERLINK", "- no"]), (["--escape-formulas"], ["'=HYPERLINK", "'- no"])):
+        fixed = tmp_path / f"fixed{len(option)}.csv"
+        _, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), *option, data=tmp_path)
+        column = read_table(fixed).columns["text"]
+        assert column[2].startswith(cells[0]) and column[4] == cells[1]
+        assert ("no spreadsheet runs them" in out and "60" in out) is bool(option)
+        assert column[0] == ("'" * bool(option)) + tweets[1]
+    code, _, err = in_process("check", str(path), "--escape-formulas", data=tmp_path)
+    assert (code, err.splitlines()) == (
+        2, ["error: --escape-formulas is for the file that --fix writes. Add --fix FILE, or leave it out"]
+    )  # fmt: skip
 
 
 def test_long_texts_are_looked_at_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

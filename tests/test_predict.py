@@ -420,7 +420,7 @@ def test_rows_that_were_cut_are_counted(tmp_path: Path, tiny_bert: Path) -> None
     written(tmp_path / "new.csv", [("a", "b"), ("the cat", "the dog"), ("the cat " * 40, "the dog")])
     found = predict(paired, tmp_path / "new.csv", tmp_path / "out.csv")
     assert found.facts(tmp_path)["truncated"] == 0.5
-    assert "1 of 2 rows (50 %) longer than max_length 16" in found.notes[-1]
+    assert found.notes[-1] == "1 of 2 rows (50 %) are longer than max_length 16 and lost their end"
     one, two, three = paired.predict(["the cat", ("the cat", "the dog"), {"text": "the cat"}])
     assert "has one text where the model reads two" in one["error"]
     assert "answer" in two and "error" in three
@@ -428,6 +428,22 @@ def test_rows_that_were_cut_are_counted(tmp_path: Path, tiny_bert: Path) -> None
         paired("the cat")
     answers = answer_lines(paired, ["a\tb\n", "a\tb\tc\n", '{"a": "x", "b": "y"}\n'])
     assert ["error" in answer for answer in answers] == [False, True, False]
+
+
+def test_questions_that_were_cut_are_told_as_such(tmp_path: Path, tiny_bert: Path) -> None:
+    rows = [("question", "context", "answer"), *((f"who sat {i}", f"the cat {i} sat", f"cat {i}") for i in range(20))]
+    rows[3] = ("who " * 30, "the cat sat", "cat")
+    data = written(tmp_path / "questions.csv", rows)
+    settings = {"train.epochs": 1, "max_length": 48, "max_question_tokens": 9}
+    asked = trained(tmp_path / "results", data, tiny_bert, **settings)
+    notes = json.loads(next(tmp_path.glob("results/*/*/record.json")).read_text())["notes"]
+    (note,) = [note for note in notes if "longer" in note]
+    assert (
+        note.partition("% of the ")[2] == "rows have a question longer than max_question_tokens 9, which lost its end"
+    )
+    found = predict(asked, data, tmp_path / "out.csv")
+    said = "1 of 20 rows (5 %) have a question longer than max_question_tokens 9, which lost its end"
+    assert said in found.notes
 
 
 def test_scoring_numbers_keeps_the_numbers_alone() -> None:
@@ -463,14 +479,42 @@ def test_one_bad_row_does_not_make_all_run_alone(reviewer: Predictor, monkeypatc
     assert len(calls) < 20
 
 
-def test_cells_like_formulas_do_not_run(reviewer: Predictor, tmp_path: Path) -> None:
-    rows = [("review", "note"), ("the cat", "=cmd|' /C calc'!A0"), ("the dog", "-3.5"), ("the dog", "@x")]
-    path = written(tmp_path / "new.csv", rows)
-    predict(reviewer, path, tmp_path / "out.csv")
-    assert [line["note"] for line in read(tmp_path / "out.csv")] == ["'=cmd|' /C calc'!A0", "-3.5", "'@x"]
-    predict_file(reviewer, path, tmp_path / "raw.csv", options={}, watch=unwatched, raw=True)
-    assert read(tmp_path / "raw.csv")[0]["note"] == "=cmd|' /C calc'!A0"
+FORMULAS = ["=cmd|' /C calc'!A0", "-3.5", "@x", "+ one", "\ttab"]
+
+
+def test_the_cells_of_a_file_are_written_as_they_are(reviewer: Predictor, tmp_path: Path) -> None:
+    rows = [("review", "=note"), *((f"@user the cat {cell}", cell) for cell in FORMULAS)]
+    for suffix in (".csv", ".tsv"):
+        path, out = written(tmp_path / "new.csv", rows), tmp_path / f"out{suffix}"
+        found = predict(reviewer, path, out)
+        columns = read_table(out).columns
+        assert list(zip(columns["review"], columns["=note"], strict=True)) == rows[1:]
+        assert not any("apostrophe" in note for note in found.notes)
+
+
+def test_cells_like_formulas_are_escaped_by_choice_and_counted(reviewer: Predictor, tmp_path: Path) -> None:
+    path = written(tmp_path / "new.csv", [("review", "note"), *(("the cat", cell) for cell in FORMULAS)])
+    found = predict_file(reviewer, path, tmp_path / "out.csv", options={}, watch=unwatched, escape=True)
+    assert [line["note"] for line in read(tmp_path / "out.csv")] == [
+        *("'=cmd|' /C calc'!A0", "-3.5", "'@x", "'+ one", "'\ttab")
+    ]
+    (note,) = [note for note in found.notes if "apostrophe" in note]
+    assert "out.csv: 4 cells with an apostrophe in front, so that no spreadsheet runs them" in note
     assert [safe(cell) for cell in ("+1", "-", "\tx", "a=b", ["=x"])] == ["+1", "-", "'\tx", "a=b", '["=x"]']
+
+
+def test_answers_that_a_spreadsheet_would_run_are_escaped_and_counted(
+    reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        Predictor, "answers_and_cuts", lambda _, rows: ([Answer(value="=A1()")] * len(rows), [False] * len(rows))
+    )
+    path = written(tmp_path / "new.csv", [("review", "answer"), ("=the cat", "=1+1"), ("the dog", "x")])
+    found = predict(reviewer, path, tmp_path / "out.csv")
+    (first, second) = read(tmp_path / "out.csv")
+    assert (first["review"], first["answer"], first["predicted answer"]) == ("=the cat", "=1+1", "'=A1()")
+    assert second["predicted answer"] == "'=A1()"
+    assert any("2 cells with an apostrophe" in note for note in found.notes)
 
 
 def test_it_goes_on_after_an_interruption(reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

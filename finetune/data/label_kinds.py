@@ -36,7 +36,7 @@ def label_kind(
     """What label columns hold; `shape` and `decimal` where they are given. Raises Ambiguous where two readings fit."""
     fact = facts[label[0]]
     if len(label) > 1:
-        return LabelKind(shape="multi-label", why=f"{len(label)} columns of yes and no")
+        return LabelKind(shape="multi-label", why=f"{len(label)} label columns")
     if fact.kind == "list":
         return LabelKind(shape="multi-label", why="lists of labels")
     cells = [as_text(cell).strip() for cell in columns[label[0]] if not is_missing(cell)]

@@ -18,7 +18,7 @@ from finetune.data.layout import Layout
 from finetune.data.reading import Record, Table, header, parquet_facts, records, with_fields
 from finetune.data.scored import scores_of
 from finetune.data.tasks import shape_of
-from finetune.data.writing import SUFFIXES, require_writable, write_rows
+from finetune.data.writing import ESCAPED, SUFFIXES, require_writable, write_rows
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.predictor import Predictor
@@ -63,12 +63,13 @@ class Prediction:
 
 
 def predict_file(
-    predictor: Predictor, path: Path, output: Path, *, options: Mapping[str, str], watch: Watcher, raw: bool = False
+    predictor: Predictor, path: Path, output: Path, *, options: Mapping[str, str], watch: Watcher, escape: bool = False
 ) -> Prediction:
     """Answers every row of a file, and writes all its columns with the answers to another, in the same order.
 
-    What was done when an earlier try was interrupted is kept. Raises UserError for a file that cannot be read or
-    written, and where its columns are not what the model reads.
+    What was done when an earlier try was interrupted is kept. Answers that a spreadsheet would run as a formula get an
+    apostrophe in CSV and TSV, and with `escape` so do the file's own cells. Raises UserError for a file that cannot be
+    read or written, and where its columns are not what the model reads.
     """
     started = time.perf_counter()
     columns = {name: value for name, value in options.items() if name != "encoding"}
@@ -93,13 +94,14 @@ def predict_file(
             watch("answered", done=done, total=max(done, total), rate=rate)
         found.rows = done
         names, found.failed = journal.names(error=free_name(ERROR, taken))
-        write_rows(output, journal, names, raw=raw)
+        escaped = write_rows(output, journal, names, escaped=names if escape else {*names} - taken)
+        found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
         if layout.label:
             labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)
             found.scores = scores_of(predictor.task, layout, labelled, found.notes)
         journal.forget()
     if found.cut:
-        found.notes.append(_cut_note(found, predictor.max_length))
+        found.notes.append(_cut_note(found, predictor.task.lost(predictor.max_length)))
     found.seconds = time.perf_counter() - started
     return found
 
@@ -111,10 +113,10 @@ def _require_other(output: Path, path: Path) -> None:
         raise UserError(f"{output}: is the file that is read", "Name another with -o")
 
 
-def _cut_note(found: Prediction, max_length: int) -> str:
+def _cut_note(found: Prediction, lost: str) -> str:
     share = f"{100 * found.cut / found.answered:.2g} %"
     now = " that were answered now" if found.resumed else ""
-    return f"{found.cut:,} of {so_many(found.answered)}{now} ({share}) longer than max_length {max_length}: cut"
+    return f"{found.cut:,} of {so_many(found.answered)}{now} ({share}) {lost}"
 
 
 def default_output(path: Path) -> Path:

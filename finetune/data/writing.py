@@ -1,4 +1,4 @@
-"""Writes rows in any format: the file at once or not at all, and no cell that a spreadsheet would run."""
+"""Writes rows in any format: the file at once or not at all, and the cells as they are but where asked otherwise."""
 
 import csv
 import gzip
@@ -19,6 +19,7 @@ from finetune.data.layout import tags_of
 from finetune.errors import UserError
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+ESCAPED = "with an apostrophe in front, so that no spreadsheet runs them"
 SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".xlsx", ".conll")
 PACKED = (".parquet", ".xlsx")
 MOST_IN_SHEET = 1_048_576
@@ -61,25 +62,31 @@ def _openpyxl(path: Path) -> Any:
     return openpyxl
 
 
-def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], *, raw: bool = False) -> None:
+def write_rows(
+    path: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], *, escaped: Collection[str] = ()
+) -> int:
     """Writes all rows, which are gone through twice, with these columns; the file is replaced when all of it is there.
 
-    Cells that a spreadsheet would run as a formula get an apostrophe in front, unless `raw`. Raises UserError where
-    the file cannot be written.
+    In CSV and TSV, cells of the columns `escaped` that a spreadsheet would run as a formula get an apostrophe in
+    front: how many did. Raises UserError where the file cannot be written.
     """
-    write = {".csv": _csv, ".tsv": _csv, ".txt": _csv, ".jsonl": _json_lines, ".json": _json}.get(written_format(path))
+    suffix = written_format(path)
     scratch = path.with_name(f".{path.name}.tmp")
+    changed = 0
     try:
-        if write is None:
-            other = {".parquet": _parquet, ".xlsx": _excel, ".conll": _columns}[written_format(path)]
-            other(scratch, rows, names, raw, path)
+        if suffix in PACKED or suffix == ".conll":
+            {".parquet": _parquet, ".xlsx": _excel, ".conll": _columns}[suffix](scratch, rows, names, path)
         else:
             with _opened(scratch, packed=path.suffix == ".gz") as file:
-                write(file, rows, names, raw, path)
+                if suffix in (".jsonl", ".json"):
+                    (_json if suffix == ".json" else _json_lines)(file, rows, names)
+                else:
+                    changed = _delimited(file, rows, names, "," if suffix == ".csv" else "\t", escaped)
         scratch.replace(path)
     except OSError as error:
         scratch.unlink(missing_ok=True)
         raise UserError(f"{path}: cannot be written ({error.strerror})", "Choose another file") from error
+    return changed
 
 
 def safe(cell: Any) -> str:
@@ -111,20 +118,28 @@ def _opened(path: Path, *, packed: bool) -> Iterator[IO[str]]:
         text.flush()
 
 
-def _csv(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str], raw: bool, path: Path) -> None:
-    delimiter = "," if written_format(path) == ".csv" else "\t"
+def _delimited(
+    file: IO[str],
+    rows: Iterable[Mapping[str, Any]],
+    names: Sequence[str],
+    delimiter: str,
+    escaped: Collection[str],
+) -> int:
+    """Writes a header and the rows; how many cells were escaped."""
     plain, quoted = (
         csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=how)
         for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
     )
-    shown = flat if raw else safe
+    changed = 0
     for row in chain([dict(zip(names, names, strict=True))], rows):
-        texts = [shown(row.get(name)) for name in names]
+        texts = [(safe if name in escaped else flat)(row.get(name)) for name in names]
+        changed += sum(name in escaped and text != flat(row.get(name)) for name, text in zip(names, texts, strict=True))
         # Python 3.11 and 3.12 leave a lone carriage return without quotes, and it would end the row.
         (quoted if any("\r" in text for text in texts) else plain).writerow(texts)
+    return changed
 
 
-def _json_lines(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, __: Path) -> None:
+def _json_lines(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> None:
     file.writelines(_as_json(row, names) + "\n" for row in rows)
 
 
@@ -135,7 +150,7 @@ def _as_json(row: Mapping[str, Any], names: Sequence[str]) -> str:
     return json.dumps(cells, ensure_ascii=False, default=flat)
 
 
-def _json(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, __: Path) -> None:
+def _json(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> None:
     between = "[\n"
     for row in rows:
         file.write(between + _as_json(row, names))
@@ -143,7 +158,7 @@ def _json(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str]
     file.write("\n]\n" if between == ",\n" else "[]\n")
 
 
-def _columns(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, path: Path) -> None:
+def _columns(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], path: Path) -> None:
     """Word, the tag that was given if any, and the answer, parted by tabs; a row without an answer has the tag O."""
     require_writable(path, names, rows=0)
     with _opened(scratch, packed=path.suffix == ".gz") as file:
@@ -161,7 +176,7 @@ def _parted(cell: Any) -> list[str]:
     return [re.sub(r"[\t\r\n]", " ", item).strip() or "_" for item in tags_of(cell)]
 
 
-def _parquet(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, __: Path) -> None:
+def _parquet(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -208,7 +223,7 @@ def _is_sheet_date(cell: Any) -> bool:
     return isinstance(cell, time) or (isinstance(cell, date) and cell.year > 1900 and not getattr(cell, "tzinfo", None))
 
 
-def _excel(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], _: bool, path: Path) -> None:
+def _excel(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], path: Path) -> None:
     openpyxl = _openpyxl(path)
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE

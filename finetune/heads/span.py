@@ -225,6 +225,10 @@ class SpanTask(Task):
         """predictions.json, nbest_predictions.json and, where questions may have no answer, null_odds.json."""
         return official_files({row.id: given for row, given in zip(rows, answers, strict=True)})  # type: ignore[misc]
 
+    def lost(self, max_length: int) -> str:
+        """As Task has it: of a question the end; a context is read in windows."""
+        return f"have a question longer than max_question_tokens {self.max_question_tokens}, which lost its end"
+
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         """The answer's tokens."""
         if feature.label is None or IGNORED in feature.label:  # type: ignore[operator]

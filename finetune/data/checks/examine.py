@@ -16,6 +16,7 @@ from finetune.data.own import OPTIONS, OwnData
 from finetune.data.reading import table_of
 from finetune.data.splits import split_files
 from finetune.data.starting import MODEL, fitting_length
+from finetune.heads.span import SpanTask
 from finetune.recipe import Recipe, parse
 
 CHECKS: tuple[Check, ...] = (
@@ -101,7 +102,9 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
         else fitting_length(OwnData(layout=layout, files=files, encoding=encoding))
     )
     findings = _of_parts(parts)
-    findings += tokens([part for part in parts if part.has(layout.text)], recipe.model, length)
+    asked = recipe.options.get("max_question_tokens")
+    asked = asked if isinstance(asked, int) else SpanTask.max_question_tokens
+    findings += tokens([part for part in parts if part.has(layout.text)], recipe.model, length, asked)
     order = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
     return Report(layout=layout, parts=parts, findings=tuple(order))
 

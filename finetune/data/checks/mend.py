@@ -15,7 +15,7 @@ from finetune.data.checks.spellings import unified
 from finetune.data.kinds import as_number, as_text, is_missing
 from finetune.data.layout import Layout
 from finetune.data.reading import first_cells
-from finetune.data.writing import safe, write_rows, written_format
+from finetune.data.writing import ESCAPED, write_rows, written_format
 from finetune.errors import UserError
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -31,10 +31,10 @@ def require_place(to: Path, target: str) -> None:
         raise UserError(f"{to} is already there, and --fix replaces no file", "Name another one")
 
 
-def write_mended(part: Part, to: Path, *, raw: bool = False) -> dict[str, int]:
+def write_mended(part: Part, to: Path, *, escape: bool = False) -> dict[str, int]:
     """Writes the mended copy; how often each mend was made. Raises UserError where the file cannot be written.
 
-    Cells that a spreadsheet would run are made safe, unless `raw`.
+    With `escape`, cells that a spreadsheet would run get an apostrophe.
     """
     as_json = written_format(to) == ".jsonl"
     if not as_json and any(isinstance(cell, list | dict) for cells in part.table.columns.values() for cell in cells):
@@ -42,18 +42,14 @@ def write_mended(part: Part, to: Path, *, raw: bool = False) -> dict[str, int]:
     counts = Counter(_of_file(part))
     rows = _rows(part, counts)
     if not as_json:
-        rows = ({name: _as_cell(cell, counts, raw=raw) for name, cell in row.items()} for row in rows)
+        rows = ({name: _as_cell(cell) for name, cell in row.items()} for row in rows)
     names = [name for name in part.table.columns if name not in part.table.derived]
-    write_rows(to, rows, names, raw=raw)
-    return dict(+counts)
+    escaped = write_rows(to, rows, names, escaped=names if escape else ())
+    return dict(+counts) | ({f"cells {ESCAPED}": escaped} if escaped else {})
 
 
-def _as_cell(cell: Any, counts: Counter[str], *, raw: bool) -> str:
-    text = "" if is_missing(cell) else as_text(cell)
-    counts["cells with an apostrophe, so that no spreadsheet runs them (--raw leaves it out)"] += (
-        not raw and safe(text) != text
-    )
-    return text
+def _as_cell(cell: Any) -> str:
+    return cell if isinstance(cell, str) else "" if is_missing(cell) else as_text(cell)
 
 
 def _of_file(part: Part) -> dict[str, int]:

@@ -38,8 +38,11 @@ class Tokens:
     said: str
 
 
-def tokens(parts: Sequence[Part], model: str, max_length: int) -> Iterator[Finding]:
-    """What there is to say of the tokens of each file; a note where the tokenizer cannot be had."""
+def tokens(parts: Sequence[Part], model: str, max_length: int, most_asked: int) -> Iterator[Finding]:
+    """What there is to say of the tokens of each file; a note where the tokenizer cannot be had.
+
+    `most_asked` is how many tokens of a question are read.
+    """
     try:
         tokenizer = load_tokenizer(weights.resolve(model).folder)
     except UserError as error:
@@ -50,6 +53,7 @@ def tokens(parts: Sequence[Part], model: str, max_length: int) -> Iterator[Findi
         cut = _cut(part, tokenizer)
         if cut is not None:
             yield from _lengths(part, cut, max_length)
+            yield from _questions(part, cut, tokenizer, most_asked)
             yield from _unknown(part, cut, model)
             yield from _korean(part, cut, model)
 
@@ -68,6 +72,20 @@ def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
     else:
         remedy = "Nothing need be done; a larger max_length reads more at once"
         yield part.found("note", "windows", f"{share}: they are read in overlapping windows", remedy, longer)
+
+
+def _questions(part: Part, cut: Tokens, tokenizer: PreTrainedTokenizerBase, most: int) -> Iterator[Finding]:
+    """Questions about contexts are cut, whatever max_length is."""
+    if part.layout.shape != "span":
+        return
+    texts = [as_text(part.table.columns[part.layout.text[0]][row]) for row in cut.rows]
+    encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
+    longer = cut.rows[np.fromiter(map(len, encoded), np.int64, len(encoded)) > most]
+    if len(longer):
+        share = f"{_percent(len(longer) / len(cut.rows))} of the questions{cut.said}"
+        what = f"{share} are longer than max_question_tokens {most}: they lose their end"
+        remedy = "Set max_question_tokens=N if the end matters"
+        yield part.found("warning", "question-cut", what, remedy, longer)
 
 
 def _unknown(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
