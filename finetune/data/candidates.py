@@ -181,7 +181,8 @@ def _may_be_label(fact: ColumnFacts) -> bool:
     if is_id_name(fact.name) and (tier is None or fact.unique):
         return False
     if fact.kind == "text":
-        return tier is not None and fact.words < LONG and not (fact.unique and fact.filled > 20)
+        once = fact.unique and fact.filled > 20 and not fact.combined
+        return tier is not None and fact.words < LONG and not once
     return fact.share > 0.02
 
 

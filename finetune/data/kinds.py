@@ -13,6 +13,7 @@ Kind = Literal["empty", "object", "list", "number", "category", "text", "id"]
 SEEN = 20_000  # values of a column that its kind is seen from
 FEW = 50  # values that a category has at most, or a twentieth of its rows
 NEARLY_ALL = 0.95
+SEPARATORS = ("|", ";", ",")  # of several labels in a cell
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 MONTH = "(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
@@ -31,7 +32,8 @@ class ColumnFacts:
     """A column's kind and the figures that it was seen from, which are of the cells that hold something.
 
     `marks` names the signs of a column of nothing but yes and no (`0/1` or `true/false`). `counter`: whole numbers that
-    rise from row to row. `unspaced`: of a script without spaces between words. `why` says what makes it an id.
+    rise from row to row. `unspaced`: of a script without spaces between words. `combined`: cells are made of parts
+    that come again in others, as several labels are. `why` says what makes it an id.
     """
 
     name: str
@@ -44,6 +46,7 @@ class ColumnFacts:
     marks: str = ""
     counter: bool = False
     unspaced: bool = False
+    combined: bool = False
     why: str = ""
 
     @property
@@ -140,8 +143,15 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
         return ColumnFacts(**facts, kind="number", words=1, whole=whole, counter=whole and counts_up(numbers))
     words = sum(len(text.split()) for text in texts) / len(texts)
     few = distinct <= max(2, min(FEW, 0.5 * len(some))) or distinct <= 0.05 * len(some)
-    unspaced = not _spaced(texts)
-    if not few and words < 1.2 and distinct > NEARLY_ALL * len(some) and len(some) > 4 and not unspaced:
+    unspaced, facts["combined"] = not _spaced(texts), _combines(texts)
+    if (
+        not few
+        and not facts["combined"]
+        and words < 1.2
+        and distinct > NEARLY_ALL * len(some)
+        and len(some) > 4
+        and not unspaced
+    ):
         return ColumnFacts(**facts, kind="id", words=words, why="a word of its own in each row")
     kind: Kind = "category" if few and words < 6 and not (unspaced and _long(texts)) else "text"
     return ColumnFacts(**facts, kind=kind, words=words, unspaced=unspaced)
@@ -181,6 +191,16 @@ def counts_up(numbers: Sequence[float]) -> bool:
         return False
     steps = [after > before for before, after in pairwise(numbers)]
     return all(steps) or not any(steps)
+
+
+def _combines(texts: Sequence[str]) -> bool:
+    """Whether cells hold parts with a sign between them, which are fewer than the cells."""
+    for separator in SEPARATORS:
+        if sum(separator in text for text in texts) >= max(2, 0.05 * len(texts)):
+            parts = {part.strip() for text in texts for part in text.split(separator)}
+            if len(parts) < 0.7 * len(set(texts)) and all(len(part.split()) <= 4 for part in parts):
+                return True
+    return False
 
 
 def _long(texts: Sequence[str]) -> bool:

@@ -8,10 +8,9 @@ from typing import Any, Literal
 from finetune.data.candidates import Ambiguous
 from finetune.data.column_names import words_of
 from finetune.data.commas import reading_of_commas
-from finetune.data.kinds import ColumnFacts, as_text, is_missing
+from finetune.data.kinds import SEPARATORS, ColumnFacts, as_text, is_missing
 from finetune.data.layout import Shape
 
-SEPARATORS = ("|", ";", ",")
 LOOKED_AT = 5_000
 FEW = 20  # whole numbers that are classes
 EACH = 5  # rows of each class, in the mean, where there are more
