@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.data.checks import duplicates, file, labels, leaks, shapes, spans, splits, tags, text
+from finetune.data.checks import duplicates, file, ids, labels, leaks, shapes, spans, splits, tags, text
 from finetune.data.checks.findings import SEVERITIES, Finding
 from finetune.data.checks.part import Check, CheckOfAll, Part, part_of
 from finetune.data.checks.tokens import tokens
@@ -27,6 +27,7 @@ CHECKS: tuple[Check, ...] = (
     file.swallowed_rows,
     file.formulas,
     file.double_ids,
+    ids.ruined_ids,
     text.in_any,
     text.in_foreign,
     text.counted,
