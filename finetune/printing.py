@@ -97,8 +97,10 @@ def check_recipes(recipes: list[tuple[str, Recipe]], data: Path | None, device: 
             console.print(f"-> {example['label']}", markup=False, highlight=False)
 
 
-def check_own_data(target: str, settings: dict[str, Any], fix: Path | None, *, escape: bool, as_json: bool) -> None:
-    """What is wrong with data, and its mended copy; ends with 1 where there is an error or a warning."""
+def check_own_data(
+    target: str, settings: dict[str, Any], fix: Path | None, *, escape: bool, strict: bool, as_json: bool
+) -> None:
+    """What is wrong with data, and its mended copy; ends with 1 where there is an error, or if `strict` a warning."""
     if fix is not None:
         require_place(fix, target)
     report = check_data(target, settings)
@@ -115,7 +117,7 @@ def check_own_data(target: str, settings: dict[str, Any], fix: Path | None, *, e
         console.print(summary(report), highlight=False)
         if fix is not None:
             console.print(facts_table(str(fix), mends or {"mended": "nothing, it is a copy"}))
-    if not report.clean:
+    if report.fails(strict=strict):
         raise typer.Exit(1)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from finetune.data.cells import NoRow, gold_of, rows_of
 from finetune.data.checks.findings import places, so_many
+from finetune.data.checks.refusal import require_sound
 from finetune.data.guess import guess
 from finetune.data.layout import Layout, found_labels
 from finetune.data.reading import Table, table_of
@@ -89,11 +90,7 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     others = {split: table_of(file, encoding) for split, file in files.items() if split != "train"}
     labels = [found_labels(layout, part.columns) for part in others.values()]
     layout = replace(layout, labels=tuple(dict.fromkeys((*layout.labels, *(name for some in labels for name in some)))))
-    if not layout.label:
-        raise UserError(
-            f"{files['train']}: no column with labels was found",
-            f"Name it: label=COLUMN, one of {', '.join(table.columns)}",
-        )
+    require_sound(layout, files, encoding)
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
     read = OwnData(layout=layout, files=files, split=split, encoding=encoding)
     task = trained_task(layout, name=data_name(name), read=read)

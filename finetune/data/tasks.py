@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from finetune.data.layout import Layout, Shape
-from finetune.errors import UserError
 from finetune.heads.choice import ChoiceTask
 from finetune.heads.multilabel import MultiLabelTask
 from finetune.heads.sentence import SentenceTask
@@ -32,11 +31,6 @@ def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
         return MultiLabelTask(labels=layout.labels, windows=True, **given)
     scorers: dict[str, Metric] = {"spearman": spearman, "pearson": pearson}
     if layout.shape == "classification":
-        if read is not None and len(layout.labels) < 2:
-            raise UserError(
-                f"the column '{layout.label[0]}' has only one label, {', '.join(layout.labels) or 'none'}",
-                "Training needs two or more; name another column with label=COLUMN",
-            )
         scorers = {"macro f1": macro_f1, "accuracy": accuracy}
         if len(layout.labels) <= MOST_CLASSES:
             parts = ("f1", "precision", "recall")

@@ -21,7 +21,7 @@ SHOWN = 5
 def missing_labels(part: Part) -> Iterator[Finding]:
     """Rows without a label; a file for tests may have none at all."""
     if not part.layout.label:
-        remedy = "Name it: label=COLUMN"
+        remedy = f"Name it: label=COLUMN, one of {', '.join(part.table.columns)}"
         yield part.found("error", "no-label-column", "no column with labels was found", remedy)
         return
     if not labelled(part):
@@ -98,7 +98,7 @@ def small_classes(part: Part) -> Iterator[Finding]:
     remedy = "Give them more rows, join them with others, or leave them out"
     if alone:
         what = f"labels with a single row, which cannot stand in train and dev: {_listed(alone)}"
-        yield part.found("error", "single-row", what, remedy, part.rows_with(alone))
+        yield part.found("warning", "single-row", what, remedy, part.rows_with(alone))
     if few:
         what = f"labels with fewer than {FEW} rows: {_listed(f'{name} ({counts[name]})' for name in few)}"
         yield part.found("warning", "few-rows", what, remedy, part.rows_with(few))
@@ -120,7 +120,7 @@ def balance(part: Part) -> Iterator[Finding]:
     (most, rows), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
     name = (f"no label but {_listed(map(shown, most))}" if most else "no label") if sets else f"the label {shown(most)}"
     if len(counts) == 1:
-        severity: Severity = "error" if part.trains else "warning"
+        severity: Severity = "error" if part.trains and part.layout.shape != "choice" else "warning"
         what = f"all {rows:,} labelled rows have {name}"
         yield part.found(severity, "one-label", what, "Training and scores need two or more labels")
         return

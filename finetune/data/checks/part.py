@@ -45,6 +45,11 @@ class Part:
         return "contexts" if self.layout.shape == "span" else "texts"
 
     @property
+    def size(self) -> int:
+        """How many rows the file has, with those that cannot be read."""
+        return len(self.texts) + len(self.table.faults)
+
+    @property
     def trains(self) -> bool:
         """Whether the model learns from it."""
         return self.split == "train"
