@@ -438,6 +438,7 @@ def check(
     limit: Annotated[int | None, typer.Option(help="Of a recipe, use at most so many rows of each split.")] = None,
     device: Device = None,
     fix: Annotated[Path | None, typer.Option(help="Of data, write a mended copy to this file.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Of data, end with 1 for warnings too.")] = False,
     escape: Escape = False,
     as_json: Json = False,
 ) -> None:
@@ -453,7 +454,7 @@ def check(
     if any(map(is_own_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
-        check_own_data(names[0], settings, fix, escape=escape, as_json=as_json)
+        check_own_data(names[0], settings, fix, escape=escape, strict=strict, as_json=as_json)
         return
     if fix is not None:
         raise UserError("--fix is for data of your own", "Name a file of data that exists")

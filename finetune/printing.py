@@ -111,8 +111,10 @@ def check_recipes(recipes: list[tuple[str, Recipe]], data: Path | None, device: 
             console.print(f"-> {example['label']}")
 
 
-def check_own_data(target: str, settings: dict[str, Any], fix: Path | None, *, escape: bool, as_json: bool) -> None:
-    """What is wrong with data, and its mended copy; ends with 1 where there is an error or a warning."""
+def check_own_data(
+    target: str, settings: dict[str, Any], fix: Path | None, *, escape: bool, strict: bool, as_json: bool
+) -> None:
+    """What is wrong with data, and its mended copy; ends with 1 where there is an error, or if `strict` a warning."""
     if fix is not None:
         require_place(fix, target)
     report = asking(lambda given: check_data(target, given), settings)
@@ -131,7 +133,7 @@ def check_own_data(target: str, settings: dict[str, Any], fix: Path | None, *, e
         console.print(summary(report))
         if fix is not None:
             console.print(facts_table(str(fix), mends or {"mended": "nothing, it is a copy"}))
-    if not report.clean:
+    if report.fails(strict=strict):
         raise typer.Exit(1)
 
 

@@ -107,8 +107,8 @@ def test_a_file_most_of_which_cannot_be_read_is_not_trained_on(tmp_path: Path) -
     data = write(
         tmp_path / "a.jsonl", "", lambda i: json.dumps({"text": sentence(i), "label": i % 2}) if i % 3 else "{oh"
     )
-    with pytest.raises(UserError, match=r"20 of 60 rows cannot be read .*line 1: is not JSON.*--fix"):
-        own_task(str(data), {}).load(Source(), "train")
+    with pytest.raises(UserError, match=r"cannot be read \(JSON Lines.*is not JSON.*17 more.*--fix"):
+        own_task(str(data), {})
 
 
 def test_names_of_numbered_labels_come_from_a_file_a_setting_or_the_data(tmp_path: Path) -> None:

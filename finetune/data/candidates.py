@@ -94,6 +94,7 @@ def label_candidates(
         elif group and _level(free[group[0]]) > 1:
             fact = free[group[0]]
             found.append(_candidate(group, _level(fact), fact, columns[group[0]]))
+    found = [one for one in found if one.distinct > 1] or found  # one value alone is a label where nothing else is
     places = {name: place for place, name in enumerate(facts)}
     return sorted(found, key=lambda one: (one.level, one.share < FULL, one.distinct, places[one.columns[0]]))
 
@@ -174,7 +175,7 @@ def _level(fact: ColumnFacts) -> int:
 
 def _may_be_label(fact: ColumnFacts) -> bool:
     tier = label_tier(fact.name)
-    if fact.kind in ("empty", "object", "id") or is_about(fact.name) or (fact.distinct < 2 and tier != 0):
+    if fact.kind in ("empty", "object", "id") or is_about(fact.name) or (fact.distinct < 2 and tier is None):
         return False
     if tier is None and (is_id_name(fact.name) or fact.counter or text_tier(fact.name) in (0, 1)):
         return False

@@ -10,6 +10,7 @@ from typing import Any
 
 from finetune.data.cells import NoRow, gold_of, rows_of
 from finetune.data.checks.findings import places, so_many
+from finetune.data.checks.refusal import require_sound
 from finetune.data.checks.spans import changed_spans
 from finetune.data.guess import guess
 from finetune.data.layout import NAMED, Layout, found_labels
@@ -23,7 +24,6 @@ from finetune.task import Row, Rows, Task
 
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data
 SHOWN = 3  # row numbers in a note
-FEW_LOST, MOST_LOST = 3, 0.1  # rows that may be unreadable, and the share of them
 AT_ONCE = 1_000  # rows whose labels are looked at together
 
 
@@ -42,7 +42,6 @@ class OwnData:
             raise UserError(f"the data has no split '{split}'", f"It has {', '.join({**self.files, 'dev': ''})}")
         path = self.files.get(split, self.files["train"])
         table = table_of(path, self.encoding)
-        _require_readable(table)
         usable, notes = usable_rows(self.layout, table, unlabelled=split == "test")
         rows = _distinct([row for row, _ in usable])
         if not rows:
@@ -94,11 +93,7 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     others = {split: table_of(file, encoding) for split, file in files.items() if split != "train"}
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
     layout = replace(layout, labels=tuple(dict.fromkeys(labels)))
-    if not layout.label:
-        raise UserError(
-            f"{files['train']}: no column with labels was found",
-            f"Name it: label=COLUMN, one of {', '.join(table.columns)}",
-        )
+    require_sound(layout, files, encoding)
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
     read = OwnData(layout=layout, files=files, split=split, encoding=encoding)
     task = trained_task(layout, name=data_name(name), read=read)
@@ -133,20 +128,6 @@ def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") ->
             )
     read = OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding)
     return replace(trained_task(layout, name=data_name(name), read=read), dev_splits=scored)
-
-
-def _require_readable(table: Table) -> None:
-    """Raises UserError where so many rows cannot be read that the file is probably read in a wrong way."""
-    lost = sum(not record.rejected for record in table.faults)
-    every = len(table) + lost
-    if lost <= max(FEW_LOST, MOST_LOST * every):
-        return
-    first = table.faults[0]
-    raise UserError(
-        f"{table.path}: {lost:,} of {so_many(every)} cannot be read ({table.form}); the first, row {first.row} in line "
-        f"{first.line}: {first.fault}",
-        f"Fix the file, or leave such rows out: finetune check {table.path} --fix FILE.csv",
-    )
 
 
 def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tuple[list[tuple[Row, int]], list[str]]:

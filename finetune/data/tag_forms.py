@@ -48,6 +48,8 @@ def _letter(letter: str) -> str:
 
 def form_of(tags: Counter[str]) -> TagForm | None:
     """The form of a column's tags; None where they are not tags of entities."""
+    if set(tags) == {"O"}:
+        return TagForm()  # of words in no entity
     for outside in (*OUTSIDE, *SIGNS):
         rest = Counter({tag: count for tag, count in tags.items() if tag != outside})
         if not tags[outside] or not rest:

@@ -32,11 +32,6 @@ def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
         return MultiLabelTask(labels=layout.labels, windows=True, **given)
     scorers: dict[str, Metric] = {"spearman": spearman, "pearson": pearson}
     if layout.shape == "classification":
-        if read is not None and len(layout.labels) < 2:
-            raise UserError(
-                f"the column '{layout.label[0]}' has only one label, {', '.join(layout.labels) or 'none'}",
-                "Training needs two or more; name another column with label=COLUMN",
-            )
         scorers = {"macro f1": macro_f1, "accuracy": accuracy}
         if len(layout.labels) <= MOST_CLASSES:
             parts = ("f1", "precision", "recall")

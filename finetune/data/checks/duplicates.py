@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.checks.findings import Finding
+from finetune.data.checks.findings import MANY, Finding, Severity
 from finetune.data.checks.minhash import near_pairs
 from finetune.data.checks.part import Part
 
@@ -20,14 +20,19 @@ def repeated(parts: Sequence[Part]) -> Iterator[Finding]:
         again = np.sort(rows[1:][same_text & same_gold])
         if len(again):
             what, remedy = "rows with the text and the label of an earlier row", "Drop them, as `--fix` does"
-            yield part.found("warning", "duplicate", what, f"{remedy}; else they count twice", again)
+            yield part.found(_by_share(part, len(again)), "duplicate", what, f"{remedy}; else they count twice", again)
         labelled = np.fromiter((gold is not None for gold in part.golds), bool, len(golds))
         rows, same_text, same_gold = _in_order(part.keys, golds, (part.keys != 0) & labelled)
         texts = np.unique(part.keys[rows[1:][same_text & ~same_gold]])
         if len(texts):
             what = f"rows whose text another row has with another label; different texts: {len(texts):,}"
             differing = np.flatnonzero(labelled & np.isin(part.keys, texts))
-            yield part.found("warning", "contradiction", what, "Decide for one label, or leave both out", differing)
+            severity = _by_share(part, len(differing))
+            yield part.found(severity, "contradiction", what, "Decide for one label, or leave both out", differing)
+
+
+def _by_share(part: Part, rows: int) -> Severity:
+    return "warning" if rows > MANY * part.size else "note"
 
 
 def _in_order(

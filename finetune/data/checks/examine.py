@@ -70,10 +70,9 @@ class Report:
         counts = Counter(finding.severity for finding in self.findings)
         return {severity: counts[severity] for severity in SEVERITIES}
 
-    @property
-    def clean(self) -> bool:
-        """Whether there are only notes."""
-        return not self.counts["error"] and not self.counts["warning"]
+    def fails(self, *, strict: bool = False) -> bool:
+        """Whether something spoils a run, or if `strict` should be looked at."""
+        return self.counts["error"] > 0 or (strict and self.counts["warning"] > 0)
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain values."""

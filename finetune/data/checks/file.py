@@ -2,9 +2,9 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
-from finetune.data.checks.findings import Finding, shown
+from finetune.data.checks.findings import MANY, MOSTLY, Finding, Severity, shown
 from finetune.data.checks.part import Part
 from finetune.data.encodings import spelled
 from finetune.data.guess import ID_NAMES
@@ -12,7 +12,8 @@ from finetune.data.kinds import as_text, is_missing
 from finetune.data.reading import Record, first_cells
 
 AROUND = " \t\r\n\ufeff\0"  # what may stand around a name
-MANY_LINES, LONG = 50, 50_000  # lines and characters of one cell
+FEW_LOST, MOST_LOST = 3, 0.1  # rows that may be unreadable, and the share of them
+MANY_LINES = 50  # of one cell, in a column whose cells have one
 MARKS = ("=", "+", "-", "@", "#")
 FORMULA = re.compile(r"(=[A-Za-z]+[\d(]|=[-+]?\d|[-+@][A-Za-z]+\(|#(REF!|NAME\?|VALUE!|DIV/0!|N/A|NUM!|NULL!))")
 UNREAD = {  # the fault's words, the code, what to do about it
@@ -60,7 +61,7 @@ def header_names(part: Part) -> Iterator[Finding]:
     if loose := [name for name, stripped in zip(raw, plain, strict=True) if stripped not in ("", name)]:
         what = f"spaces or marks around names in the header: {', '.join(map(shown, loose[:5]))}"
         remedy = "Nothing need be done here, where they are overlooked; `--fix` removes them"
-        yield part.found("warning", "header-spaces", what, remedy)
+        yield part.found("note", "header-spaces", what, remedy)
     if empty := [number for number, name in enumerate(plain, start=1) if not name]:
         what = f"columns without a name: {', '.join(f'number {number}' for number in empty[:5])}"
         remedy = f"Name them; here they are called 'column {empty[0]}' and so on, which `--fix` writes"
@@ -75,12 +76,16 @@ def header_names(part: Part) -> Iterator[Finding]:
 def unreadable(part: Part) -> Iterator[Finding]:
     """Rows that could not be read, by what is wrong with them."""
     by_code: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in part.table.faults:
+    for record in part.unread:
         known = (found for words, found in UNREAD.items() if words in record.fault)
         by_code[next(known, ("unreadable", "Mend them"))].append(record)
     for (code, remedy), records in by_code.items():
-        what = f"rows that cannot be read; of the first: {records[0].fault}"
-        yield part.found_in(records, "error", code, what, f"{remedy}; such rows are left out, `--fix` drops them")
+        what = f"rows that cannot be read ({part.table.form}); of the first: {records[0].fault}"
+        severity: Severity = "error" if len(records) > max(FEW_LOST, MOST_LOST * part.size) else "warning"
+        yield part.found_in(records, severity, code, what, f"{remedy}; such rows are left out, `--fix` drops them")
+    if part.rejected:
+        what = f"rows that are not used; of the first: {part.rejected[0].fault}"
+        yield part.found_in(part.rejected, "note", "rejected", what, "Nothing need be done if that is meant")
 
 
 def unusable(part: Part) -> Iterator[Finding]:
@@ -91,27 +96,30 @@ def unusable(part: Part) -> Iterator[Finding]:
         by_code[next(known, ("unusable", "Mend them; such rows are left out"))].append((index, why))
     for (code, remedy), rows in by_code.items():
         what = f"rows that cannot be used; the first {rows[0][1]}"
-        yield part.found("error", code, what, remedy, [index for index, _ in rows])
+        yield part.found(_of_lost(part, len(rows)), code, what, remedy, [index for index, _ in rows])
+
+
+def _of_lost(part: Part, rows: int) -> Severity:
+    """Of rows that are left out: an error where most are, since then the file is not what it was taken for."""
+    return "error" if rows > MOSTLY * part.size else "warning"
 
 
 def swallowed_rows(part: Part) -> Iterator[Finding]:
-    """Cells that hold other rows, since a quote opens or closes in the wrong place; cells of very many lines."""
-    delimiter, width = part.table.form.delimiter, len(part.table.columns)
+    """Cells that hold other rows, since a quote opens or closes in the wrong place; or that seem to."""
+    form, width = part.table.form, len(part.table.columns)
     swallowed, long = set(), set()
-    for cells in part.table.columns.values():
-        for index, cell in enumerate(cells):
-            if type(cell) is not str:
-                continue
-            lines = cell.split("\n") if "\n" in cell else ()
-            if delimiter and any(_is_row(line, delimiter, width, part.label_counts) for line in lines[:-1]):
+    for cells in part.table.columns.values() if form.delimiter and form.quoted else ():
+        several = {index: cell.split("\n") for index, cell in enumerate(cells) if type(cell) is str and "\n" in cell}
+        for index, lines in several.items():
+            if any(_is_row(line, form.delimiter, width, part.label_counts) for line in lines[:-1]):
                 swallowed.add(index)
-            elif len(lines) >= MANY_LINES or len(cell) > LONG:
+            elif len(several) <= MANY * len(cells) and _like_rows(lines, form.delimiter, width):
                 long.add(index)
     if swallowed:
         what = "cells of several lines that hold other rows: a quote opens or closes in the wrong place"
         yield part.found("warning", "swallowed-rows", what, "Double the quotes within texts", sorted(swallowed))
     if long:
-        what = f"cells of {MANY_LINES} lines or {LONG:,} characters and more"
+        what = f"cells of {MANY_LINES} lines and more that look like rows"
         yield part.found("warning", "long-cell", what, "See whether a quote is not closed in them", sorted(long))
 
 
@@ -148,7 +156,14 @@ def double_ids(part: Part) -> Iterator[Finding]:
         elif given:
             seen.add(given)
     what = f"ids in the column '{name}' that an earlier row has too, such as {shown(as_text(columns[name][again[0]]))}"
-    yield part.found("warning", "double-id", what, "Give every row an id of its own", again)
+    severity: Severity = "warning" if part.layout.id else "note"
+    yield part.found(severity, "double-id", what, "Give every row an id of its own", again)
+
+
+def _like_rows(lines: Sequence[str], delimiter: str, width: int) -> bool:
+    """Whether very many lines are mostly as rows are, but for their label."""
+    alike = sum(line.count(delimiter) == width - 1 for line in lines)
+    return len(lines) >= MANY_LINES and width > 1 and alike > MOSTLY * len(lines)
 
 
 def _is_row(line: str, delimiter: str, width: int, labels: Container[str]) -> bool:

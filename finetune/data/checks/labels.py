@@ -21,7 +21,7 @@ SHOWN = 5
 def missing_labels(part: Part) -> Iterator[Finding]:
     """Rows without a label; a file for tests may have none at all."""
     if not part.layout.label:
-        remedy = "Name it: label=COLUMN"
+        remedy = f"Name it: label=COLUMN, one of {', '.join(part.table.columns)}"
         yield part.found("error", "no-label-column", "no column with labels was found", remedy)
         return
     if not labelled(part):
@@ -98,7 +98,7 @@ def small_classes(part: Part) -> Iterator[Finding]:
     remedy = "Give them more rows, join them with others, or leave them out"
     if alone:
         what = f"labels with a single row, which cannot stand in train and dev: {_listed(alone)}"
-        yield part.found("error", "single-row", what, remedy, part.rows_with(alone))
+        yield part.found("warning", "single-row", what, remedy, part.rows_with(alone))
     if few:
         what = f"labels with fewer than {FEW} rows: {_listed(f'{name} ({counts[name]})' for name in few)}"
         yield part.found("warning", "few-rows", what, remedy, part.rows_with(few))
@@ -108,7 +108,12 @@ def balance(part: Part) -> Iterator[Finding]:
     """One label alone, or one that most rows have: what it scores to answer it always."""
     if part.layout.shape == "regression":
         if len({gold for gold in part.golds if gold is not None}) == 1:
-            yield part.found("error", "one-label", "all rows have the same number", "There is nothing to learn")
+            yield part.found(
+                "error",
+                "one-label",
+                "all rows have the same number",
+                "There is nothing to learn; name another column: label=COLUMN",
+            )
         return
     if part.layout.shape == "tagging":
         yield from _tags_balance(part)
@@ -120,9 +125,11 @@ def balance(part: Part) -> Iterator[Finding]:
     (most, rows), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
     name = (f"no label but {_listed(map(shown, most))}" if most else "no label") if sets else f"the label {shown(most)}"
     if len(counts) == 1:
-        severity: Severity = "error" if part.trains else "warning"
+        severity: Severity = "error" if part.trains and part.layout.shape != "choice" else "warning"
         what = f"all {rows:,} labelled rows have {name}"
-        yield part.found(severity, "one-label", what, "Training and scores need two or more labels")
+        yield part.found(
+            severity, "one-label", what, "Training and scores need two or more; name another column: label=COLUMN"
+        )
         return
     scores = f"accuracy {100 * share:.1f}" if not sets else f"exact match {100 * share:.1f}"
     if part.layout.shape == "classification":
@@ -139,7 +146,12 @@ def _tags_balance(part: Part) -> Iterator[Finding]:
         return
     if not types:
         severity: Severity = "error" if part.trains else "warning"
-        yield part.found(severity, "one-label", "no word is in an entity: all tags are O", "There is nothing to learn")
+        yield part.found(
+            severity,
+            "one-label",
+            "no word is in an entity: all tags are O",
+            "There is nothing to learn; name another column: label=COLUMN",
+        )
         return
     share = tags["O"] / tags.total()
     what = f"{100 * share:.1f} % of the words are in no entity: to answer O always has that accuracy, and F1 0"

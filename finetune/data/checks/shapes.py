@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from finetune.answer_place import located
-from finetune.data.checks.findings import Finding
+from finetune.data.checks.findings import MOSTLY, Finding, Severity
 from finetune.data.checks.part import Part
 from finetune.data.kinds import as_text
 from finetune.data.layout import answers_of, choices_of
@@ -18,6 +18,8 @@ def answers(part: Part) -> Iterator[Finding]:
     cells = part.table.columns[layout.label[0]]
     contexts = part.table.columns[layout.text[1]]
     starts = part.table.columns.get("answer_start", [None] * len(cells))
+    if part.trains and any(gold is not None for gold in part.golds) and not any(part.golds):
+        yield part.found("error", "one-label", "no question has an answer", "There is nothing to learn")
     lost, moved, unsure = [], [], []
     for row, gold in enumerate(part.golds):
         context = as_text(contexts[row]) if gold else ""
@@ -32,10 +34,11 @@ def answers(part: Part) -> Iterator[Finding]:
     if lost:
         what = "answers that are not in their context, or not where answer_start says nor once nearby"
         remedy = "Mend the answer or answer_start; nothing is learned of them"
-        yield part.found("error", "answer-lost", what, remedy, lost)
+        severity: Severity = "error" if len(lost) > MOSTLY * part.size else "warning"
+        yield part.found(severity, "answer-lost", what, remedy, lost)
     if moved:
         what = "answers a few characters away from where answer_start says"
-        yield part.found("warning", "answer-moved", what, "Mend answer_start; here they are found all the same", moved)
+        yield part.found("note", "answer-moved", what, "Mend answer_start; here they are found all the same", moved)
     if unsure:
         what = "answers without answer_start that their context has several times"
         yield part.found("note", "answer-unsure", what, "Give answer_start; the first place is taken", unsure)

@@ -5,10 +5,12 @@ from itertools import combinations
 
 import numpy as np
 
-from finetune.data.checks.findings import Finding, shown
+from finetune.data.checks.findings import MOSTLY, Finding, Severity, shown
 from finetune.data.checks.part import Part
 from finetune.data.kinds import as_text
 from finetune.data.layout import NAMED
+
+LEAKED = 0.01  # share of a split's rows that another one has too, which scores would show
 
 
 def missing_columns(parts: Sequence[Part]) -> Iterator[Finding]:
@@ -28,7 +30,9 @@ def unseen_labels(parts: Sequence[Part]) -> Iterator[Finding]:
         if unseen := [name for name in part.label_counts if name not in train.label_counts]:
             what = f"labels that {train.file} has no row of: {', '.join(map(shown, unseen[:5]))}"
             remedy = "Mend them, or add such rows for training; a model cannot answer what it never saw"
-            yield part.found("error", "unseen-label", what, remedy, part.rows_with(unseen))
+            rows = part.rows_with(unseen)
+            severity: Severity = "error" if len(rows) > MOSTLY * part.size else "warning"
+            yield part.found(severity, "unseen-label", what, remedy, rows)
 
 
 def leaked(parts: Sequence[Part]) -> Iterator[Finding]:
@@ -40,7 +44,8 @@ def leaked(parts: Sequence[Part]) -> Iterator[Finding]:
             there = first.table.rows[int(np.flatnonzero(first.unit_keys == keys[rows[0]])[0])]
             what = f"{second.thing} that {first.file} has too; that of the first row is in its row {there}"
             remedy = f"Take them out of one file; the scores of {second.split} are too high with them"
-            yield second.found("error", "leak", what, remedy, rows)
+            severity: Severity = "error" if len(rows) > LEAKED * second.size else "warning"
+            yield second.found(severity, "leak", what, remedy, rows)
 
 
 def groups_apart(parts: Sequence[Part]) -> Iterator[Finding]:

@@ -114,7 +114,7 @@ def counted(part: Part) -> Iterator[Finding]:
     for kind, (what, remedy) in COUNTED.items():
         indexes = np.flatnonzero(part.census[:, kind_number(kind)])
         if len(indexes):
-            yield part.found("warning", kind, what, remedy, indexes)
+            yield part.found("note" if kind == "control" else "warning", kind, what, remedy, indexes)
 
 
 def scripts(part: Part) -> Iterator[Finding]:

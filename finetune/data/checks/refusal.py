@@ -1,0 +1,47 @@
+"""What keeps a run on data from being started: the errors of the cheap checks, as `finetune check` words them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+
+from finetune.data.checks import file, labels, shapes, splits
+from finetune.data.checks.findings import Finding, places
+from finetune.data.checks.part import Check, part_of
+from finetune.data.layout import Layout
+from finetune.data.reading import table_of
+from finetune.data.tasks import layout_from
+from finetune.errors import UserError
+
+SHOWN = 3  # row numbers
+CHECKS: tuple[Check, ...] = (
+    labels.missing_labels,
+    file.unreadable,
+    file.unusable,
+    labels.balance,
+    shapes.answers,
+)
+
+
+def require_sound(layout: Layout, files: Mapping[str, Path], encoding: str = "") -> None:
+    """Raises UserError for the first error in the files of the splits, such as a single label."""
+    stats = {split: (path, path.stat().st_mtime_ns, path.stat().st_size) for split, path in files.items()}
+    columns = json.dumps({**asdict(layout), "reasons": {}})
+    if error := _first_error(tuple(stats.items()), encoding, columns):
+        rows = list(zip(error.rows, error.lines, strict=True))
+        where = f" ({places(rows, most=SHOWN, count=error.count)})" if rows else ""
+        raise UserError(f"{error.file}: {error.what}{where}", error.remedy)
+
+
+@lru_cache(maxsize=4)  # a command resolves its recipe several times
+def _first_error(files: tuple[tuple[str, tuple[Path, int, int]], ...], encoding: str, columns: str) -> Finding | None:
+    layout = layout_from(json.loads(columns))
+    parts = [part_of(split, layout, table_of(path, encoding)) for split, (path, *_) in files]
+    whole = [part for part in parts if part.has(layout.text)]
+    findings = [
+        *splits.missing_columns(parts),
+        *(finding for part in whole for check in CHECKS for finding in check(part)),
+        *splits.unseen_labels(whole),
+    ]
+    return next((finding for finding in findings if finding.severity == "error"), None)
