@@ -2,12 +2,14 @@
 
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from finetune import task as tasks
 from finetune import weights
 from finetune.checkpoints import build_model, save_checkpoint
+from finetune.data.checks.vocabulary import vocabulary_notes
 from finetune.data.tasks import columns_of
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.environment import versions
@@ -64,12 +66,16 @@ def run(
     if recipe.train.solver == "logistic":
         require_linear(model, frozen=recipe.frozen)
     tokenizer = load_tokenizer(files.folder)
+    unfit = vocabulary_notes(rows[task.train_split], tokenizer, recipe.model)
+    splits[task.train_split] = replace(splits[task.train_split], notes=(*splits[task.train_split].notes, *unfit))
     features = {split: encode(task, rows[split], tokenizer, recipe.max_length, model.backbone.config) for split in rows}
     accelerator = build_accelerator(place, precision)
     main = accelerator.is_main_process
     with folder.locked(anew=force) if main else nullcontext():
         watch = EventLog(folder.events, then=watch) if main else watch
         watch("start", folder=str(folder.path), recipe=recipe.model_dump(exclude_defaults=True), device=str(place))
+        for note in unfit:
+            watch("note", text=note)
         trainer = Trainer(
             model=model, settings=recipe.train, accelerator=accelerator, pad_id=tokenizer.pad_token_id,
             data_seed=recipe.seeds[1], watch=watch, checkpoints=Checkpoints(folder.checkpoint, writes=main),

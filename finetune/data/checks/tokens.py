@@ -1,29 +1,24 @@
-"""Checks of texts as the chosen encoder's tokenizer cuts them: lengths, unknown tokens, Korean cut into jamo."""
+"""Checks of texts as the chosen encoder's tokenizer cuts them: lengths, unknown tokens, a vocabulary that fits."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from finetune import weights
-from finetune.data.characters import kind_number, runs_of
+from finetune.data.characters import runs_of
 from finetune.data.checks.findings import Finding
 from finetune.data.checks.part import Part
+from finetune.data.checks.vocabulary import MANY_UNKNOWN, misfit
 from finetune.data.kinds import as_text
 from finetune.data.layout import Shape, choices_of
 from finetune.errors import UserError
 from finetune.prepare import load_tokenizer
 
 SAMPLE = 20_000  # rows that are cut into tokens
-MANY_UNKNOWN, SOME_UNKNOWN = 0.05, 0.001  # shares of the tokens
-KOREAN = 0.3  # share of Hangul among all characters, of a Korean text
-MANY_PIECES = 1.5  # tokens a syllable
-JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
-ENCODERS = "model=klue/bert-base, or google-bert/bert-base-multilingual-cased"
+SOME_UNKNOWN = 0.001  # share of the tokens
 CUT: dict[Shape, bool] = {"choice": True, "tagging": False, "span": False}  # others: a pair is cut, a text is not
 
 
@@ -34,7 +29,6 @@ class Tokens:
     rows: NDArray[np.int64]
     lengths: NDArray[np.int64]
     unknown: NDArray[np.int64]
-    jamo: int
     said: str
 
 
@@ -55,7 +49,7 @@ def tokens(parts: Sequence[Part], model: str, max_length: int, most_asked: int) 
             yield from _lengths(part, cut, max_length)
             yield from _questions(part, cut, tokenizer, most_asked)
             yield from _unknown(part, cut, model)
-            yield from _korean(part, cut, model)
+            yield from _vocabulary(part, cut, tokenizer, model)
 
 
 def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
@@ -94,25 +88,13 @@ def _unknown(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
         return
     what = f"{_percent(share)} of the tokens{cut.said} are unknown to {model}"
     many = share >= MANY_UNKNOWN
-    remedy = f"Choose an encoder for this language, such as {ENCODERS.removeprefix('model=')}"
-    remedy = remedy if many else "See which they are: emoji do no harm, letters that it does not know do"
+    remedy = "See which they are: emoji do no harm, letters that it does not know do"
     yield part.found("warning" if many else "note", "unknown-tokens", what, remedy, cut.rows[cut.unknown > 0])
 
 
-def _korean(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
-    hangul = part.census[cut.rows, kind_number("Hangul")].sum()
-    decomposed = part.census[cut.rows, kind_number("jamo")].sum()
-    visible = sum(map(len, (part.texts[row] for row in cut.rows)))
-    if hangul + decomposed < KOREAN * visible:
-        return
-    pieces = cut.lengths.sum() / max(1, hangul)
-    unknown = cut.unknown.sum() / cut.lengths.sum()
-    if pieces < MANY_PIECES and unknown < MANY_UNKNOWN and cut.jamo < MANY_UNKNOWN * cut.lengths.sum():
-        return
-    jamo = ", which takes syllables apart into jamo" if cut.jamo else ""
-    what = f"Korean text for the tokenizer of {model}{jamo}: {pieces:.2g} tokens a syllable, "
-    what += f"{_percent(unknown)} of the tokens unknown"
-    yield part.found("warning", "korean-tokens", what, f"Choose a Korean or multilingual encoder: {ENCODERS}")
+def _vocabulary(part: Part, cut: Tokens, tokenizer: PreTrainedTokenizerBase, model: str) -> Iterator[Finding]:
+    if found := misfit([part.texts[row] for row in cut.rows], tokenizer, model):
+        yield part.found("warning", "vocabulary", *found)
 
 
 def _cut(part: Part, tokenizer: PreTrainedTokenizerBase) -> Tokens | None:
@@ -122,15 +104,14 @@ def _cut(part: Part, tokenizer: PreTrainedTokenizerBase) -> Tokens | None:
     drawn = np.random.default_rng(0).choice(usable, min(SAMPLE, len(usable)), replace=False)
     rows = np.sort(drawn)
     said = f" in a sample of {SAMPLE:,}" if len(rows) < len(usable) else ""
-    lengths, unknown, jamo = [], [], 0
+    lengths, unknown = [], []
     for part_rows in runs_of([len(part.texts[row]) for row in rows]):
         ids, sizes = _ids(part, tokenizer, rows[part_rows].tolist())
         lengths.append(sizes)
         row = np.repeat(np.arange(len(sizes)), sizes)
         missing = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
         unknown.append(np.bincount(row[ids == missing], minlength=len(sizes)))
-        jamo += int(_jamo(tokenizer)[ids].sum())
-    return Tokens(rows=rows, lengths=np.concatenate(lengths), unknown=np.concatenate(unknown), jamo=jamo, said=said)
+    return Tokens(rows=rows, lengths=np.concatenate(lengths), unknown=np.concatenate(unknown), said=said)
 
 
 def _ids(
@@ -152,15 +133,6 @@ def _inputs(part: Part, rows: Sequence[int]) -> tuple[list[str], list[str] | Non
     if part.layout.shape != "choice":
         return firsts, [as_text(columns[1][row]) for row in rows]
     return firsts, [max(choices_of([cells[row] for cells in columns[1:]]), key=len) for row in rows]
-
-
-@lru_cache(maxsize=1)
-def _jamo(tokenizer: PreTrainedTokenizerBase) -> NDArray[np.bool_]:
-    """Which tokens hold single jamo."""
-    vocabulary = tokenizer.get_vocab()
-    found = np.zeros(1 + max(vocabulary.values(), default=0), bool)
-    found[[number for token, number in vocabulary.items() if not token.isascii() and JAMO.search(token)]] = True
-    return found
 
 
 def _percent(share: float) -> str:

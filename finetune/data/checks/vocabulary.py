@@ -1,0 +1,117 @@
+"""Whether an encoder's vocabulary fits the language of texts, and which encoders do."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from finetune.data.cells import input_of
+from finetune.data.characters import SCRIPTS, census, kind_number
+from finetune.heads.choice import ChoiceRow
+from finetune.heads.multilabel import MultiLabelRow
+from finetune.heads.sentence import SentenceRow
+from finetune.heads.span import SpanRow
+from finetune.heads.tagging import TaggingRow
+from finetune.task import Row
+
+ROWS = (SentenceRow, MultiLabelRow, TaggingRow, SpanRow, ChoiceRow)
+SAMPLE = 2_000  # texts
+LEAST_LETTERS = 200
+MANY_UNKNOWN = 0.05  # share of the tokens
+MOST_TOKENS = {"Latin": 0.34, "Hangul": 1.5, "Han": 1.3, "Kana": 1.3}  # tokens a letter; of a word cut up it is 1
+MOST_OF_OTHERS = 0.7
+WORD = re.compile(r"[^\W\d_]+")
+JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
+MULTILINGUAL = ("google-bert/bert-base-multilingual-cased", "FacebookAI/xlm-roberta-base")
+ENCODERS = {  # for languages that have their own
+    "Korean": (
+        *("klue/bert-base", "klue/roberta-base", "monologg/koelectra-base-v3-discriminator", "beomi/kcbert-base"),
+    ),
+    "Chinese": ("google-bert/bert-base-chinese",),
+    "Arabic": ("aubmindlab/bert-base-arabertv02",),
+    "Russian": ("DeepPavlov/rubert-base-cased",),
+    "German": ("google-bert/bert-base-german-cased",),
+    "English": ("google-bert/bert-base-uncased",),
+}
+COMMON_WORDS = {  # of languages in the Latin script that have their own
+    "German": frozenset(("und", "der", "die", "das", "nicht", "ist", "ein", "eine", "zu", "mit", "den", "es")),
+    "English": frozenset(("the", "and", "of", "to", "is", "in", "it", "that", "was", "for", "not", "with")),
+}
+COMMON = 0.05  # share of the words that these are of a text in the language
+
+
+def misfit(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, model: str) -> tuple[str, str] | None:
+    """What is wrong with an encoder's vocabulary for these texts, and what to do; None where it fits them."""
+    words = [WORD.findall(text) for text in texts[:: max(1, len(texts) // SAMPLE)]]
+    every = [word for some in words for word in some]
+    letters = sum(map(len, every))
+    if letters < LEAST_LETTERS:
+        return None
+    encoded = tokenizer(
+        [" ".join(some) for some in words if some],
+        add_special_tokens=False,
+        return_attention_mask=False,
+        truncation=False,
+        verbose=False,
+    )["input_ids"]
+    counts = np.bincount(np.concatenate([np.asarray(some, np.int64) for some in encoded]))
+    shares = script_shares(every)
+    unknown = counts[tokenizer.unk_token_id] / counts.sum() if _knows(tokenizer.unk_token_id, counts) else 0.0
+    jamo = sum(counts[number] for number in np.flatnonzero(counts) if _is_jamo(tokenizer, int(number)))
+    most = sum(share * MOST_TOKENS.get(script, MOST_OF_OTHERS) for script, share in shares.items())
+    if unknown < MANY_UNKNOWN and jamo < MANY_UNKNOWN * counts.sum() and counts.sum() <= most * letters:
+        return None
+    by_letter = shares["Hangul"] + shares["Han"] + shares["Kana"] > 0.5
+    size = counts.sum() / (letters if by_letter else len(every))
+    unit = "syllable" if shares["Hangul"] > 0.5 else "letter" if by_letter else "word"
+    apart = ", which takes syllables apart into jamo," if jamo else ""
+    what = f"the vocabulary of {model}{apart} does not fit these texts: {size:.2g} tokens a {unit}, "
+    return what + f"{100 * unknown:.2g} % of the tokens unknown", _remedy(language_of(every, shares))
+
+
+def vocabulary_notes(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase, model: str) -> list[str]:
+    """The same of a task's rows, in a sentence; nothing of rows of a shape that is not one of the package's."""
+    some = rows[:: max(1, len(rows) // SAMPLE)]
+    found = misfit([input_of(row) for row in some if isinstance(row, ROWS)], tokenizer, model)
+    return [". ".join(found)] if found else []
+
+
+def script_shares(words: Sequence[str]) -> dict[str, float]:
+    """Which share of the letters is of each script."""
+    counts = census(["".join(words)])[0]
+    of = {name: int(counts[kind_number(name)]) for name in SCRIPTS}
+    of["Hangul"] += int(counts[kind_number("jamo")])
+    return {name: count / max(1, sum(of.values())) for name, count in of.items()}
+
+
+def language_of(words: Sequence[str], shares: dict[str, float]) -> str:
+    """The language of words, as far as encoders of its own are known; else nothing."""
+    script = max(shares, key=lambda name: shares[name])
+    if shares["Kana"] > COMMON:
+        return ""
+    if script == "Cyrillic":
+        text = "".join(words).lower()
+        return "Russian" if "ы" in text and not re.search("[іїєґўјљњћђџқғңөү]", text) else ""
+    if script == "Latin":
+        small = [word.lower() for word in words]
+        common = {name: sum(word in some for word in small) / len(small) for name, some in COMMON_WORDS.items()}
+        best = max(common, key=lambda name: common[name])
+        return best if common[best] > COMMON else ""
+    if script == "Arabic":
+        return "" if re.search("[پچژگکی]", "".join(words)) else "Arabic"
+    return {"Hangul": "Korean", "Han": "Chinese"}.get(script, "")
+
+
+def _remedy(language: str) -> str:
+    first, *others = (*ENCODERS.get(language, ()), *MULTILINGUAL)
+    return f"Choose an encoder for the language: model={first}, or {', '.join(others)}"
+
+
+def _knows(unknown: int | None, counts: "np.ndarray") -> bool:
+    return unknown is not None and unknown < len(counts)
+
+
+def _is_jamo(tokenizer: PreTrainedTokenizerBase, number: int) -> bool:
+    token = tokenizer.convert_ids_to_tokens(number)
+    return not token.isascii() and JAMO.search(token) is not None
