@@ -32,13 +32,15 @@ SHAPES: list[tuple[str, str, dict[str, Any]]] = [
 HEADLINES = {"squad-v1": ("f1", "em"), "squad-v2": ("f1", "em")}
 OWN_DATA = ("codah.csv", "wnut.jsonl", "sst2.csv.gz")
 ABLATIONS = {"table-7": "CoNLL-2003, ", "ablation-linear": "", "stability": "1,000 rows of MRPC, "}
-NAMES = {"mrpc": "MRPC", "cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2", "wnli": "WNLI"}
+NAMES = {"mrpc": "MRPC", "cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2", "rte": "RTE", "wnli": "WNLI"}
 
 
 def settings_of(record: RunRecord) -> dict[str, Any]:
-    """What was set otherwise than by default, but for task and seed."""
+    """What was set otherwise than by default, but for task, seed and precision (all of these runs are in fp32)."""
     recipe = Recipe.model_validate({key: value for key, value in record.recipe.items() if value is not None})
-    return recipe.model_dump(exclude_defaults=True, exclude={"task", "seed"})
+    settings = recipe.model_dump(exclude_defaults=True, exclude={"task", "seed"})
+    settings.get("train", {}).pop("precision", None)
+    return {key: value for key, value in settings.items() if value != {}}
 
 
 def glue_table(records: list[RunRecord]) -> str:
