@@ -147,7 +147,9 @@ def _published(some: Sequence[Anchor], numbers: dict[str, int]) -> str:
 
 def _version(anchor: Anchor) -> str:
     """How many rows a score is of, where it is of another version of the set than the present one."""
-    return f" ({anchor.rows:,} rows)" if anchor.outdated else ""
+    if not anchor.outdated:
+        return ""
+    return f" ({anchor.rows:,} rows)" if anchor.rows else " (first version)"
 
 
 def _is_hidden(anchor: Anchor) -> bool:
@@ -183,7 +185,7 @@ def _below(table: Table, lines: Sequence[Line]) -> list[str]:
     if any(line.published_test for line in lines):
         notes.append(f"{HIDDEN} scored by a server on hidden labels: not to be compared with dev.")
     if any(anchor.outdated for line in lines for anchor in (*line.published_dev, *line.published_test)):
-        notes.append("(rows) after a score: it is of an earlier version of the set, with so many rows.")
+        notes.append("(rows) or (first version) after a score: it is of an earlier version of the set.")
     return notes + [f"[{number}] {source}" for source, number in _sources(lines).items()]
 
 
