@@ -190,7 +190,7 @@ def test_a_byte_that_comes_late_is_looked_at(tmp_path: Path) -> None:
     assert detect(tmp_path / "a.txt").encoding == "cp1252"
 
 
-def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(random.Random(0).randbytes(4_000))
     with pytest.raises(UserError, match="its encoding cannot be told"):
         detect(tmp_path / "a.csv")

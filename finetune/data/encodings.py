@@ -216,9 +216,9 @@ def _unsure(path: Path, rivals: list[Reading]) -> UserError:
     lines = list(zip(*(reading.text.split("\n") for reading in rivals), strict=False))
     line = max(lines, key=lambda some: (len(set(some)), _foreignness(some[0])))
     names = [reading.encodings[0] for reading in rivals]
-    said = ", ".join(f"{shown(_middle(text))} in {name}" for text, name in zip(line, names, strict=True))
+    shown_in = ", ".join(f"{shown(_middle(text))} in {name}" for text, name in zip(line, names, strict=True))
     return UserError(
-        f"{path}: its encoding cannot be told for sure; the same line reads {said}",
+        f"{path}: its encoding cannot be told for sure; the same line reads {shown_in}",
         f"Name the right one, such as encoding={names[0]}, or save the file as UTF-8",
     )
 

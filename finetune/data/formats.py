@@ -79,8 +79,8 @@ class FileFormat:
 
     def encoding_notes(self, path: Path) -> list[str]:
         """What a text was read as, with a line of it, where its encoding is not UTF."""
-        said = f"{path}: read as {spelled(self.encoding)}, such as {self.sample}; encoding=NAME sets another"
-        return [said] if self.sample else []
+        note = f"{path}: read as {spelled(self.encoding)}, such as {self.sample}; encoding=NAME sets another"
+        return [note] if self.sample else []
 
 
 def detect(path: Path, encoding: str = "") -> FileFormat:

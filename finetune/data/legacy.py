@@ -25,18 +25,11 @@ PUNCTUATION = {
     **dict.fromkeys("÷±¶¢¥†‡‰", 11.0),
 }
 WIDE = dict.fromkeys("，。、！？：；「」『』（）・《》“”‘’…—～【】〜\u3000", 6.0)
-MIXED, MIXED_HAN, NEIGHBOUR, CASE, INSIDE, CLOSING, JOINED, ALONE = (
-    9.0,
-    6.0,
-    5.0,
-    7.0,
-    9.0,
-    6.0,
-    3.0,
-    -4.0,
-)  # bits of oddities
-PLAIN = 0.2  # weight of words in ASCII, which tell the language alone
-BESIDE = 0.1  # bits of each of their letters where the language has another script
+MIXED, MIXED_HAN, NEIGHBOUR = 9.0, 6.0, 5.0  # bits where letters of two scripts meet, in a word or at a space
+CASE, INSIDE, JOINED = 7.0, 9.0, 3.0  # of a capital, a symbol, or a hard space behind a small letter
+CLOSING, ALONE = 6.0, -4.0  # of a closing quote before a word, or a letter at a digit; of a sign between spaces
+PLAIN = 0.2  # weight of words in ASCII, which tell the language and not the encoding
+OTHER_SCRIPT = 0.1  # bits of each of their letters where the language has another script
 MOST_PLAIN = 50.0  # bits of all of them
 ENCODINGS = {name: bits for region in REGIONS for name, bits in region.encodings.items()}
 LETTER = r"[^\W\d_]"
@@ -70,19 +63,19 @@ class Language:
 
 
 def readings(sample: bytes, plain: bytes = b"") -> list[Reading]:
-    """What lines with more than ASCII say under each encoding, the likeliest first; `plain` stands with them."""
+    """What lines with more than ASCII are under each encoding, the likeliest first; `plain` is around them."""
     texts: dict[str, list[str]] = {}
     for encoding in ENCODINGS:
         texts.setdefault(sample.decode(encoding, "replace"), []).append(encoding)
-    beside = plain.decode("ascii", "ignore").lower()
-    found = [_weighed(text, names, beside) for text, names in texts.items()]
+    around = plain.decode("ascii", "ignore").lower()
+    found = [_weighed(text, names, around) for text, names in texts.items()]
     return sorted(found, key=lambda reading: reading.bits)
 
 
-def _weighed(text: str, encodings: list[str], beside: str) -> Reading:
+def _weighed(text: str, encodings: list[str], around: str) -> Reading:
     words = re.split("[ \n]", text.replace("İ", "i").lower())
     foreign = Counter("".join(word for word in words if not word.isascii()))
-    plain = Counter("".join([beside, *(word for word in words if word.isascii())]))
+    plain = Counter("".join([around, *(word for word in words if word.isascii())]))
     unlisted = {script: {char: _unlisted(char, script) for char in foreign} for script in get_args(Script)}
     totals = {script: sum(bits[char] * foreign[char] for char in foreign) for script, bits in unlisted.items()}
     best = min(
@@ -93,7 +86,8 @@ def _weighed(text: str, encodings: list[str], beside: str) -> Reading:
         for known in known_languages()
     )
     signs = sum(count for char, count in foreign.items() if not char.isascii() or char.isalpha())
-    return Reading(encodings=tuple(encodings), text=text, bits=best + _oddities(text), signs=signs)
+    bits = round(best + _oddities(text), 6)  # sums over sets come in any order
+    return Reading(encodings=tuple(encodings), text=text, bits=bits, signs=signs)
 
 
 def _saved(language: Language, counts: Counter[str], unlisted: Mapping[str, float]) -> float:
@@ -105,7 +99,7 @@ def _saved(language: Language, counts: Counter[str], unlisted: Mapping[str, floa
 def _of_plain(language: Language, counts: Counter[str]) -> float:
     """Bits that words in ASCII take more, or less, than in English."""
     if language.script != "Latin":
-        bits = BESIDE * sum(counts[char] for char in ENGLISH)
+        bits = OTHER_SCRIPT * sum(counts[char] for char in ENGLISH)
     else:
         bits = PLAIN * sum(counts[char] * (language.bits.get(char, UNUSUAL) - known) for char, known in ENGLISH.items())
     return max(-MOST_PLAIN, min(bits, MOST_PLAIN))
