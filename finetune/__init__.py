@@ -10,12 +10,13 @@ __version__ = "0.1.0"
 
 
 def load(
-    model: str | Path, *, task: str | None = None, out: Path = Path("results"), device: str | None = None
+    model: str | Path, *, task: str | None = None, out: str | Path = "results", device: str | None = None
 ) -> "Predictor":
     """A trained model that answers, see `finetune.predictor.load`: `finetune.load("squad-v1")(question, context)`.
 
     `model` is a run's folder, the beginning of its id, or a task, for its latest run; or any fine-tuned checkpoint
-    (folder or Hub name), whose `task` has to be named. Raises UserError where there is none.
+    (folder or Hub name), whose `task` has to be named. So has a task in a file (`task="FILE.py:NAME"`), since its code
+    runs. Raises UserError where there is none.
     """
     from finetune import predictor  # which takes seconds to import
     from finetune import task as tasks

@@ -55,7 +55,7 @@ def make_room(folder: Path, need: int) -> bool:
             with FileLock(oldest / LOCK, timeout=0):
                 for file in _files(oldest):
                     file.unlink(missing_ok=True)
-        except Timeout:
+        except (Timeout, FileNotFoundError):  # another process uses it, or has removed it
             continue
     return fits(folder, need)
 
@@ -64,16 +64,29 @@ def _folders(cache: Path) -> Iterator[Path]:
     return (path for path in cache.iterdir() if path.is_dir())
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """All but the lock, which stays where it is: who waits for it must not get one that is gone."""
-    return (file for file in folder.glob("*") if file.name != LOCK)
+def _files(folder: Path) -> list[Path]:
+    """All but the lock, which stays where it is: who waits for it must not get one that is gone.
+
+    Here and below, what another process removes while this one looks is not there.
+    """
+    try:
+        return [file for file in folder.iterdir() if file.name != LOCK]
+    except FileNotFoundError:
+        return []
 
 
 def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in _files(folder))
+    return sum(found.st_size for found in map(_look, _files(folder)) if found is not None)
 
 
 def _used(folder: Path) -> float:
     """When; a folder that was never finished counts as used before all others."""
-    facts = folder / FACTS
-    return facts.stat().st_mtime if facts.is_file() else 0.0
+    found = _look(folder / FACTS)
+    return 0.0 if found is None else found.st_mtime
+
+
+def _look(file: Path) -> os.stat_result | None:
+    try:
+        return file.stat()
+    except FileNotFoundError:
+        return None

@@ -72,7 +72,7 @@ def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torc
 def empty_model(config: PretrainedConfig, head_for: HeadFor) -> Model:
     """A model without memory behind its weights. Raises UserError for a family that the head does not know."""
     with torch.device("meta"):
-        backbone = Backbone(AutoModel.from_config(config), **_reading(config))
+        backbone = Backbone(AutoModel.from_config(config, trust_remote_code=False), **_reading(config))
         return Model(backbone, head_for(backbone))
 
 
@@ -126,14 +126,16 @@ def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBa
 
 
 def load_config(folder: Path) -> PretrainedConfig:
-    """The encoder's configuration. Raises UserError where there is none."""
+    """The encoder's configuration, without code of the folder's own. Raises UserError where there is none."""
     try:
-        return AutoConfig.from_pretrained(folder)
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise UserError(
             f"{folder}: holds no model that transformers knows ({first_line(error)})",
             "A model folder has config.json, model.safetensors and the tokenizer's files",
         ) from error
+    config._attn_implementation = None  # a name there may stand for code on the Hub
+    return config
 
 
 def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
@@ -147,6 +149,7 @@ def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tu
             folder,
             config=config,
             dtype=torch.float32,  # else the checkpoint's own, which may be half precision
+            trust_remote_code=False,
             use_safetensors=True,
             output_loading_info=True,
         )
@@ -159,7 +162,7 @@ def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tu
 
 
 def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Model:
-    backbone = Backbone(AutoModel.from_config(config, dtype=torch.float32), **_reading(config))
+    backbone = Backbone(AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False), **_reading(config))
     model = Model(backbone, head_for(backbone))
     try:
         model.load_state_dict(load_file(folder / OWN_WEIGHTS))
@@ -179,7 +182,7 @@ def _reading(config: PretrainedConfig) -> dict[str, Any]:
 def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:
     """A model without memory behind its weights, for its names and its way of saving."""
     with torch.device("meta"):
-        return kind.from_config(config)
+        return kind.from_config(config, trust_remote_code=False)
 
 
 def _in_order(state: dict[str, Tensor], head: Head, config: PretrainedConfig, folder: Path) -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from finetune.errors import UserError
+from finetune.terminal import echo
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,6 +22,9 @@ Data = Annotated[Path | None, typer.Option(help="Folder with the data files; def
 Out = Annotated[Path, typer.Option(help="Folder of all runs.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 or mps; default: the best there is.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+TaskOf = Annotated[
+    str | None, typer.Option("--task", help="The task of the model, where it is in a file (FILE.py:NAME) or not saved.")
+]
 Escape = Annotated[
     bool, typer.Option("--escape-formulas", help="An apostrophe before cells that a spreadsheet would run.")
 ]
@@ -69,22 +73,22 @@ def run(
 
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
-    recipes = expand_targets(names, settings, seeds=seeds)
+    from finetune.asking import asking
+
+    recipes = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
     if not quiet and not as_json and _first_process():
         from finetune.printing import print_guesses
 
         print_guesses(names, settings)
     _quiet_libraries()
-    from rich.console import Console
-
-    from finetune.display import ProgressDisplay
+    from finetune.display import ProgressDisplay, standard_error
     from finetune.events import unwatched
     from finetune.printing import print_records
     from finetune.runs import run_all
     from finetune.source import source_of
     from finetune.trainer import Diverged
 
-    watch = unwatched if quiet or as_json or not _first_process() else ProgressDisplay(Console(stderr=True))
+    watch = unwatched if quiet or as_json or not _first_process() else ProgressDisplay(standard_error())
     records, failures = run_all(
         recipes, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
     )
@@ -115,9 +119,7 @@ def evaluate(
     _quiet_libraries()
     import json
 
-    from rich.console import Console
-
-    from finetune.display import ProgressDisplay, in_words
+    from finetune.display import ProgressDisplay, in_words, standard_error
     from finetune.evaluating import evaluate as score
     from finetune.source import source_of
     from finetune.targets import is_own_data, split_arguments
@@ -131,15 +133,15 @@ def evaluate(
         task,
         source=source_of(data),
         out=out,
-        watch=ProgressDisplay(Console(stderr=True)),
+        watch=ProgressDisplay(standard_error()),
         split=split,
         device=device,
         predictions=predictions,
         encoding=encoding,
     )
     if predictions is not None:
-        typer.echo(f"predictions: {predictions}", err=True)
-    typer.echo(json.dumps(scores) if as_json else in_words(scores) or "no gold labels, so no scores")
+        echo(f"predictions: {predictions}", err=True)
+    echo(json.dumps(scores) if as_json else in_words(scores) or "no gold labels, so no scores")
 
 
 @app.command()
@@ -163,10 +165,12 @@ def score(
 
     _, options = split_arguments(settings or [])
     found = configured(find(task), options)
-    scores, thresholds = score_file(found, answers, source=source_of(data), split=split, null_odds=null_odds)
-    words = [f"{name} {100 * score:.3f}" for name, score in scores.items()]
-    words += [f"{name} {value:.6g}" for name, value in thresholds.items()]
-    typer.echo(json.dumps(scores | thresholds) if as_json else f"{split} {', '.join(words)}")
+    scored = score_file(found, answers, source=source_of(data), split=split, null_odds=null_odds)
+    words = [f"{name} {100 * score:.3f}" for name, score in scored.scores.items()]
+    words += [f"{name} {value:.6g}" for name, value in scored.thresholds.items()]
+    for note in scored.notes:
+        echo(f"note: {note}", err=True)
+    echo(json.dumps(scored.scores | scored.thresholds) if as_json else f"{split} {', '.join(words)}")
 
 
 @app.command()
@@ -176,24 +180,27 @@ def compare(
     seeds: Annotated[bool, typer.Option("--seeds", help="Take all runs that differ from each in seeds alone.")] = False,
     split: Annotated[str | None, typer.Option(help="Default: the split that the task is scored on first.")] = None,
     changed: Annotated[int, typer.Option(min=0, help="Show so many rows that one has right and one wrong.")] = 5,
+    task: TaskOf = None,
     out: Out = RESULTS,
     as_json: Json = False,
 ) -> None:
     """Whether a difference is more than chance: `finetune compare RUN RUN`."""
     import json
 
-    from finetune.compare import compare as find
+    from finetune.compare import compare as compared
     from finetune.display import standard_output
     from finetune.summaries import changed_table, comparison_table
+    from finetune.task import find
 
-    found = find(a, b, out=out, split=split, seeds=seeds)
+    named = None if task is None else find(task)
+    found = compared(a, b, out=out, split=split, seeds=seeds, task=named)
     if as_json:
-        typer.echo(json.dumps(found.as_json(), default=str))
+        echo(json.dumps(found.as_json(), default=str))
         return
     console = standard_output()
     console.print(comparison_table(found))
     for note in found.notes:
-        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"note: {note}", soft_wrap=True)
     if changed and found.changed:
         console.print(changed_table(found, changed))
 
@@ -221,12 +228,12 @@ def table(
         nothing = UserError(f"no finished run in {out} is of this table", "--out names the folder of runs")
         if not any(line.published_dev or line.published_test for line in lines):
             raise nothing
-        typer.echo(f"note: {nothing}", err=True)
+        echo(f"note: {nothing}", err=True)
     if output is None:
         console.print(as_grid(found, lines))
     else:
         write_table(output, name, found, lines)
-        typer.echo(f"{output}: {found.title}", err=True)
+        echo(f"{output}: {found.title}", err=True)
     for error in damaged:
         _print_error(error)
     if damaged:
@@ -247,9 +254,7 @@ def features(
 ) -> None:
     """Write what an encoder makes of texts: `finetune features minilm reviews.csv --pool mean -o reviews.npz`."""
     _quiet_libraries()
-    from rich.console import Console
-
-    from finetune.display import ProgressDisplay
+    from finetune.display import ProgressDisplay, standard_error
     from finetune.recipe import override_value
     from finetune.source import source_of
     from finetune.targets import load_recipe, split_arguments
@@ -257,11 +262,11 @@ def features(
 
     _, given = split_arguments(settings or [])
     recipe = load_recipe(target, given | {"model": model, "layers": override_value(layers)})
-    watch = ProgressDisplay(Console(stderr=True))
+    watch = ProgressDisplay(standard_error())
     count, width = write_features(
         recipe, output, source=source_of(data), split=split, pool=pool.value, watch=watch, device=device
     )
-    typer.echo(f"{count:,} sequences of the split '{split}', vectors of {width:,} numbers -> {output}")
+    echo(f"{count:,} sequences of the split '{split}', vectors of {width:,} numbers -> {output}")
 
 
 @app.command()
@@ -275,13 +280,11 @@ def submission(
 ) -> None:
     """Predict GLUE's test sets and write the zip that its server takes: `finetune submission mrpc ... -o glue.zip`."""
     _quiet_libraries()
-    from rich.console import Console
-
-    from finetune.display import ProgressDisplay, facts_table, standard_output
+    from finetune.display import ProgressDisplay, facts_table, standard_error, standard_output
     from finetune.source import source_of
     from finetune.submission import submit
 
-    watch = ProgressDisplay(Console(stderr=True))
+    watch = ProgressDisplay(standard_error())
     predicted = submit(
         runs, output, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing
     )
@@ -298,6 +301,7 @@ def predict(
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
     escape: Escape = False,
+    task: TaskOf = None,
     out: Out = RESULTS,
     device: Device = None,
     as_json: Json = False,
@@ -307,31 +311,31 @@ def predict(
     _quiet_libraries()
     import json
 
-    from rich.console import Console
-
     from finetune.data.answering import answer_lines, lines_of
     from finetune.data.predict import default_output, predict_file
-    from finetune.display import ProgressDisplay, prediction_words
+    from finetune.display import ProgressDisplay, prediction_words, standard_error
     from finetune.events import unwatched
     from finetune.predictor import load
     from finetune.targets import split_arguments
+    from finetune.task import find
     from finetune.tempered import tempered
 
     _, given = split_arguments(settings or [])
     if file == "-" and (output or escape or given.keys() - {"temperature"}):
         raise UserError("of standard input there is no output file and no column to set", "Leave -o and settings out")
-    watch = unwatched if quiet else ProgressDisplay(Console(stderr=True))
-    predictor = load(model, out=out, watch=watch if file != "-" else unwatched, device=device)
+    watch = unwatched if quiet else ProgressDisplay(standard_error())
+    named = None if task is None else find(task)
+    predictor = load(model, task=named, out=out, watch=watch if file != "-" else unwatched, device=device)
     if "temperature" in given:
         predictor = tempered(predictor, model, given.pop("temperature"), out=out)
     if file == "-":
         for answer in answer_lines(predictor, lines_of(sys.stdin)):
-            typer.echo(json.dumps(answer, ensure_ascii=False))
+            echo(json.dumps(answer, ensure_ascii=False))
         return
     to = output or default_output(Path(file))
     options = {name: str(value) for name, value in given.items()}
     found = predict_file(predictor, Path(file), to, options=options, watch=watch, escape=escape)
-    typer.echo(json.dumps(found.facts(to)) if as_json else prediction_words(found.facts(to)))
+    echo(json.dumps(found.facts(to)) if as_json else prediction_words(found.facts(to)))
 
 
 @app.command()
@@ -340,11 +344,12 @@ def init(
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
 ) -> None:
     """Print the recipe that data of one's own starts with: `finetune init data.csv > my.toml`."""
+    from finetune.asking import asking
     from finetune.data.starting import commented, starting_recipe
     from finetune.targets import split_arguments
 
     _, given = split_arguments(settings or [])
-    typer.echo(commented(*starting_recipe(data, given)), nl=False)
+    echo(commented(*asking(lambda settings: starting_recipe(data, settings), given)), nl=False)
 
 
 @app.command(name="ls")
@@ -377,8 +382,9 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a recipe with all its settings, or a run with its scores and predictions."""
+    from finetune.lookup import find_run, latest_run
     from finetune.printing import print_recipe, print_run
-    from finetune.targets import find_run, latest_run, recipe_files, split_arguments
+    from finetune.targets import recipe_files, split_arguments
 
     found = find_run(target, out)
     is_recipe = target in recipe_files() or Path(target).is_file()
@@ -400,7 +406,7 @@ def report(
     from finetune.report.write import write_report
 
     size = write_report(runs, output, out=out)
-    typer.echo(f"{output}: {size / 1e6:.1f} MB")
+    echo(f"{output}: {size / 1e6:.1f} MB")
 
 
 @app.command(name="cp")
@@ -419,7 +425,7 @@ def copy(
             target.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
         except OSError as error:
             raise UserError(f"{target}: cannot be written ({error.strerror})", "Name another file") from error
-        typer.echo(f"{file.stem} -> {target}; run it: finetune run {target}")
+        echo(f"{file.stem} -> {target}; run it: finetune run {target}")
 
 
 @app.command()
@@ -464,7 +470,7 @@ def main() -> None:
         sys.exit(2)
     except SystemExit as ended:
         if ended.code == 130:  # what typer makes of a keyboard interrupt
-            typer.echo("interrupted; the same command, without --force, goes on where it stopped", err=True)
+            echo("interrupted; the same command, without --force, goes on where it stopped", err=True)
         raise
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
@@ -477,7 +483,7 @@ def _first_process() -> bool:
 
 
 def _print_error(error: UserError) -> None:
-    typer.echo(f"error: {error}", err=True)
+    echo(f"error: {error}", err=True)
 
 
 def _quiet_libraries() -> None:

@@ -11,12 +11,12 @@ import numpy as np
 from finetune.counting import Counted
 from finetune.errors import UserError
 from finetune.folder import RunFolder
-from finetune.groups import group_key
+from finetune.groups import same_but_seeds
+from finetune.lookup import find_run, latest_run
 from finetune.predictions import read_predictions
 from finetune.predictor import trained_on
 from finetune.record import RunRecord, all_records, load_record
-from finetune.resampling import RESAMPLES, Difference, Resampled, Rescored, mcnemar, paired_bootstrap
-from finetune.targets import find_run, latest_run
+from finetune.resampling import RESAMPLES, Difference, Resampled, Rescored, holm, mcnemar, paired_bootstrap
 from finetune.task import Answer, Row, Task
 
 ZERO_OR_ONE = ("accuracy", "exact match", "em")  # metrics by which each row is right or wrong
@@ -44,7 +44,9 @@ class Changed:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What was found on one split: a Difference for each metric, McNemar's p where rows are right or wrong."""
+    """What was found on one split: a Difference for each metric, and its p adjusted for their number (`holm`);
+    McNemar's p where rows are right or wrong.
+    """
 
     a: Sequence[str]
     b: Sequence[str]
@@ -52,6 +54,7 @@ class Comparison:
     split: str
     rows: int
     differences: dict[str, Difference]
+    holm: dict[str, float]
     mcnemar: float | None
     changed: Sequence[Changed]
     notes: Sequence[str]
@@ -64,9 +67,12 @@ class Comparison:
         return plain
 
 
-def compare(a: str, b: str, *, out: Path, split: str | None = None, seeds: bool = False) -> Comparison:
+def compare(
+    a: str, b: str, *, out: Path, split: str | None = None, seeds: bool = False, task: Task | None = None
+) -> Comparison:
     """Compares the saved predictions of two runs; with `seeds` of all runs that differ from them in seeds alone.
 
+    `task` is that of the runs, where it is in a file: no code runs that a run's folder names.
     Raises UserError for runs of different tasks or rows, and where predictions are not at hand.
     """
     every = [_folders(name, out, seeds=seeds) for name in (a, b)]
@@ -82,7 +88,7 @@ def compare(a: str, b: str, *, out: Path, split: str | None = None, seeds: bool 
         both = [name for name in first[0].scores if name in first[1].scores]
         way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
         raise UserError(f"a run was not scored on '{split}'", way_out)
-    task = trained_on(folders[0][0])
+    task = trained_on(folders[0][0], task=task)
     rows, left = _side(task, folders[0], split, rows=None)
     _, right = _side(task, folders[1], split, rows=rows)
     notes = _notes(left, right, rows=len(rows))
@@ -98,13 +104,8 @@ def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
         raise UserError(f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs")
     if not seeds:
         return [found]
-    mine = load_record(found.record_file)
-    others = [
-        RunFolder.of(out, record.task, record.id)
-        for record in all_records(out)[0]
-        if group_key(record) == group_key(mine) and record.id != mine.id
-    ]
-    return [found, *others]
+    others = same_but_seeds(load_record(found.record_file), all_records(out)[0])
+    return [found, *(RunFolder.of(out, record.task, record.id) for record in others)]
 
 
 def _has_predictions(folder: RunFolder) -> bool:
@@ -176,6 +177,7 @@ def _compared(
         split=split,
         rows=len(rows),
         differences=differences,
+        holm=dict(zip(differences, holm([each.p for each in differences.values()]), strict=True)),
         mcnemar=mcnemar(*(each.counts[:, 0] > 0 for each in hits)) if len(hits) == 2 else None,
         changed=_changed(task, rows, left.answers[0], right.answers[0]),
         notes=notes,

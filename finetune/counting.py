@@ -158,7 +158,8 @@ def _matthews(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
 
 
 def _pearson(gold: Sequence[float], answers: Sequence[float]) -> Counted:
-    x, y = (np.asarray(values, dtype=float) - np.mean(values) for values in (gold, answers))
+    given = answers if np.isfinite(answers).all() else np.zeros(len(answers))  # constant, so that the value is 0
+    x, y = (np.asarray(values, dtype=float) - np.mean(values) for values in (gold, given))
 
     def value(sums: np.ndarray) -> np.ndarray:
         n, sx, sy, sxx, syy, sxy = np.moveaxis(sums, -1, 0)

@@ -36,6 +36,14 @@ def resolve_precision(wanted: str, device: torch.device) -> str:
     return wanted
 
 
+def usable_precision(trained_in: str, device: torch.device) -> str:
+    """The precision that a model predicts in: its own where the device computes in it natively, else fp32."""
+    if trained_in == "auto":
+        return resolve_precision("auto", device)
+    native = {"fp16": device.type == "cuda", "bf16": _native_bf16(device)}
+    return trained_in if native.get(trained_in) else "fp32"
+
+
 def build_accelerator(device: torch.device, precision: str) -> Accelerator:
     """Accelerate on that device: one process, or as many as a launcher started."""
     if device.type == "cuda" and device.index is not None:

@@ -7,25 +7,42 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from finetune.metrics import Scores
 from finetune.published import beside
 from finetune.record import RunRecord
 from finetune.squad_metrics import normalised
+from finetune.terminal import printable
 
 PIPED_WIDTH = 300  # characters
 LINE_EVERY = 20.0  # seconds between lines of progress where standard error is no terminal
 
 
-def standard_output() -> Console:
+class Terminal(Console):
+    """A console that takes no text for markup, an emoji's name or a command; what has a style is a `Text`."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """As Console has it: every string goes through here, those in tables too."""
+        return super().render_str(printable(text), **options)
+
+
+def standard_output() -> Terminal:
     """Where results are printed. What is piped is cut at no terminal's width."""
-    console = Console()
+    console = Terminal()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPED_WIDTH
     return console
+
+
+def standard_error() -> Terminal:
+    """Where progress and notes are printed."""
+    return Terminal(stderr=True)
 
 
 class ProgressDisplay:
@@ -48,15 +65,13 @@ class ProgressDisplay:
     def _on_already_done(self, *, folder: str, then: dict[str, str], now: dict[str, str]) -> None:
         changed = [f"{name} {then.get(name)} -> {now[name]}" for name in now if then.get(name) != now[name]]
         versions = f"library versions differ now: {', '.join(changed)}" if changed else "library versions are the same"
-        self.console.print(
-            f"already done: {folder} ({versions}); --force runs it anew", highlight=False, soft_wrap=True
-        )
+        self.console.print(f"already done: {folder} ({versions}); --force runs it anew", soft_wrap=True)
 
     def _on_note(self, *, text: str) -> None:
-        self.console.print(f"note: {text}", highlight=False, markup=False, soft_wrap=True)
+        self.console.print(f"note: {text}", soft_wrap=True)
 
     def _on_start(self, *, folder: str, device: str, **_: Any) -> None:
-        self.console.print(f"running on {device}: {folder}", highlight=False, markup=False, soft_wrap=True)
+        self.console.print(f"running on {device}: {folder}", soft_wrap=True)
 
     def _on_training(self, **plan: Any) -> None:
         self.plan, self.best, self.line_at = plan, "", time.monotonic()
@@ -64,10 +79,10 @@ class ProgressDisplay:
             self.console.print(f"resuming after update {plan['done']} of {plan['updates']}")
         if self.console.is_terminal:
             self.bar = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
-                TextColumn("{task.completed}/{task.total}"),
-                TextColumn("{task.fields[facts]}"),
+                TextColumn("{task.completed}/{task.total}", markup=False),
+                TextColumn("{task.fields[facts]}", markup=False),
                 TimeRemainingColumn(),
                 console=self.console,
             )
@@ -84,9 +99,7 @@ class ProgressDisplay:
         elif time.monotonic() - self.line_at > LINE_EVERY:
             self.line_at = time.monotonic()
             left = (self.plan["updates"] - update) * seconds / len(losses)
-            self.console.print(
-                f"{label}  update {update}/{self.plan['updates']}  {facts}  {left:.0f} s left", highlight=False
-            )
+            self.console.print(f"{label}  update {update}/{self.plan['updates']}  {facts}  {left:.0f} s left")
 
     def _on_predicted(self, *, done: int, total: int) -> None:
         if self.bar is not None and self.shown is not None:
@@ -97,21 +110,18 @@ class ProgressDisplay:
             self.line_at = time.monotonic()
             self.console.print(
                 f"encoded {done:,} of {total:,}, {rate:.0f} a second, {(total - done) / rate:.0f} s left",
-                highlight=False,
             )
 
     def _on_answered(self, *, done: int, total: int, rate: float) -> None:
         if time.monotonic() - self.line_at > LINE_EVERY / 10 or done == total:
             self.line_at = time.monotonic()
             left = f", {(total - done) / rate:.0f} s left" if total > done else ""
-            self.console.print(f"{done:,} rows, {rate:.0f} rows/s{left}", highlight=False)
+            self.console.print(f"{done:,} rows, {rate:.0f} rows/s{left}")
 
     def _on_epoch(self, *, epoch: int, loss: float, scores: Scores, best: float, **_: Any) -> None:
         self.best = f"  best {100 * best:.1f}"
         console = self.bar.console if self.bar is not None else self.console
-        console.print(
-            f"epoch {epoch}/{self.plan['epochs']}  loss {loss:.3f}  {in_words(scores)}{self.best}", highlight=False
-        )
+        console.print(f"epoch {epoch}/{self.plan['epochs']}  loss {loss:.3f}  {in_words(scores)}{self.best}")
 
     def _on_end(self) -> None:
         """Ends a live bar, also when a run failed or was interrupted."""
@@ -155,12 +165,12 @@ def plain_metrics(names: Iterable[str]) -> list[str]:
 
 def record_table(record: RunRecord) -> Table:
     """A run's scores beside its baselines and what was published for the same model and split."""
-    table = Table(title=escape(f"{record.task}, run {record.id} ({record.model})"), title_justify="left")
+    table = Table(title=f"{record.task}, run {record.id} ({record.model})", title_justify="left")
     metrics = plain_metrics(next(iter(record.scores.values())))
     for column in ("split", "method", *metrics):
         table.add_column(column, justify="left" if column in ("split", "method") else "right")
     for split, scores in record.scores.items():
-        table.add_row(split, "this run", *(f"[bold]{100 * scores[metric]:.1f}" for metric in metrics))
+        table.add_row(split, "this run", *(Text(f"{100 * scores[metric]:.1f}", "bold") for metric in metrics))
         for method, given in record.baselines[split].items():
             table.add_row(split, method, *(f"{100 * given[metric]:.1f}" for metric in metrics))
         for anchor in beside(record, split):
@@ -178,7 +188,7 @@ def groups_table(record: RunRecord) -> Table | None:
         table.add_column(column, justify="left" if column in ("split", "group") else "right")
     for split, scores in record.scores.items():
         for group in groups:
-            table.add_row(split, escape(group), *(f"{100 * scores[f'{group}/{metric}']:.1f}" for metric in metrics))
+            table.add_row(split, group, *(f"{100 * scores[f'{group}/{metric}']:.1f}" for metric in metrics))
     return table if groups else None
 
 
@@ -190,13 +200,13 @@ def runs_table(records: Iterable[RunRecord]) -> Table:
     for record in records:
         split = next(iter(record.scores))
         score = f"{record.headline} {100 * record.scores[split][record.headline]:.1f}"
-        table.add_row(record.task, record.id, escape(record.model), str(record.recipe["seed"]), score, record.finished)
+        table.add_row(record.task, record.id, record.model, str(record.recipe["seed"]), score, record.finished)
     return table
 
 
 def facts_table(title: str, facts: dict[str, Any]) -> Table:
     """Names and values, for `check` and `show`."""
-    table = Table(title=escape(title), title_justify="left", show_header=False)
+    table = Table(title=title, title_justify="left", show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
     for name, value in facts.items():
@@ -214,7 +224,7 @@ def predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
     for column in ("", *columns):
         table.add_column(column, overflow="fold")
     for line in lines:
-        table.add_row("[red]x[/red]" if _wrong(line) else "", *(plain(line[column]) for column in columns))
+        table.add_row(Text("x", "red") if _wrong(line) else "", *(plain(line[column]) for column in columns))
     return table
 
 
@@ -228,9 +238,9 @@ def _wrong(line: dict[str, Any]) -> bool:
 
 
 def plain(value: Any) -> str:
-    """A value in words, safe in markup."""
+    """A value in words."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(plain(inner) for inner in value)
-    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -13,28 +13,31 @@ from finetune.task import Answer, Row, Task
 
 
 class TaskMetric(evaluate.Metric):  # type: ignore[misc]
-    """`compute(predictions=answers' values, references=row numbers)` over fixed rows of one task."""
+    """`compute(predictions=answers, references=row numbers)` over fixed rows of one task.
+
+    Answers go through the library by their numbers: a column casts all values to one type, and keeps no
+    probabilities.
+    """
 
     def __init__(self, task: Task, rows: Sequence[Row]) -> None:
         self.task = task
         self.rows = rows
+        self.answers: Sequence[Answer] = ()
         super().__init__(config_name=task.name, keep_in_memory=True)
 
+    def compute(self, *, predictions: Sequence[Answer], references: Sequence[int]) -> dict[str, float]:
+        """As `task.score` of these answers to these rows."""
+        self.answers = predictions
+        found: dict[str, float] = super().compute(predictions=range(len(predictions)), references=references)
+        return found
+
     def _info(self) -> Any:
-        gold = self.task.gold(self.rows[:1])[0].value
         return evaluate.MetricInfo(
             description=f"Scores of the task {self.task.name}: {', '.join(self.task.metrics)}",
             citation="",
-            features=datasets.Features({"predictions": _feature(gold), "references": datasets.Value("int64")}),
+            features=datasets.Features(dict.fromkeys(("predictions", "references"), datasets.Value("int64"))),
         )
 
-    def _compute(self, predictions: Sequence[Any], references: Sequence[int]) -> dict[str, float]:
+    def _compute(self, predictions: Sequence[int], references: Sequence[int]) -> dict[str, float]:
         rows = [self.rows[index] for index in references]
-        return self.task.score([Answer(value=value) for value in predictions], rows)
-
-
-def _feature(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return datasets.List(_feature(value[0] if value else ""))
-    names = {bool: "bool", int: "int64", float: "float64"}
-    return datasets.Value(names.get(type(value), "string"))
+        return self.task.score([self.answers[index] for index in predictions], rows)

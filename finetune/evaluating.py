@@ -5,16 +5,18 @@ from pathlib import Path
 
 from finetune import task as tasks
 from finetune.data.own import task_on
+from finetune.dev_choices import chosen_for_model
 from finetune.errors import UserError
 from finetune.events import Watcher
+from finetune.lookup import find_run, latest_run
 from finetune.metrics import Scores
 from finetune.predictions import write_predictions
 from finetune.predictor import load, saved
 from finetune.prepare import load_splits
-from finetune.record import load_record
+from finetune.record import RunRecord, load_record
 from finetune.source import Source
-from finetune.targets import find_run, is_own_data, latest_run
-from finetune.task import Task
+from finetune.targets import is_own_data
+from finetune.task import Rows, Task
 
 
 def evaluate(
@@ -40,8 +42,12 @@ def evaluate(
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     for note in (note for loaded in splits.values() for note in loaded.notes):
         watch("note", text=note)
-    if is_own_data(task_name) and _was_trained_on(model, {loaded.origin for loaded in splits.values()}, out):
+    if is_own_data(task_name) and _was_trained_on(model, splits.values(), out):
         watch("note", text=f"{task_name} was read in training: these scores tell how well its rows are remembered")
+    else:
+        for name, loaded in splits.items():
+            if chosen := _chosen_on(model, loaded, out):
+                watch("note", text=f"{name} chose {chosen} of this model, so that its scores are optimistic")
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
     if not labelled and predictions is None:
@@ -60,10 +66,31 @@ def evaluate(
     return {name: task.score(answers[name], rows[name]) for name in labelled}
 
 
-def _was_trained_on(model: str, origins: Iterable[str], out: Path) -> bool:
+def _was_trained_on(model: str, splits: Iterable[Rows], out: Path) -> bool:
+    """Whether the file of one of these splits is the one that the model was trained on."""
+    record = _record(model, out)
+    return record is not None and any(_is_split(record, "train", loaded) for loaded in splits)
+
+
+def _chosen_on(model: str, loaded: Rows, out: Path) -> str:
+    """What a run chose on the rows of this split; empty for nothing, and for a model that no run saved."""
+    record = _record(model, out)
+    if record is None or not _is_split(record, next(iter(record.scores)), loaded):
+        return ""
+    return chosen_for_model(record)
+
+
+def _is_split(record: RunRecord, split: str, loaded: Rows) -> bool:
+    """Whether rows are those of a run's split: the same content, or in records of before the same path."""
+    if content := record.data_files.get(split):
+        return loaded.content == content
+    origin = record.data_origin.get(split)
+    return origin is not None and Path(loaded.origin).resolve() == Path(origin).resolve()
+
+
+def _record(model: str, out: Path) -> RunRecord | None:
     folder = find_run(model, out) or latest_run(model, out)
-    trained = load_record(folder.record_file).data_origin.get("train", "") if folder is not None else ""
-    return any(Path(origin).resolve() == Path(trained).resolve() for origin in origins)
+    return None if folder is None else load_record(folder.record_file)
 
 
 def _task_of_data(model: str, data: str, out: Path, encoding: str) -> Task:

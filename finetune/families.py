@@ -12,22 +12,29 @@ from transformers import PretrainedConfig
 
 from finetune.errors import UserError
 
+# Names of a config's dropout before the output layer of a head; of several, the first that a family sets.
+POOLED_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
+TOKEN_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout")
+SPAN_DROPOUT = ("qa_dropout",)  # DistilBERT's; the others have none
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pooling:
     """From the first token's vector to the logits: dropout (`drop_first`), dense, activation, dropout, output.
 
-    `dense` and `output` are the layers' names in transformers' checkpoints. Without `dense`, the backbone's own
-    pretrained pooler takes the place of dense and activation.
+    `dense` and `output` are the layers' names in transformers' checkpoints, `dropout` the config's names of its
+    probability. Without `dense`, the backbone's own pretrained pooler takes the place of dense and activation.
     """
 
     dense: str | None = None
     activation: Literal["tanh", "gelu", "relu"] = "tanh"
     drop_first: bool = False
+    dropout: Sequence[str] = POOLED_DROPOUT
     output: str = "classifier"
 
 
 PRETRAINED = Pooling()
+HIDDEN_DROPOUT = Pooling(dropout=("hidden_dropout_prob",))
 NEW_TANH = Pooling(dense="classifier.dense", drop_first=True, output="classifier.out_proj")
 DISTILBERT = Pooling(dense="pre_classifier", activation="relu")
 
@@ -42,9 +49,9 @@ SENTENCE = {
 CHOICE = {
     "bert": PRETRAINED,
     "albert": PRETRAINED,
-    "roberta": PRETRAINED,
-    "xlm-roberta": PRETRAINED,
-    "electra": Pooling(dense="sequence_summary.summary", activation="gelu"),
+    "roberta": HIDDEN_DROPOUT,
+    "xlm-roberta": HIDDEN_DROPOUT,
+    "electra": Pooling(dense="sequence_summary.summary", activation="gelu", dropout=("summary_last_dropout",)),
     "distilbert": DISTILBERT,
 }
 
@@ -70,13 +77,9 @@ def pooling(table: dict[str, Pooling], config: PretrainedConfig) -> Pooling:
     return table[config.model_type]
 
 
-POOLED_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
-TOKEN_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout")
-
-
 def head_dropout(config: PretrainedConfig, names: Sequence[str]) -> float:
-    """Probability of dropout before a head's output layer, by the first of these names that a family has."""
-    return float(next(p for p in (getattr(config, name, None) for name in names) if p is not None))
+    """Probability of dropout before a head's output layer, by the first of these names that a family sets, else 0."""
+    return float(next((p for p in (getattr(config, name, None) for name in names) if p is not None), 0.0))
 
 
 def set_dropout(config: PretrainedConfig, probability: float) -> None:

@@ -8,15 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-IGNORED = -100  # a label at this value takes no part in the loss, as in torch's cross-entropy
+IGNORED = -100  # a class, or a place in a list, that takes no part in the loss, as in torch's cross-entropy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
     """One sequence of tokens, made from row number `row`; or several that share one label (`choices`).
 
-    `label` is what the head's loss reads: an int or a float, or a list of ints (one for each token, or a start and
-    an end), or None where there is no gold. `reads` are the positions that a head on the sequence output reads, all
+    `label` is what the head's loss reads: an int or a float, or a list of either (one for each token, or a start and
+    an end), or None where there is no label. IGNORED in a list, of floats too, is a place without one; a float by
+    itself always counts. `reads` are the positions that a head on the sequence output reads, all
     where it is None; then labels and logits are theirs. `note` is the task's own: whatever `decode` needs, the rest
     ignores it. `states` gives what a frozen encoder made of the tokens, where that is known: see `finetune.states`.
     """
@@ -25,7 +26,7 @@ class Feature:
     input_ids: Sequence[int] = ()
     token_type_ids: Sequence[int] | None = None
     choices: "Sequence[Feature]" = ()
-    label: int | float | Sequence[int] | None = None
+    label: int | float | Sequence[int] | Sequence[float] | None = None
     reads: Sequence[int] | None = None
     truncated: bool = False
     note: Any = None
@@ -104,13 +105,23 @@ def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
 
 def label_count(features: Sequence[Feature]) -> int:
     """How many labels take part in the loss over these features."""
-    return sum(int(np.count_nonzero(np.asarray(f.label) != IGNORED)) for f in features)
+    return sum(_count(np.asarray(f.label)) for f in features)
+
+
+def _count(label: np.ndarray) -> int:
+    if label.ndim == 0 and label.dtype.kind == "f":
+        return 1
+    return int(np.count_nonzero(label != IGNORED))
 
 
 def _labels(labels: Sequence[Any]) -> Tensor | None:
+    """Lists of whole numbers give int64; where one has a fraction, all are float32."""
     if any(label is None for label in labels):
         return None
-    return torch.tensor(labels) if np.isscalar(labels[0]) else _padded(labels, IGNORED)
+    if np.isscalar(labels[0]):
+        return torch.tensor(labels)
+    fractions = any(np.asarray(label).dtype.kind == "f" for label in labels if len(label))
+    return _padded(labels, IGNORED, dtype=np.float32 if fractions else np.int64)
 
 
 def _padded_states(states: Sequence[np.ndarray]) -> Tensor:
@@ -121,8 +132,8 @@ def _padded_states(states: Sequence[np.ndarray]) -> Tensor:
     return torch.from_numpy(out)
 
 
-def _padded(rows: Sequence[Sequence[int]], value: int) -> Tensor:
-    out = np.full((len(rows), max(map(len, rows))), value, dtype=np.int64)
+def _padded(rows: Sequence[Sequence[int]], value: int, *, dtype: type[np.number] = np.int64) -> Tensor:
+    out = np.full((len(rows), max(map(len, rows))), value, dtype=dtype)
     for index, row in enumerate(rows):
         out[index, : len(row)] = row
     return torch.from_numpy(out)

@@ -1,25 +1,42 @@
 """One recipe with a `[grid]` table, or with several seeds, becomes single-run recipes."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from finetune.errors import UserError
-from finetune.recipe import Recipe
+from finetune.recipe import Recipe, Train, flat
 
 VARIANT = "variant"  # the axis whose values are tables of settings that go together
+SEEN_BY_LOGISTIC = {"solver", "precision"}  # of the settings of `train`
+
+
+def set_by(grid: dict[str, list[Any]]) -> list[str]:
+    """Every setting that a grid sets, those of its variants once, by full names: `options.fold` also for `fold`."""
+    variants = [key for variant in grid.get(VARIANT, []) if isinstance(variant, dict) for key in flat(variant)]
+    return [*map(full_name, dict.fromkeys(variants)), *(full_name(key) for key in grid if key != VARIANT)]
+
+
+def full_name(key: str) -> str:
+    """`options.fold` for an option that stands beside the recipe's own keys, as `fold`; any other key as it is."""
+    return key if "." in key or key in Recipe.model_fields else f"options.{key}"
 
 
 def expand(recipe: Recipe, *, seeds: int = 1, origin: str) -> list[Recipe]:
     """Every combination of the grid's values, each for `seeds` seeds counted up from the recipe's own.
 
-    A grid's values are checked like any other setting. Raises UserError for an empty list or a wrong value.
+    A grid's values are checked like any other setting. Raises UserError for an empty list, a wrong value, and a
+    setting that two of its keys set.
     """
     axes = dict(recipe.grid)
     variants = axes.get(VARIANT, [])
     if not all(isinstance(variant, dict) for variant in variants):
         raise UserError(f"{origin}: grid.{VARIANT} is no list of tables", f'Write {VARIANT} = [{{ layers = "last" }}]')
+    names = set_by(axes)
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UserError(f"{origin}: [grid] sets {', '.join(twice)} in two places", "Remove one of them")
     if seeds > 1:
-        if "seed" in axes:
+        if "seed" in names:
             raise UserError(f"{origin}: --seeds and a grid over 'seed' exclude each other", "Give one of the two")
         axes["seed"] = list(range(recipe.seed, recipe.seed + seeds))
     for key, values in axes.items():
@@ -30,7 +47,28 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str) -> list[Recipe]:
     return [single.with_settings(_spread(point), origin=f"{origin} [grid]") for point in points]
 
 
+def require_different(recipes: Sequence[Recipe]) -> None:
+    """Raises UserError where runs differ in nothing that decides their result, so that they show no spread.
+
+    The logistic solver draws nothing and fits at once: seeds and most settings of `train` do nothing to it.
+    """
+    unused = {"seed", "init_seed", "data_seed", *(f"train.{name}" for name in {*Train.model_fields} - SEEN_BY_LOGISTIC)}
+    found: dict[str, dict[str, Any]] = {}
+    for recipe in recipes:
+        settings = flat(recipe.model_dump())
+        if settings["train.solver"] != "logistic":
+            continue
+        key = repr({name: value for name, value in settings.items() if name not in unused})
+        first = found.setdefault(key, settings)
+        if differing := [name for name in settings if settings[name] != first[name]]:
+            names = " and ".join(differing)
+            raise UserError(
+                f"train.solver = 'logistic' gives the same for every {names}",
+                f"Give one {names}, without --seeds or a [grid] over it",
+            )
+
+
 def _spread(point: dict[str, Any]) -> dict[str, Any]:
     """A point's settings, those of its variant among them."""
-    variant: dict[str, Any] = point.get(VARIANT, {})
+    variant: dict[str, Any] = flat(point.get(VARIANT, {}))
     return {key: value for key, value in point.items() if key != VARIANT} | variant

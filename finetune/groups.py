@@ -9,10 +9,12 @@ from typing import Any
 
 from scipy.stats import t
 
+from finetune.metrics import ranked
 from finetune.record import RunRecord
 from finetune.settings import applied
 
 SEEDS = ("seed", "init_seed", "data_seed")
+NO_SPREAD = 1e-12  # a standard deviation that rounding alone can make
 CONSTANT = ("majority", "mean", "no-answer")  # baselines that answer the same to every row
 
 
@@ -20,7 +22,8 @@ CONSTANT = ("majority", "mean", "no-answer")  # baselines that answer the same t
 class Summary:
     """Some scores: their mean, standard deviation, 95 % interval of the mean (Student's t), and best.
 
-    What needs several scores is None where there is one.
+    What needs several scores is None where there is one, and where one is not a number, as the mean is then. Equal
+    scores have no interval: they do not show that the next is the same.
     """
 
     n: int
@@ -32,12 +35,13 @@ class Summary:
 
 def summarised(scores: Sequence[float]) -> Summary:
     """The summary of at least one score."""
-    n, mean = len(scores), statistics.fmean(scores)
-    if n < 2:
-        return Summary(n=n, mean=mean, best=mean)
+    n, mean, best = len(scores), statistics.fmean(scores), max(scores, key=ranked)
+    if n < 2 or not all(map(math.isfinite, scores)):
+        return Summary(n=n, mean=mean, best=best)
     sd = statistics.stdev(scores)
     half = float(t.ppf(0.975, n - 1)) * sd / math.sqrt(n)
-    return Summary(n=n, mean=mean, best=max(scores), sd=sd, interval=(mean - half, mean + half))
+    interval = None if sd < NO_SPREAD else (mean - half, mean + half)
+    return Summary(n=n, mean=mean, best=best, sd=sd, interval=interval)
 
 
 def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[list[RunRecord]]:
@@ -45,17 +49,20 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
 
     `over` are further settings (dotted keys) that runs of a group may differ in, as the folds of cross-validation.
     """
+    every = list(records)
     found: dict[str, list[RunRecord]] = {}
-    for record in records:
-        found.setdefault(group_key(record, over=over), []).append(record)
+    for record, settings in zip(every, applied(every), strict=True):
+        kept = {key: value for key, value in settings.items() if key not in (*SEEDS, *over, "model")}
+        facts = [record.task, record.task_version, record.weights, record.precision, kept]
+        key = json.dumps([*facts, None if over else record.data], sort_keys=True)
+        found.setdefault(key, []).append(record)
     return list(found.values())
 
 
-def group_key(record: RunRecord, *, over: Sequence[str] = ()) -> str:
-    """The same for runs that differ in their seeds, and in the settings `over`, alone."""
-    settings = {key: value for key, value in applied(record).items() if key not in (*SEEDS, *over, "model")}
-    facts = [record.task, record.task_version, record.weights, record.precision, settings]
-    return json.dumps([*facts, None if over else record.data], sort_keys=True)
+def same_but_seeds(record: RunRecord, records: Iterable[RunRecord]) -> list[RunRecord]:
+    """Those of the records that differ from this one in their seeds alone."""
+    others = [other for other in records if other.id != record.id]
+    return groups([record, *others])[0][1:]
 
 
 def seeds_of(record: RunRecord) -> tuple[int, int]:
@@ -78,7 +85,7 @@ def failed(record: RunRecord, split: str) -> bool | None:
     """
     metric = "accuracy" if "accuracy" in record.scores[split] else record.headline
     constant = next((given for name, given in record.baselines[split].items() if name in CONSTANT), None)
-    return None if constant is None else record.scores[split][metric] <= constant[metric]
+    return None if constant is None else not record.scores[split][metric] > constant[metric]
 
 
 def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tuple[float, float] | None:
@@ -97,7 +104,7 @@ def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tup
 
 def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """For each record the settings (dotted keys) in which these records differ, seeds left out."""
-    every = [{key: value for key, value in applied(record).items() if key not in SEEDS} for record in records]
+    every = [{key: value for key, value in one.items() if key not in SEEDS} for one in applied(records)]
     keys = dict.fromkeys(key for one in every for key in one)
     differ = [key for key in keys if len({str(one.get(key)) for one in every}) > 1]
     return [{key: one[key] for key in differ if key in one} for one in every]

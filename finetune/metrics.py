@@ -1,5 +1,6 @@
 """Scores as pure functions of gold and answers, with a perfect score at 1; GLUE's are those of Wang et al. 2018."""
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -10,6 +11,11 @@ Scores = dict[str, dict[str, float]]  # split (or method) -> metric -> score
 Metric = Callable[[Sequence[Any], Sequence[Any]], float]
 LabelScores = dict[str, tuple[float, float, float]]  # label -> its scores in the order of PARTS
 PARTS = ("precision", "recall", "f1")
+
+
+def ranked(score: float) -> float:
+    """A score to choose the best by: one that is not a number is the worst there is."""
+    return -math.inf if math.isnan(score) else score
 
 
 def accuracy(gold: Sequence[Any], answers: Sequence[Any]) -> float:
@@ -95,25 +101,26 @@ def matthews(gold: Sequence[Any], answers: Sequence[Any]) -> float:
 
 
 def pearson(gold: Sequence[float], answers: Sequence[float]) -> float:
-    """Pearson correlation, -1 to 1; 0 where one side is constant, which leaves it undefined."""
+    """Pearson correlation, -1 to 1; 0 where one side is constant or not finite, which leaves it undefined."""
     from scipy.stats import pearsonr
 
     return _correlation(pearsonr, gold, answers)
 
 
 def spearman(gold: Sequence[float], answers: Sequence[float]) -> float:
-    """Spearman rank correlation with mean ranks for ties, -1 to 1; 0 where one side is constant."""
+    """Spearman rank correlation with mean ranks for ties, -1 to 1; 0 as for `pearson`."""
     from scipy.stats import spearmanr
 
     return _correlation(spearmanr, gold, answers)
 
 
 def _correlation(function: Callable[..., Any], gold: Sequence[float], answers: Sequence[float]) -> float:
-    if len(set(gold)) < 2 or len(set(answers)) < 2:
+    if len(set(gold)) < 2 or len(set(answers)) < 2 or not all(map(math.isfinite, answers)):
         return 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scipy warns of near-constant input, which training can pass through
-        return float(function(gold, answers).statistic)
+        found = float(function(gold, answers).statistic)
+    return 0.0 if math.isnan(found) else found
 
 
 def _by_label(labels: Sequence[str], right: Counter[str], given: Counter[str], there: Counter[str]) -> LabelScores:

@@ -61,10 +61,11 @@ class Backbone(nn.Module):
         return self.reader is not None and self.reader.bilstm is not None
 
     def numbers(self, *, pooled: bool) -> tuple[int, ...]:
-        """The layers that are read."""
+        """The layers that are read. Where there is no pooler, pooled is the first token of the last one."""
         if self.reader is not None:
             return self.reader.mix.numbers
-        return (POOLED,) if pooled else (self.config.num_hidden_layers,)
+        has_pooler = getattr(self.encoder, "pooler", None) is not None
+        return (POOLED,) if pooled and has_pooler else (self.config.num_hidden_layers,)
 
     def states(
         self, numbers: Sequence[int], *, pooled: bool, positions: Tensor | None, **inputs: Tensor | None
@@ -215,10 +216,9 @@ class Model(nn.Module):
 
 def _layer(output: Any, number: int) -> Tensor:
     """A layer of an encoder's output `(batch, length, width)`; of the pooled one the length is 1."""
-    pooled: Tensor | None = getattr(output, "pooler_output", None) if number == POOLED else None
-    if pooled is not None:
-        return pooled.unsqueeze(1)
-    if number == POOLED or output.hidden_states is None:
+    if number == POOLED:
+        return output.pooler_output.unsqueeze(1)  # type: ignore[no-any-return]
+    if output.hidden_states is None:
         return output.last_hidden_state  # type: ignore[no-any-return]
     return output.hidden_states[number]  # type: ignore[no-any-return]
 

@@ -44,8 +44,9 @@ def build_optimizer(model: Model, settings: Train) -> Optimizer:
 
 def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int) -> LRScheduler:
     """Rises over the warm-up's share of all updates, then goes as `settings.schedule` says."""
+    constant = settings.schedule == "constant"  # which in transformers has no warm-up
     return get_scheduler(  # type: ignore[no-any-return]
-        settings.schedule,
+        "constant_with_warmup" if constant else settings.schedule,
         optimizer,
         num_warmup_steps=math.ceil(settings.warmup * updates),
         num_training_steps=updates,

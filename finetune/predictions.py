@@ -9,7 +9,7 @@ from typing import Any
 
 from finetune.errors import UserError
 from finetune.folder import write_atomically
-from finetune.task import Answer, Row, Task
+from finetune.task import Answer, Row, Task, row_fields
 
 
 def write_predictions(
@@ -30,7 +30,7 @@ def write_predictions(
 
     lines = []
     for index, (row, gold, answer) in enumerate(zip(rows, task.gold(rows), answers, strict=True)):
-        line = asdict(row) | {"gold": gold.value} | asdict(answer)
+        line = row_fields(row) | {"gold": gold.value} | asdict(answer)
         line["answer"] = line.pop("value")
         line |= {f"baseline:{name}": given[index].value for name, given in baselines.items()}
         lines.append(line)

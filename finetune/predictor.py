@@ -1,12 +1,13 @@
 """A trained model that answers: `finetune.load(RUN)(...)`, and what `evaluate` and other commands predict with."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import PretrainedConfig
 
 from finetune import cpu, weights
@@ -15,15 +16,15 @@ from finetune.checkpoints import load_config, load_trained
 from finetune.data.answering import answer_values
 from finetune.data.layout import Layout, inputs_fault
 from finetune.data.tasks import layout_from, layout_of, trained_task
-from finetune.device import build_accelerator, resolve_device, resolve_precision
+from finetune.device import build_accelerator, resolve_device, usable_precision
 from finetune.errors import UserError
 from finetune.events import Watcher, unwatched
 from finetune.folder import RunFolder
+from finetune.lookup import find_run, latest_words, runs_of
 from finetune.options import configured, option_values
 from finetune.prepare import encode, load_tokenizer
 from finetune.recipe import Recipe, Train
 from finetune.record import load_record
-from finetune.targets import find_run, latest_run
 from finetune.task import Answer, Row, Task
 from finetune.trainer import Trainer
 from finetune.weights import Weights
@@ -66,10 +67,14 @@ class Predictor:
         except TypeError as error:
             wanted = ", ".join(signature(self.task.row).parameters)
             raise UserError(f"{self.task.name} cannot answer {len(inputs)} inputs", f"Give it {wanted}") from error
-        row = self.task.row(*inputs)
-        if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
-            raise UserError(f"the row {fault}", "Give it what is missing")
-        return self.answers([row])[0]
+        try:
+            row = self.task.row(*inputs)
+            if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
+                raise UserError(f"the row {fault}", "Give it what is missing")
+            return self.answers([row])[0]
+        except (TypeError, ValueError, AttributeError) as error:  # of whatever met an input that is no text
+            wanted = ", ".join(f"{type(given).__name__}" for given in inputs)
+            raise UserError(f"{self.task.name} cannot read inputs of the kind {wanted}", "Give it texts") from error
 
     def answers(self, rows: Sequence[Row]) -> list[Answer]:
         """One answer a row. Raises UserError for rows that cannot be encoded."""
@@ -84,10 +89,11 @@ class Predictor:
         answers = self.task.decode(self.trainer.predict(features), features, rows)
         return answers, [number in cuts for number in range(len(rows))]
 
-    def predict(self, rows: Iterable[Any]) -> list[dict[str, Any]]:
+    def predict(self, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
         """The answers to many rows, as `finetune predict` writes them; `error` says why one could not be answered.
 
-        A row is a text, a tuple of inputs, or a mapping by the names of the columns that the model was trained on.
+        A row is a text, a tuple of inputs, or a mapping by the names of the columns that the model was trained on;
+        rows may be in a list, a Dataset, a DataFrame, or a mapping of columns. Raises UserError for what holds no rows.
         """
         return answer_values(self, rows)
 
@@ -96,46 +102,69 @@ class Predictor:
 class Saved:
     """A trained model that is not loaded yet: what was named, its files, and what a run saved of how to use it.
 
-    `latest` is the run, where only its task was named.
+    `candidates` are the runs, where only a task or its data was named; it is the first one.
     """
 
     name: str
     files: Weights
     config: PretrainedConfig
     settings: dict[str, Any]
-    latest: RunFolder | None
+    candidates: Sequence[RunFolder]
 
     @property
     def layout(self) -> Layout | None:
         """The columns of the user's own data that it was trained on; None for any other task."""
         return layout_from(self.settings["layout"]) if "layout" in self.settings else None
 
-    def task(self) -> Task:
-        """The task that it was trained on. Raises UserError for a checkpoint that no run saved."""
+    @property
+    def task_name(self) -> str:
+        """As the run had it. Raises UserError for a checkpoint that no run saved."""
         if "task" not in self.settings:
             raise UserError(
                 f"{self.name}: does not say what its task is", "Name the task, or a model that a run of finetune saved"
             )
+        return str(self.settings["task"])
+
+    def task(self) -> Task:
+        """The task that it was trained on. Raises UserError for a checkpoint of no run, and for a task in a file."""
         if self.layout is not None:
-            return trained_task(self.layout, name=self.settings["task"])
-        return tasks.find(self.settings["task"])
+            return trained_task(self.layout, name=self.task_name)
+        return named_by(self.name, self.task_name)
 
 
-def trained_on(folder: RunFolder) -> Task:
-    """The task of a finished run, with or without the weights at hand. Raises UserError where it is not known here."""
+def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
+    """The task of a finished run, with or without the weights at hand; `task` is the one that the user named for it.
+
+    Raises UserError where it is not known here, or is another.
+    """
     file = folder.model / "config.json"
     settings = json.loads(file.read_text(encoding="utf-8")).get("finetune", {}) if file.is_file() else {}
+    record = load_record(folder.record_file)
+    if task is not None and task.name != record.task:
+        raise UserError(f"{folder.path} is of {record.task}, not of {task.name}", "Name its own task")
+    if task is not None:
+        return task
     if "layout" in settings:
         return trained_task(layout_from(settings["layout"]), name=settings["task"])
-    record = load_record(folder.record_file)
-    return tasks.find(settings.get("task", record.recipe["task"]))
+    return named_by(str(folder.path), settings.get("task", record.recipe["task"]))
 
 
-def saved(model: str | Path, *, out: Path = Path("results")) -> Saved:
+def named_by(folder: str, name: str) -> Task:
+    """The task that the files of a model or a run name. Raises UserError for one in a file, whose code would run."""
+    if tasks.in_file(name):
+        raise UserError(
+            f"{folder}: its task {name} is code, which is not run unless you name it",
+            "If you trust that file, give its name with --task, in Python with task=",
+        )
+    return tasks.installed(name)
+
+
+def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError for none."""
-    name = str(model)
+    name, out = str(model), Path(out)
     named = find_run(name, out)
-    found = named or latest_run(name, out)
+    candidates = [] if named else runs_of(name, out)
+    found = named or next(iter(candidates), None)
     if found is None and not Path(name).exists() and name in tasks.available():
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
@@ -155,7 +184,7 @@ def saved(model: str | Path, *, out: Path = Path("results")) -> Saved:
         files=files,
         config=config,
         settings=getattr(config, "finetune", None) or {},
-        latest=found if named is None else None,
+        candidates=candidates,
     )
 
 
@@ -163,17 +192,18 @@ def load(
     model: str | Path,
     *,
     task: Task | None = None,
-    out: Path = Path("results"),
+    out: str | Path = "results",
     watch: Watcher = unwatched,
     device: str | None = None,
 ) -> Predictor:
     """The model of a run (its folder, the beginning of its id, or its task), or any fine-tuned checkpoint.
 
-    `task` is for checkpoints that no run saved. Raises UserError for one without a trained head, or without a task.
+    `task` is for checkpoints that no run saved, and for tasks in a file. Raises UserError for one without a trained
+    head, or without a task.
     """
     found = saved(model, out=out)
-    if found.latest is not None:
-        watch("note", text=f"{found.name} stands for its latest run, {found.latest.path.name}")
+    if found.candidates:
+        watch("note", text=latest_words(found.name, found.candidates))
     settings = found.settings
     task = found.task() if task is None else task
     known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}
@@ -189,7 +219,7 @@ def load(
     trainer = Trainer(
         model=loaded,
         settings=Train(),
-        accelerator=build_accelerator(place, resolve_precision(settings.get("precision", "auto"), place)),
+        accelerator=build_accelerator(place, _precision(found, place, watch)),
         pad_id=tokenizer.pad_token_id,
         data_seed=0,
         watch=watch,
@@ -202,3 +232,13 @@ def load(
         fingerprint=found.files.fingerprint,
         layout=found.layout,
     )
+
+
+def _precision(found: Saved, place: torch.device, watch: Watcher) -> str:
+    """What it predicts in, with a note where that is not what it was trained in."""
+    trained_in = found.settings.get("precision", "auto")
+    precision = usable_precision(trained_in, place)
+    if trained_in not in (precision, "auto"):
+        text = f"{found.name} was trained in {trained_in}, in which this {place.type} does not compute natively"
+        watch("note", text=f"{text}: it predicts in {precision}")
+    return precision

@@ -37,7 +37,7 @@ def load_splits(
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """A model's fast tokenizer. Raises UserError where the folder has none."""
     try:
-        return AutoTokenizer.from_pretrained(folder, use_fast=True)
+        return AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise UserError(
             f"{folder}: the tokenizer cannot be loaded ({first_line(error)})",

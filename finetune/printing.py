@@ -6,14 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
+from finetune.asking import asking
 from finetune.data.checks.examine import check_data
 from finetune.data.checks.mend import require_place, write_mended
+from finetune.data.first_rows import first_rows
 from finetune.data.reading import table_of
 from finetune.data.showing import file_line, finding_lines, layout_table, summary
 from finetune.data.starting import starting_recipe
-from finetune.display import facts_table, groups_table, in_words, predictions_table, record_table, standard_output
+from finetune.dev_choices import all_notes
+from finetune.display import (
+    Terminal,
+    facts_table,
+    groups_table,
+    in_words,
+    predictions_table,
+    record_table,
+    standard_error,
+    standard_output,
+)
 from finetune.folder import RunFolder
 from finetune.options import option_values, resolved
 from finetune.predictions import read_predictions
@@ -23,17 +34,20 @@ from finetune.record import RunRecord, load_record
 from finetune.source import source_of
 from finetune.summaries import summary_lines, summary_table
 from finetune.targets import is_own_data, load_recipe
+from finetune.terminal import echo
 
 
 def print_guesses(names: list[str], settings: dict[str, Any]) -> None:
     """Of data of one's own, what its files are and what their columns were taken for."""
-    console = Console(stderr=True)
+    console = standard_error()
     for name in filter(is_own_data, names):
         _, read = starting_recipe(name, settings)
         for split, file in read.files.items():
-            console.print(
-                file_line(split, table_of(file, read.encoding)), markup=False, highlight=False, soft_wrap=True
-            )
+            table = table_of(file, read.encoding)
+            console.print(file_line(split, table), soft_wrap=True)
+            if split == "train":
+                for line in first_rows(read.layout, table):
+                    console.print(line, soft_wrap=True)
         console.print(layout_table(read.layout))
 
 
@@ -42,18 +56,18 @@ def print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disca
     console = standard_output()
     for record in records:
         if as_json:
-            typer.echo(record.model_dump_json())
+            echo(record.model_dump_json())
         elif quiet:
-            typer.echo(f"{record.task} {record.id}  {in_words(record.scores)}")
+            echo(f"{record.task} {record.id}  {in_words(record.scores)}")
         else:
             _print_record(console, record)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
         for text in summary_lines(records, discarded=discarded, diverged=diverged):
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+            console.print(text, soft_wrap=True)
     if len(records) == 1 and not as_json and not quiet:
         number = records[0].id
-        console.print(f"next: finetune predict {number} FILE, finetune report {number}", markup=False, highlight=False)
+        console.print(f"next: finetune predict {number} FILE, finetune report {number}")
 
 
 def print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> None:
@@ -63,14 +77,14 @@ def print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> Non
     every = option_values(resolved(recipe.task, recipe.options)[1])
     options = recipe.options | {name: value for name, value in every.items() if value is not None}
     complete = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
-    typer.echo(complete.model_dump_json() if as_json else to_toml(complete.model_dump(exclude_none=True)).rstrip())
+    echo(complete.model_dump_json() if as_json else to_toml(complete.model_dump(exclude_none=True)).rstrip())
 
 
 def print_run(found: RunFolder, predictions: int, *, as_json: bool) -> None:
     """A finished run: its facts, its scores, and its first predictions."""
     record = load_record(found.record_file)
     if as_json:
-        typer.echo(record.model_dump_json())
+        echo(record.model_dump_json())
         return
     console = standard_output()
     facts = record.model_dump(exclude={"scores", "baselines", "epochs", "headline", "notes"})
@@ -86,15 +100,15 @@ def check_recipes(recipes: list[tuple[str, Recipe]], data: Path | None, device: 
     for _, recipe in recipes:
         findings = preview(recipe, source=source_of(data), device=device)
         if as_json:
-            typer.echo(json.dumps(asdict(findings)))
+            echo(json.dumps(asdict(findings)))
             continue
         console = standard_output()
         for title, facts in findings.facts.items():
             console.print(facts_table(title, facts))
         for example in findings.examples:
             for tokens in example["tokens"]:
-                console.print(" ".join(tokens), markup=False, highlight=False)
-            console.print(f"-> {example['label']}", markup=False, highlight=False)
+                console.print(" ".join(tokens))
+            console.print(f"-> {example['label']}")
 
 
 def check_own_data(
@@ -103,27 +117,29 @@ def check_own_data(
     """What is wrong with data, and its mended copy; ends with 1 where there is an error, or if `strict` a warning."""
     if fix is not None:
         require_place(fix, target)
-    report = check_data(target, settings)
+    report = asking(lambda given: check_data(target, given), settings)
     mends = {} if fix is None else write_mended(report.parts[0], fix, escape=escape)
     if as_json:
-        typer.echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": mends})))
+        echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": mends})))
     else:
         console = standard_output()
         for part in report.parts:
-            console.print(file_line(part.split, part.table), markup=False, highlight=False, soft_wrap=True)
+            console.print(file_line(part.split, part.table), soft_wrap=True)
+        for line in first_rows(report.layout, report.parts[0].table):
+            console.print(line, soft_wrap=True)
         console.print(layout_table(report.layout))
         for text in finding_lines(report.findings):
-            console.print(text, highlight=False, soft_wrap=True)
-        console.print(summary(report), highlight=False)
+            console.print(*text, sep="", soft_wrap=True)
+        console.print(summary(report))
         if fix is not None:
             console.print(facts_table(str(fix), mends or {"mended": "nothing, it is a copy"}))
     if report.fails(strict=strict):
         raise typer.Exit(1)
 
 
-def _print_record(console: Console, record: RunRecord) -> None:
+def _print_record(console: Terminal, record: RunRecord) -> None:
     console.print(record_table(record))
     if (groups := groups_table(record)) is not None:
         console.print(groups)
-    for note in record.notes:
-        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+    for note in all_notes(record):
+        console.print(f"note: {note}", soft_wrap=True)

@@ -17,7 +17,8 @@ DEFAULTS = {"frozen": False, "layers": "last", "bilstm": False, "train.solver": 
 @dataclass(frozen=True, kw_only=True)
 class Anchor:
     """A published score on a scale of 0 to 1: who published it, of which model on which split, and of how many rows,
-    where that is known. Of the split `server` the labels are hidden, and no run here has it.
+    where that is known. Of the split `server` the labels are hidden, and no run here has it. `outdated` says that it is
+    of another version of the set than the present one.
     """
 
     source: str
@@ -26,6 +27,7 @@ class Anchor:
     metric: str
     score: float
     rows: int | None
+    outdated: bool = False
 
     def is_of(self, split: str, rows: int) -> bool:
         """Whether it is a score of that very split."""
@@ -47,7 +49,8 @@ def anchors(*, task: str, settings: Mapping[str, Any] = MappingProxyType({})) ->
             split=entry["split"],
             metric=metric,
             score=score / 100,
-            rows=_published()["rows"].get(entry["split"], {}).get(task),
+            rows=entry.get("rows", {}).get(task, _published()["rows"].get(entry["split"], {}).get(task)),
+            outdated=task in entry.get("rows", {}),
         )
         for entry in _published()["anchor"]
         for metric, score in entry["scores"].get(task, {}).items()

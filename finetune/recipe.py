@@ -1,11 +1,11 @@
 """A Recipe is one TOML file that says everything that decides a run: its keys, their checks and their defaults."""
 
-import json
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -57,7 +57,9 @@ class Train(Settings):
     dropout: float | None = Field(None, ge=0, lt=1, description="every dropout; default: as the checkpoint says")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="auto: bf16 where it is native")
     select: Literal["last", "best"] = Field("last", description="which epoch's weights are the result")
-    patience: int | None = Field(None, ge=1, description="stop after so many epochs without a better score")
+    patience: int | None = Field(
+        None, ge=1, description="stop after so many epochs without a better score; `select` says with which weights"
+    )
 
 
 class Recipe(Settings):
@@ -119,20 +121,23 @@ def load(path: Path) -> Recipe:
 
 
 def to_toml(table: dict[str, Any]) -> str:
-    """A table of plain values and tables of them as TOML (JSON's strings, numbers and lists are TOML's too)."""
-    lines = [f"{key} = {_toml(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    """A table of plain values and tables of them as TOML, a setting a line."""
+    lines = [_toml_line(key, value) for key, value in table.items() if not isinstance(value, dict)]
     for name, inner in table.items():
         if isinstance(inner, dict) and inner:
-            lines += [
-                "",
-                f"[{name}]",
-                *(f"{json.dumps(k) if '.' in k else k} = {_toml(v)}" for k, v in inner.items()),
-            ]
+            lines += ["", f"[{name}]", *(_toml_line(key, value) for key, value in inner.items())]
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _toml_line(key: str, value: Any) -> str:
+    """`key = value`. What tomli_w would write over several lines, lists and the tables in them, stays on one."""
+    if not isinstance(value, list | dict):
+        return tomli_w.dumps({key: value}).rstrip("\n")
+    if isinstance(value, dict):
+        whole = "{ " + ", ".join(_toml_line(name, inner) for name, inner in value.items()) + " }" if value else "{}"
+    else:
+        whole = "[" + ", ".join(_toml_line("_", item).removeprefix("_ = ") for item in value) + "]"
+    return tomli_w.dumps({key: 0}).rstrip("0\n") + whole
 
 
 def parse(table: dict[str, Any], *, origin: str) -> Recipe:

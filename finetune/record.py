@@ -2,32 +2,50 @@
 
 import hashlib
 import json
+import math
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from finetune import environment
 from finetune.errors import UserError
 from finetune.metrics import Scores
 from finetune.recipe import Recipe
+from finetune.task import row_fields
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from finetune.features import Feature
     from finetune.scoring import Evaluation
+    from finetune.source import Source
     from finetune.task import Row, Rows, Task
     from finetune.trainer import Progress
     from finetune.weights import Weights
 
 
+def _with_nan(value: Any) -> Any:
+    """A score, or tables and lists of scores; null, as JSON has what is not a number, becomes NaN."""
+    if isinstance(value, dict):
+        return {key: _with_nan(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_nan(inner) for inner in value]
+    return math.nan if value is None else value
+
+
 class RunRecord(BaseModel):
-    """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1."""
+    """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1.
+
+    `data_origin` is where each split was read from, seen from the data folder, or for a user's own file from the
+    folder that the run was started in; `data_files` has a hash of each such file. `chosen` names the options that were
+    chosen on dev; records of before do not say, and knew these alone. With `cross_fitted` each row of dev was answered
+    by options that other rows of dev chose.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -41,6 +59,7 @@ class RunRecord(BaseModel):
     weights: str
     data: str
     data_origin: dict[str, str]
+    data_files: dict[str, str] = {}
     rows: dict[str, int]
     features: dict[str, int]
     truncated: dict[str, float]
@@ -53,13 +72,15 @@ class RunRecord(BaseModel):
     seconds: dict[str, float]
     examples_per_second: float
     peak_memory_bytes: int
-    epochs: list[dict[str, Any]]
+    epochs: Annotated[list[dict[str, Any]], BeforeValidator(_with_nan)]
     selected_epoch: int
     headline: str
-    scores: Scores
-    baselines: dict[str, Scores]
+    scores: Annotated[Scores, BeforeValidator(_with_nan)]
+    baselines: Annotated[dict[str, Scores], BeforeValidator(_with_nan)]
     new_weights: list[str]
     options: dict[str, Any] = {}
+    chosen: list[str] = ["threshold", "threshold_em", "thresholds"]
+    cross_fitted: bool = False
 
 
 def run_id(
@@ -70,13 +91,15 @@ def run_id(
     weights: str,
     precision: str,
     options: Mapping[str, Any] = MappingProxyType({}),
+    columns: Mapping[str, Any] = MappingProxyType({}),
     task_file: str | None = None,
 ) -> str:
     """Ten hex digits of what decides the result.
 
     Settings at their defaults stay out, so that a new setting leaves old ids as they are; so do the names of recipe
     and model, the place of the output, the number of processes and the versions of libraries. `options` are the
-    task's that are not at its defaults, `task_file` is a hash of the user's own file, for a task that is in one.
+    task's that are not at its defaults, `columns` what the model keeps of a user's own data, which is more than the
+    rows say. `task_file` is a hash of the user's own file, for a task that is in one.
     """
     settings = recipe.model_dump(
         exclude_defaults=True, exclude={"task", "model", "seed", "init_seed", "data_seed", "options", "grid"}
@@ -90,6 +113,7 @@ def run_id(
         "weights": weights,
         "precision": precision,
         **({"options": dict(options)} if options else {}),
+        **({"columns": dict(columns)} if columns else {}),
     }
     canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:10]
@@ -100,7 +124,8 @@ def data_fingerprint(splits: "Mapping[str, Sequence[Row]]") -> str:
     digest = hashlib.sha256()
     for name in sorted(splits):
         for row in splits[name]:
-            digest.update(json.dumps([name, asdict(row)], sort_keys=True, ensure_ascii=True, default=str).encode())
+            facts = [name, row_fields(row)]
+            digest.update(json.dumps(facts, sort_keys=True, ensure_ascii=True, default=str).encode())
     return digest.hexdigest()
 
 
@@ -111,6 +136,7 @@ def build_record(
     run: str,
     data: str,
     files: "Weights",
+    source: "Source",
     splits: "Mapping[str, Rows]",
     features: "Mapping[str, Sequence[Feature]]",
     new_weights: list[str],
@@ -123,13 +149,15 @@ def build_record(
     seconds: float,
 ) -> RunRecord:
     """The record of a run that has just ended."""
+    from finetune.dev_choices import all_notes
     from finetune.device import describe_device, peak_memory
     from finetune.options import option_values
     from finetune.prepare import truncated_share
 
-    read = [note for loaded in splits.values() for note in loaded.notes]
+    origins = {split: _origin(loaded, source) for split, loaded in splits.items()}
+    read = [note.replace(loaded.origin, origins[split]) for split, loaded in splits.items() for note in loaded.notes]
     trained = len(splits[task.train_split].rows) * len(progress.epochs)
-    return RunRecord(
+    record = RunRecord(
         id=run,
         task=task.name,
         task_version=task.version,
@@ -138,11 +166,18 @@ def build_record(
         model=files.name,
         weights=files.fingerprint,
         data=data,
-        data_origin={split: loaded.origin for split, loaded in splits.items()},
+        data_origin=origins,
+        data_files={split: loaded.content for split, loaded in splits.items() if loaded.content},
         rows={split: len(loaded.rows) for split, loaded in splits.items()},
         features={split: len(encoded) for split, encoded in features.items()},
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
-        notes=[*read, *_cut(features, task.lost(recipe.max_length)), *evaluation.remarks()],
+        notes=[
+            *read,
+            *_cut(features, task.lost(recipe.max_length)),
+            *_masks(accelerator.num_processes, recipe),
+            *evaluation.remarks(),
+            *_undefined(scores),
+        ],
         versions=environment.versions(),
         git_commit=environment.git_commit(),
         device=describe_device(accelerator.device),
@@ -158,7 +193,23 @@ def build_record(
         baselines=baselines,
         new_weights=new_weights,
         options=option_values(evaluation.task),
+        chosen=list(evaluation.chosen),
+        cross_fitted=task.cross_fits and bool(evaluation.chosen),
     )
+    return record.model_copy(update={"notes": all_notes(record)})
+
+
+def _origin(loaded: "Rows", source: "Source") -> str:
+    """Where rows were read from, without the folders of this machine above it."""
+    path = Path(loaded.origin)
+    if source.folder is not None and not loaded.content and path.is_relative_to(source.folder):
+        return path.relative_to(source.folder).as_posix()
+    if not path.is_absolute():
+        return loaded.origin
+    try:
+        return Path(os.path.relpath(path)).as_posix()
+    except ValueError:  # on another drive
+        return path.name
 
 
 def _cut(features: "Mapping[str, Sequence[Feature]]", lost: str) -> list[str]:
@@ -169,6 +220,23 @@ def _cut(features: "Mapping[str, Sequence[Feature]]", lost: str) -> list[str]:
         share = len(cut) / len({feature.row for feature in encoded})
         notes += [f"{split}: {100 * share:.2g} % of the rows {lost}"] if cut else []
     return notes
+
+
+def _masks(processes: int, recipe: Recipe) -> list[str]:
+    """That several processes come to other numbers than one; nothing where there is one, or no dropout."""
+    if processes == 1 or recipe.train.dropout == 0 or recipe.train.solver == "logistic":
+        return []
+    return [f"trained by {processes} processes, each with dropout masks of its own: one process comes to other numbers"]
+
+
+def _undefined(scores: Scores) -> list[str]:
+    """Which scores are no finite numbers."""
+    return [
+        f"{split}: {name} is {score}: it is undefined for these predictions"
+        for split, found in scores.items()
+        for name, score in found.items()
+        if not math.isfinite(score)
+    ]
 
 
 def load_record(file: Path) -> RunRecord:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 RESAMPLES = 10_000
+NO_SPREAD = 1e-12  # a difference that rounding alone can make
 AT_ONCE = 4_000_000  # drawn rows that are held at the same time
 Z_BOTH = 1.959964 + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
 
@@ -50,12 +51,13 @@ class Rescored:
 class Difference:
     """B minus A on one metric: with its 95 % interval, p, and how many rows would tell it.
 
-    `rows_needed` is None where there is no difference, and where no number of rows would do without more seeds.
+    `interval` is None where no resample differs from another, which shows nothing of other rows. `rows_needed` is None
+    where there is no difference, and where no number of rows would do without more seeds.
     """
 
     a: float
     b: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     p: float
     rows_needed: int | None
 
@@ -73,7 +75,7 @@ def paired_bootstrap(
     The same rows are drawn for all (Efron and Tibshirani 1993, chapter 16). Where a side has several seeds, their
     chance is added: of their spread what is chance in rows is taken away, since that counts already, and the rest is
     drawn from Student's t with Welch's degrees of freedom. A single seed stays, and the difference is one of these
-    two models. p is never below what so few rows can show by a sign test.
+    two models. p is never below what so few rows can show by a sign test, and 1 where a score is not a number.
     """
     generator = np.random.default_rng(seed)
     parts = [
@@ -86,12 +88,12 @@ def paired_bootstrap(
     drawn = by_rows + by_seeds * generator.standard_t(freedom, resamples)
     means = [float(np.mean([each.score for each in side])) for side in (a, b)]
     difference = means[1] - means[0]
-    extreme = int((np.abs(drawn - by_rows.mean()) >= abs(difference) - 1e-12).sum())
+    extreme = int((~(np.abs(drawn - by_rows.mean()) < abs(difference) - NO_SPREAD)).sum())
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Difference(
         a=means[0],
         b=means[1],
-        interval=(float(low), float(high)),
+        interval=(float(low), float(high)) if high - low > NO_SPREAD else None,
         p=max((1 + extreme) / (1 + resamples), 2.0 ** (1 - min(a[0].size, 1_000))),
         rows_needed=_rows_needed(difference, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
     )
@@ -102,6 +104,15 @@ def mcnemar(a: Sequence[bool] | np.ndarray, b: Sequence[bool] | np.ndarray) -> f
     only_a = int((np.asarray(a) & ~np.asarray(b)).sum())
     only_b = int((~np.asarray(a) & np.asarray(b)).sum())
     return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """The p of several tests, adjusted so that one under 5 % is by chance in 5 % of such families (Holm 1979)."""
+    adjusted, highest = list(values), 0.0
+    for rank, index in enumerate(sorted(range(len(values)), key=values.__getitem__)):
+        highest = max(highest, min(1.0, (len(values) - rank) * values[index]))
+        adjusted[index] = highest
+    return adjusted
 
 
 def _weights(rows: int, resamples: int, generator: np.random.Generator) -> Iterator[np.ndarray]:

@@ -10,6 +10,7 @@ from finetune import task as tasks
 from finetune import weights
 from finetune.checkpoints import build_model, save_checkpoint
 from finetune.data.checks.vocabulary import vocabulary_notes
+from finetune.data.tasks import columns_of
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.environment import versions
 from finetune.events import EventLog, Watcher
@@ -54,7 +55,7 @@ def run(
     data = data_fingerprint(rows)
     name = run_id(
         recipe, task=task, data=data, weights=files.fingerprint, precision=precision,
-        options=changed_options(default, task), task_file=tasks.file_hash(recipe.task),
+        options=changed_options(default, task), columns=columns_of(task), task_file=tasks.file_hash(recipe.task),
     )  # fmt: skip
     folder = RunFolder.of(out, task.name, name)
     if not force and (done := folder.record()) is not None:
@@ -95,8 +96,8 @@ def run(
                 write_predictions(folder.predictions(split), task, rows[split], answers[split], baselines[split])
             save_checkpoint(model, folder.model, tokenizer, settings_for_use(recipe, dev.task, precision))
             record = build_record(
-                recipe, task, run=name, data=data, files=files, splits=splits, features=features, new_weights=new,
-                accelerator=accelerator, precision=precision, progress=progress, evaluation=dev,
+                recipe, task, run=name, data=data, files=files, source=source, splits=splits, features=features,
+                new_weights=new, accelerator=accelerator, precision=precision, progress=progress, evaluation=dev,
                 scores=dev.official_scores(answers), baselines=dev.score_all(baselines),
                 seconds=time.perf_counter() - started,
             )  # fmt: skip

@@ -12,6 +12,7 @@ import torch
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.groups import SEEDS
+from finetune.metrics import ranked
 from finetune.recipe import Recipe
 from finetune.record import RunRecord
 from finetune.run import run
@@ -71,8 +72,8 @@ def _better_half(
             scores.setdefault(_setting(recipe), []).append(found)
     kept: set[str] = set()
     for task, some in settings.items():
-        ranked = sorted((each for each in some if each in scores), key=lambda each: -fmean(scores[each]))
-        kept.update(ranked[: ceil(len(some) / 2)])
+        order = sorted((each for each in some if each in scores), key=lambda each: -ranked(fmean(scores[each])))
+        kept.update(order[: ceil(len(some) / 2)])
         watch("note", text=f"{task}: {len(kept & some)} of {len(some)} settings go on, the best after early epochs")
     return [(name, recipe) for name, recipe in recipes if _setting(recipe) in kept]
 

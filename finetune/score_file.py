@@ -1,65 +1,124 @@
 """Scores of a file of answers, `{row id: answer}`, which is SQuAD's official form and here every task's."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from finetune.errors import UserError
 from finetune.heads.span import SpanTask
+from finetune.options import configured
 from finetune.prepare import load_splits
 from finetune.source import Source
 from finetune.span_answers import SpanAnswer
-from finetune.task import Answer, Task
+from finetune.task import Answer, Row, Task
+
+SHOWN = 3  # ids in a note
+Given = dict[str, Any]  # a row's id -> what a file has for it
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileScores:
+    """Scores, the thresholds that were used, and what a user should know of the file."""
+
+    scores: dict[str, float]
+    thresholds: dict[str, float]
+    notes: Sequence[str]
 
 
 def score_file(
     task: Task, file: Path, *, source: Source, split: str = "dev", null_odds: Path | None = None
-) -> tuple[dict[str, float], dict[str, float]]:
-    """(scores, thresholds) of a file's answers to the rows of a split.
+) -> FileScores:
+    """The scores of a file's answers to the rows of a split.
 
-    Only with `null_odds` (SQuAD 2.0) there are thresholds: the one that is best for F1 decides whether there is an
-    answer, and `best em` is the exact match by the one that is best for that. Raises UserError for a file that does
-    not answer every row in the task's own terms, and for rows without gold.
+    Of questions about contexts a missing answer counts 0, as in the official script for SQuAD 1.1. Only with
+    `null_odds` (SQuAD 2.0) there are thresholds: the task's own, else the one that is best for F1, decides whether
+    there is an answer, and `best em` is the exact match by the one for that. Raises UserError for answers that are not
+    in the task's own terms, missing ones of another task, and rows without gold.
     """
     loaded = load_splits(task, source, names=[split])[split]
     rows = loaded.rows
     if any(gold.value is None for gold in task.gold(rows)):
         raise UserError(f"{loaded.origin}: rows of the split '{split}' have no gold", "Choose another --split")
-    given = _read(file, rows)
-    for row, value in zip(rows, given, strict=True):
-        if not task.fits(value, row):
+    given = _read(file)
+    notes = _notes(task, file, given, rows)
+    for row in rows:
+        if row.id in given and not task.fits(given[row.id], row):
             raise UserError(
-                f"{file}: the answer for {row.id} is {value!r}", f"A right one would be {_gold(task, row)!r}"
+                f"{file}: the answer for {row.id} is {given[row.id]!r}", f"A right one would be {_gold(task, row)!r}"
             )
     if null_odds is None:
-        return task.score([Answer(value=value) for value in given], rows), {}
+        return FileScores(scores=_scores(task, given, rows), thresholds={}, notes=notes)
     if not isinstance(task, SpanTask) or not task.unanswerable:
         raise UserError(f"the rows of {task.name} all have answers", "Leave --null-odds out")
-    return _with_thresholds(task, given, _read(null_odds, rows), rows, where=null_odds)
+    scores, thresholds = _with_thresholds(task, given, _odds(null_odds, given, rows), rows)
+    return FileScores(scores=scores, thresholds=thresholds, notes=notes)
+
+
+def _scores(task: Task, given: Given, rows: Sequence[Row]) -> dict[str, float]:
+    """The task's; where answers are missing, the means over all rows with 0 for these."""
+    there = np.array([row.id in given for row in rows])
+    answers = [Answer(value=given.get(row.id, "")) for row in rows]
+    if there.all():
+        return task.score(answers, rows)
+    kept = np.column_stack([there, np.ones(len(rows))])  # the value of a row, and that it is one
+    return {name: replace(one, counts=one.counts * kept).score for name, one in task.counted(answers, rows).items()}
 
 
 def _with_thresholds(
-    task: SpanTask, given: Sequence[str], odds: Sequence[Any], rows: Sequence[Any], *, where: Path
+    task: SpanTask, given: Given, odds: Mapping[str, float], rows: Sequence[Row]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    for row, number in zip(rows, odds, strict=True):
-        if type(number) not in (int, float) or number != number:
-            raise UserError(f"{where}: the odds for {row.id} are {number!r}", "They must be a number")
-    pairs = list(zip(given, odds, strict=True))
-    found = task.calibrate([SpanAnswer(value=value, null_odds=number) for value, number in pairs], rows)
+    answered = [row for row in rows if row.id in given]
+    spans = [SpanAnswer(value=given[row.id], null_odds=odds[row.id]) for row in answered]
+    task = configured(task, task.calibrate(spans, answered))  # type: ignore[assignment]
 
     def at(threshold: float) -> dict[str, float]:
-        return task.score([Answer(value="" if number > threshold else value) for value, number in pairs], rows)
+        return _scores(task, {name: "" if odds[name] > threshold else given[name] for name in odds}, rows)
 
-    return at(found["threshold"]) | {"best em": at(found["threshold_em"])["em"]}, found
+    chosen = {"threshold": task.threshold, "threshold_em": task.threshold_em}
+    thresholds = {name: value for name, value in chosen.items() if value is not None}
+    best = {"best em": at(thresholds["threshold_em"])["em"]} if "threshold_em" in thresholds else {}
+    return at(thresholds["threshold"]) | best, thresholds
 
 
-def _gold(task: Task, row: Any) -> Any:
+def _notes(task: Task, file: Path, given: Given, rows: Sequence[Row]) -> list[str]:
+    """What is missing and what is too much. Raises UserError where a task has no score for what is missing."""
+    names = {row.id for row in rows}
+    missing, extra = [row.id for row in rows if row.id not in given], [name for name in given if name not in names]
+    what = f"{file}: has no answer for {len(missing):,} of {len(rows):,} rows"
+    if missing and (not isinstance(task, SpanTask) or len(missing) == len(rows)):
+        raise UserError(
+            f"{what}, first {missing[0]}",
+            "Answer each row (an empty text says that there is no answer), or choose the right --data and --split",
+        )
+    notes = [f"{what} ({_first(missing)}): each counts 0"] * bool(missing)
+    return notes + [f"{file}: {len(extra):,} ids are of no row ({_first(extra)}): left out"] * bool(extra)
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
+
+
+def _odds(file: Path, given: Given, rows: Sequence[Row]) -> dict[str, float]:
+    """The odds of no answer for each row that has an answer."""
+    found = _read(file)
+    odds = {row.id: found.get(row.id) for row in rows if row.id in given}
+    for name, number in odds.items():
+        if type(number) not in (int, float) or number != number:
+            stated = f"are {number!r}" if name in found else "are missing"
+            raise UserError(f"{file}: the odds for {name} {stated}", "They must be a number")
+    return odds  # type: ignore[return-value]
+
+
+def _gold(task: Task, row: Row) -> Any:
     return task.gold([row])[0].value
 
 
-def _read(file: Path, rows: Sequence[Any]) -> list[Any]:
-    """The file's values in the order of the rows."""
+def _read(file: Path) -> Given:
+    """A file's values by the row's id."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -68,10 +127,4 @@ def _read(file: Path, rows: Sequence[Any]) -> list[Any]:
         raise UserError(f"{file}: is not JSON ({error})", "It maps each row's id to its answer") from error
     if not isinstance(found, dict):
         raise UserError(f"{file}: is no JSON object", "It maps each row's id to its answer")
-    missing = [row.id for row in rows if row.id not in found]
-    if missing:
-        raise UserError(
-            f"{file}: has no answer for {len(missing)} of {len(rows)} rows, first {missing[0]}",
-            "Answer each row (an empty text says that there is no answer), or choose the right --data and --split",
-        )
-    return [found[row.id] for row in rows]
+    return found

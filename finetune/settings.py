@@ -1,6 +1,6 @@
 """A run's settings beside the defaults of a recipe."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,16 @@ class Setting:
         return any(value != self.default for value in self.values)
 
 
-def applied(record: RunRecord) -> dict[str, Any]:
-    """Every setting and option (dotted keys) as it applied: what an older record does not know has its default."""
-    options = {**(record.recipe.get("options") or {}), **record.options}
-    return DEFAULTS | flat({**record.recipe, "options": options})
+def applied(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    """Of each record every setting and option (dotted keys) as it applied, without what was chosen on dev.
+
+    A setting that an older record does not know has its default; an option the value that the other records of the
+    same version of the task have by default, where these agree.
+    """
+    usual = _usual_options(records)
+    return [
+        DEFAULTS | flat({**record.recipe, "options": usual[_task(record)] | _options(record)}) for record in records
+    ]
 
 
 def settings_of(records: Sequence[RunRecord]) -> list[Setting]:
@@ -39,3 +45,30 @@ def settings_of(records: Sequence[RunRecord]) -> list[Setting]:
         for key in keys
         if key != "task"
     ]
+
+
+def _task(record: RunRecord) -> tuple[str, int]:
+    return record.task, record.task_version
+
+
+def _options(record: RunRecord) -> dict[str, Any]:
+    """The task's options that have a value which the recipe, or the task's declaration, set."""
+    given = record.recipe.get("options") or {}
+    declared = {
+        name: value for name, value in record.options.items() if value is not None and name not in record.chosen
+    }
+    return declared | given
+
+
+def _usual_options(records: Sequence[RunRecord]) -> Mapping[tuple[str, int], dict[str, Any]]:
+    """For each version of a task the options that no recipe sets, where all records that know them agree."""
+    seen: dict[tuple[str, int], dict[str, list[Any]]] = {}
+    for record in records:
+        values = seen.setdefault(_task(record), {})
+        for name, value in _options(record).items():
+            if name not in (record.recipe.get("options") or {}):
+                values.setdefault(name, []).append(value)
+    return {
+        task: {name: some[0] for name, some in values.items() if all(value == some[0] for value in some)}
+        for task, values in seen.items()
+    }

@@ -1,9 +1,11 @@
 """Where rows come from: a folder that the user named, else the Hub or its cache; strict reading of TSV and CSV."""
 
 import csv
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,22 @@ class Source:
         if found is None:
             raise UserError(f"no data: looked for {holds} in {', '.join(names)}", "Give their folder with --data DIR")
         return found
+
+
+def content_hash(path: Path) -> str:
+    """The sha256 of a file, computed once as long as the file does not change; of a folder that of all its files."""
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        facts = "".join(f"{file.relative_to(path)}:{content_hash(file)};" for file in files)
+        return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
+    stat = path.stat()
+    return _content_hash(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=16)
+def _content_hash(path: Path, *_: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def source_of(data: Path | None) -> Source:

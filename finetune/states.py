@@ -25,7 +25,7 @@ from finetune.folder import write_atomically
 from finetune.model import POOLED
 from finetune.trainer import PREDICT_TOKENS, Trainer
 
-FORMAT = 1
+FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _arrays(
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / LOCK):
             for left in folder.glob("*.part"):
-                left.unlink()  # by a process that was ended while it wrote
+                left.unlink(missing_ok=True)  # by a process that was ended while it wrote
             _require_same(folder, facts)
             if any(not _file(folder, number).is_file() for number in wanted):
                 size = 2 * sum(counts) * backbone.config.hidden_size

@@ -75,7 +75,7 @@ def _runs_by_task(runs: Sequence[str], out: Path) -> dict[str, str]:
     allowed = list(dict.fromkeys(official.trained_on for official in FILES))
     found: dict[str, str] = {}
     for run in runs:
-        name = saved(run, out=out).task().name
+        name = saved(run, out=out).task_name
         if name not in allowed:
             raise UserError(f"{run} was trained on {name}, which is no task of GLUE", f"Those are {', '.join(allowed)}")
         if name in found:

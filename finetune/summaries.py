@@ -4,11 +4,11 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.table import Table
 
 from finetune.display import plain, plain_metrics
 from finetune.groups import differing_settings, failed, groups, spread_by_seed, summarised
+from finetune.metrics import ranked
 from finetune.record import RunRecord
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def summary_table(records: Sequence[RunRecord]) -> Table:
     for group, settings in zip(found, differing_settings([group[0] for group in found]), strict=True):
         for split in _chosen_on(group[0]):
             for cells in _summaries(group, split):
-                table.add_row(group[0].task, escape(group[0].model), plain(settings), str(len(group)), *cells)
+                table.add_row(group[0].task, group[0].model, plain(settings), str(len(group)), *cells)
     return table
 
 
@@ -43,7 +43,7 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
     failures = [failed(record, split) for record in group]
     for metric in plain_metrics(group[0].scores[split]):
         each = summarised([record.scores[split][metric] for record in group])
-        base = max((given[metric] for given in group[0].baselines[split].values()), default=None)
+        base = max((given[metric] for given in group[0].baselines[split].values()), key=ranked, default=None)
         yield [
             "" if None in failures else str(sum(map(bool, failures))),
             f"{split} {metric}",
@@ -73,7 +73,7 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
                 lines.append(f"{task}: {what}")
         if len(mine) > 1:
             means = [summarised([run.scores[split][metric] for run in group]).mean for group in mine]
-            best = mine[means.index(max(means))]
+            best = max(zip(means, mine, strict=True), key=lambda pair: ranked(pair[0]))[1]
             chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
             others = [name for name in best[0].scores if name != split]
             tried = f"{len(mine)} settings" + " that were not discarded" * discarded
@@ -90,25 +90,30 @@ def _mean(group: Sequence[RunRecord], split: str, metric: str) -> str:
 
 
 def comparison_table(found: "Comparison") -> Table:
-    """Each metric of both sides, the difference with its interval and p, and how many rows would tell it."""
+    """Each metric of both sides, the difference with its interval and p, of several metrics also adjusted by Holm's
+    method, and how many rows would tell it.
+    """
+    several = len(found.differences) > 1
     sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
     title = f"{found.task}, {found.rows:,} rows of {found.split}; A is {sides[0]}, B is {sides[1]}"
-    table = Table(title=escape(title), title_justify="left")
-    for column in ("metric", "A", "B", "B - A", "95 % interval", "p", "rows to tell it"):
+    table = Table(title=title, title_justify="left")
+    for column in ("metric", "A", "B", "B - A", "95 % interval", "p", *["p (Holm)"] * several, "rows to tell it"):
         table.add_column(column, justify="left" if column == "metric" else "right")
     for name, each in found.differences.items():
-        low, high = (f"{100 * edge:+.1f}" for edge in each.interval)
         table.add_row(
             name,
             f"{100 * each.a:.1f}",
             f"{100 * each.b:.1f}",
             f"{100 * each.value:+.1f}",
-            f"{low} to {high}",
+            " to ".join(f"{100 * edge:+.1f}" for edge in each.interval or ()),
             f"{each.p:.4f}",
+            *[f"{found.holm[name]:.4f}"] * several,
             _rows_needed(each),
         )
     test = "" if found.mcnemar is None else f"McNemar's exact test: p {found.mcnemar:.4f}. "
-    table.caption = f"{test}p and interval: paired bootstrap. Rows to tell it: for 80 % power at a level of 5 %."
+    adjusted = f"p (Holm): adjusted for the {len(found.differences)} metrics. " * several
+    needed = "Rows to tell it: for 80 % power at a level of 5 %."
+    table.caption = f"{test}p and interval: paired bootstrap. {adjusted}{needed}"
     return table
 
 

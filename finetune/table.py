@@ -2,7 +2,7 @@
 
 import statistics
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from finetune.errors import UserError, nearest
 from finetune.groups import Summary, failed, groups, summarised
+from finetune.metrics import ranked
 from finetune.published import Anchor, anchors, structure
 from finetune.recipe import Settings
 from finetune.record import RunRecord
@@ -109,12 +110,12 @@ def rule(table: Table) -> str:
 
 
 def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Line]:
-    mine = [record for record in records if _fits(record, row)]
+    mine = _fitting(row, records)
     shown = _published(row, table.source)
     models = dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)])
     for model in models or [""]:
         choices = groups((record for record in mine if record.model == model), over=row.over)
-        best = max(choices, key=lambda runs: _mean(runs, row), default=[])
+        best = max(choices, key=lambda runs: ranked(_mean(runs, row)), default=[])
         theirs = [anchor for anchor in shown if anchor.model == model]
         dev = [record.scores[row.split][row.metric] for record in best]
         test = [record.scores["test"][row.metric] for record in best if "test" in record.scores]
@@ -152,14 +153,19 @@ def _mean(runs: Sequence[RunRecord], row: Row) -> float:
     return statistics.fmean(record.scores[row.split][row.metric] for record in runs)
 
 
-def _fits(record: RunRecord, row: Row) -> bool:
-    """Whether a run is of a row's task and kind, on all of its data or on as much as the row says."""
-    if record.task != row.task or record.recipe["limit"] != row.limit or row.split not in record.scores:
+def _fitting(row: Row, records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The runs of a row's task and kind, on all of its data or on as much as the row says."""
+    mine = [record for record in records if record.task == row.task]
+    return [record for record, given in zip(mine, applied(mine), strict=True) if _fits(record, given, row)]
+
+
+def _fits(record: RunRecord, given: Mapping[str, Any], row: Row) -> bool:
+    """Whether a run of a row's task, with its settings, is of the row's kind."""
+    if record.recipe["limit"] != row.limit or row.split not in record.scores:
         return False
     if row.metric not in record.scores[row.split]:
         there = ", ".join(name for name in record.scores[row.split] if "/" not in name)
         raise UserError(f"row '{row.name}': {row.task} has no metric '{row.metric}'", f"It has {there}")
-    given = applied(record)
     wanted = {key: value for key, value in row.settings.items() if key not in structure(row.settings)}
     same = structure(record.recipe) == structure(row.settings)
     return same and all(given.get(key) == value for key, value in wanted.items())

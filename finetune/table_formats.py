@@ -3,13 +3,13 @@
 import csv
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table as Grid
 
+from finetune.dev_choices import is_optimistic
 from finetune.errors import UserError
 from finetune.folder import write_atomically
 from finetune.groups import SEEDS, Summary
@@ -31,12 +31,12 @@ HIDDEN = "†"  # marks a published score on labels that a server hides
 
 def as_grid(table: Table, lines: Sequence[Line]) -> Grid:
     """For the terminal."""
-    grid = Grid(title=escape(table.title), title_justify="left", caption="\n".join(_below(table, lines)))
+    grid = Grid(title=table.title, title_justify="left", caption="\n".join(_below(table, lines)))
     grid.caption_justify = "left"
     for column in HEADER:
         grid.add_column(column, justify="left" if column in HEADER[:3] else "right")
     for cells in _cells(lines):
-        grid.add_row(*map(escape, cells))
+        grid.add_row(*cells)
     return grid
 
 
@@ -62,7 +62,8 @@ def as_csv(lines: Sequence[Line]) -> str:
         server = [anchor for anchor in line.published_test if _is_hidden(anchor)]
         test = [anchor for anchor in line.published_test if not _is_hidden(anchor)]
         cells += [_points(line.published_dev), "; ".join(line.verdicts), _points(test), _points(server)]
-        sources = "; ".join(anchor.source for anchor in (*line.published_dev, *test, *server))
+        every = (*line.published_dev, *test, *server)
+        sources = "; ".join(f"{anchor.source}{_version(anchor)}" for anchor in every)
         writer.writerow([*cells, sources, "; ".join(run.id for run in line.runs)])
     return out.getvalue()
 
@@ -139,7 +140,14 @@ def _interval(edges: tuple[float, float]) -> str:
 
 def _published(some: Sequence[Anchor], numbers: dict[str, int]) -> str:
     marked = ((anchor, HIDDEN * _is_hidden(anchor)) for anchor in some)
-    return "; ".join(f"{100 * anchor.score:.1f}{mark} [{numbers[anchor.source]}]" for anchor, mark in marked)
+    return "; ".join(
+        f"{100 * anchor.score:.1f}{mark}{_version(anchor)} [{numbers[anchor.source]}]" for anchor, mark in marked
+    )
+
+
+def _version(anchor: Anchor) -> str:
+    """How many rows a score is of, where it is of another version of the set than the present one."""
+    return f" ({anchor.rows:,} rows)" if anchor.outdated else ""
 
 
 def _is_hidden(anchor: Anchor) -> bool:
@@ -170,10 +178,26 @@ def _below(table: Table, lines: Sequence[Line]) -> list[str]:
         f"Scores in points; dev and test: mean ± standard deviation of our runs over {over}.",
         "Failed: how many of the runs are no better than the majority class.",
         rule(table),
+        *_about_runs(lines),
     ]
     if any(line.published_test for line in lines):
         notes.append(f"{HIDDEN} scored by a server on hidden labels: not to be compared with dev.")
+    if any(anchor.outdated for line in lines for anchor in (*line.published_dev, *line.published_test)):
+        notes.append("(rows) after a score: it is of an earlier version of the set, with so many rows.")
     return notes + [f"[{number}] {source}" for source, number in _sources(lines).items()]
+
+
+def _about_runs(lines: Sequence[Line]) -> Iterator[str]:
+    """What limits the scores of ours, and of which lines."""
+    if any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines):
+        yield "Several runs with equal scores have no interval: these do not show that the next score is the same."
+    names = [f"{line.name} {line.metric}, {line.model}" for line in lines]
+    optimistic = [name for name, line in zip(names, lines, strict=True) if any(map(is_optimistic, line.runs))]
+    if optimistic:
+        yield f"Dev chose the epoch or a threshold of these runs, so their dev is optimistic: {'; '.join(optimistic)}."
+    fitted = [name for name, line in zip(names, lines, strict=True) if any(run.cross_fitted for run in line.runs)]
+    if fitted:
+        yield f"Scored on dev with thresholds that other rows of dev chose: {'; '.join(fitted)}."
 
 
 def _behind(lines: Sequence[Line]) -> list[str]:

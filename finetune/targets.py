@@ -1,4 +1,4 @@
-"""What a TARGET on the command line means: what exists is data or a recipe, else it names a recipe; and a run."""
+"""What a TARGET on the command line means: what exists is data or a recipe, else it names a recipe."""
 
 import fnmatch
 import tomllib
@@ -8,10 +8,8 @@ from typing import Any
 
 from finetune import recipe
 from finetune.errors import UserError, nearest
-from finetune.folder import RunFolder, data_name, folder_name
-from finetune.grid import expand
+from finetune.grid import expand, full_name, require_different, set_by
 from finetune.recipe import Recipe, flat
-from finetune.record import load_record
 
 RECIPES = Path(__file__).with_name("recipes")
 PRESET = "preset"  # the setting that names a set of settings
@@ -55,8 +53,7 @@ def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1
     for _, single in expanded:
         if single.options:
             _check_options(single)
-        if seeds > 1 and single.train.solver == "logistic":
-            raise UserError("train.solver = 'logistic' gives the same for every seed", "Leave out --seeds")
+    require_different([single for _, single in expanded])
     return expanded
 
 
@@ -74,7 +71,7 @@ def _loaded(target: str, settings: dict[str, Any]) -> Iterator[tuple[str, Recipe
         return
     for file in find_recipes(target):
         loaded = recipe.load(file)
-        if both := sorted(set(settings) & set(loaded.grid)):
+        if both := sorted({full_name(key) for key in settings} & set(set_by(loaded.grid))):
             raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
         if settings.get("task", loaded.task) != loaded.task:  # whose options are its own
             loaded = loaded.model_copy(update={"options": {}})
@@ -95,7 +92,8 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
             f"no preset is called '{name}'", f"{nearest(str(name), list(known))}There are {', '.join(known)}"
         )
     table = tomllib.loads(known[name].read_text(encoding="utf-8"))
-    grid = {key: values for key, values in flat(table.pop("grid", {})).items() if key not in own}
+    given = {full_name(key) for key in own}
+    grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in given}
     return flat(table) | ({"grid": grid} if grid else {}) | own
 
 
@@ -130,21 +128,3 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
         else:
             targets.append(argument)
     return targets, settings
-
-
-def latest_run(task: str, out: Path) -> RunFolder | None:
-    """The run of a task that finished last; None where there is none."""
-    name = data_name(task) if is_own_data(task) else task
-    folders = [RunFolder(file.parent) for file in (out / folder_name(name)).glob("*/record.json")]
-    return max(folders, key=lambda folder: load_record(folder.record_file).finished, default=None)
-
-
-def find_run(target: str, out: Path) -> RunFolder | None:
-    """The finished run that a folder, or the beginning of an id, names; None where there is none."""
-    path = Path(target)
-    if (path / "record.json").is_file():
-        return RunFolder(path)
-    found = sorted(out.glob(f"*/{target}*/record.json")) if target.isalnum() else []
-    if len(found) > 1:
-        raise UserError(f"'{target}' begins the ids of {len(found)} runs", "Give more of the id")
-    return RunFolder(found[0].parent) if found else None

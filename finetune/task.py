@@ -7,7 +7,7 @@ import pkgutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -24,20 +24,28 @@ if TYPE_CHECKING:
     from finetune.model import Backbone, Head
     from finetune.source import Source
 
+ADDED_LATER = {"added later": True}  # of a row's field: at its default it is left out of the data's fingerprint
 Row = Any  # a frozen dataclass with an `id`; its fields become columns of the predictions
+
+
+def row_fields(row: Row) -> dict[str, Any]:
+    """A row's fields by name, but those that were added later and are at their default: old ids stay as they are."""
+    late = {field.name: field.default for field in fields(row) if field.metadata == ADDED_LATER}
+    return {name: value for name, value in asdict(row).items() if name not in late or value != late[name]}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
     """The rows of one split, where they came from, and what a user should know of the reading.
 
-    `drawn`: which rows are in it was decided here, so a run keeps their ids.
+    `drawn`: which rows are in it was decided here, so a run keeps their ids. `content` is a hash of a user's own file.
     """
 
     rows: Sequence[Row]
     origin: str
     notes: tuple[str, ...] = ()
     drawn: bool = False
+    content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +67,9 @@ class Task(ABC):
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
     `metrics` names the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
     a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
-    may set. `row_type` is the dataclass of its rows, with which saved predictions are read again.
+    may set; those that every task of the shape has (`own_options`) need no mention. `row_type` is the dataclass of
+    its rows, with which saved predictions are read again. With `cross_fits` each row of dev is scored with what
+    `calibrate` chose on other rows of dev.
     """
 
     name: str
@@ -69,6 +79,13 @@ class Task(ABC):
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
     row_type: ClassVar[type | None] = None
+    own_options: ClassVar[tuple[str, ...]] = ()
+    cross_fits: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """The options are those of the shape that this task has, and its own."""
+        others = (name for name in self.options if name not in self.own_options)
+        object.__setattr__(self, "options", tuple(dict.fromkeys((*self.shape_options(), *others))))
 
     @abstractmethod
     def load(self, source: "Source", split: str) -> Rows:
@@ -98,6 +115,10 @@ class Task(ABC):
 
     # What follows, a shape may leave as it is.
 
+    def shape_options(self) -> tuple[str, ...]:
+        """Those of `own_options` that this task has."""
+        return self.own_options
+
     def seen(self, train: Sequence[Row]) -> "Task":
         """The task as its training rows make it, for what a head must know of them."""
         return self
@@ -121,6 +142,10 @@ class Task(ABC):
         """Answers of cheap methods, by the method's name."""
         return {}
 
+    def baseline_remarks(self, train: Sequence[Row]) -> list[str]:
+        """What a user should know of these methods and training rows."""
+        return []
+
     def counted(self, answers: Sequence[Answer], rows: Sequence[Row]) -> "dict[str, Counted]":
         """Those of the metrics that are functions of sums over rows, for resampling; `score` gives the same values."""
         return {}
@@ -128,6 +153,10 @@ class Task(ABC):
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Options that are chosen on the first dev split once a model is trained, and saved with it."""
         return {}
+
+    def decided(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The same answers as the task's options decide them now, from their probabilities: for `cross_fits`."""
+        return list(answers)
 
     def remarks(self, answers: Sequence[Answer], rows: Sequence[Row]) -> list[str]:
         """What a user should know of these answers, beyond their scores."""
@@ -155,10 +184,23 @@ class Task(ABC):
 
 
 def find(name: str) -> Task:
-    """The task of that name, or NAME in `FILE.py:NAME`. Raises UserError that names the nearest."""
-    file, colon, attribute = name.rpartition(":")
-    if colon and file.endswith(".py"):
-        return _named(_load_file(Path(file)), attribute, origin=file)
+    """The task of that name, or NAME in `FILE.py:NAME`, whose code runs: only for names that the user gave.
+
+    Raises UserError that names the nearest.
+    """
+    if not in_file(name):
+        return installed(name)
+    file, _, attribute = name.rpartition(":")
+    return _named(_load_file(Path(file)), attribute, origin=file)
+
+
+def in_file(name: str) -> bool:
+    """Whether a task's name is `FILE.py:NAME`."""
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def installed(name: str) -> Task:
+    """The task of that name of the package or of a plugin. Raises UserError that names the nearest."""
     tasks = available()
     if name not in tasks:
         raise UserError(
@@ -169,8 +211,7 @@ def find(name: str) -> Task:
 
 def file_hash(name: str) -> str | None:
     """A hash of the file of `FILE.py:NAME`; None for a task of the package or of a plugin, which has a version."""
-    file, colon, _ = name.rpartition(":")
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if colon and file.endswith(".py") else None
+    return hashlib.sha256(Path(name.rpartition(":")[0]).read_bytes()).hexdigest() if in_file(name) else None
 
 
 def available() -> dict[str, Task]:

@@ -1,8 +1,8 @@
 """The loop over Accelerate: it knows features, batches and a model, and nothing of tasks.
 
 Everything random in it is a function of (data_seed, update): the order of the rows from `batching`, dropout from a
-generator seeded anew for each update. So a run goes on from a checkpoint as if it had never stopped, and the order
-does not depend on the number of processes.
+generator seeded again for each update. So a run goes on from a checkpoint as if it had never stopped. The order does
+not depend on the number of processes; the masks of dropout do, since each process draws those of its own rows.
 """
 
 import math
@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
+from torch.nn.utils import get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
 from finetune import cpu
@@ -23,7 +24,7 @@ from finetune.batching import prediction_batches, share, training_batches
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.features import Feature, collate, label_count
-from finetune.metrics import Scores
+from finetune.metrics import Scores, ranked
 from finetune.model import Model
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.recipe import Train
@@ -56,7 +57,7 @@ class Progress:
 
 
 class Diverged(UserError):
-    """Training came to losses that are no numbers."""
+    """Training came to losses, gradients, weights or logits that are not finite numbers."""
 
 
 class Paused(Exception):
@@ -111,6 +112,11 @@ class Trainer:
         )
         for epoch in range(len(progress.epochs) + 1, self.settings.epochs + 1):
             if self._out_of_patience(progress):
+                self.watch(
+                    "note",
+                    text=f"no better score for {self.settings.patience} epochs: training stops after epoch "
+                    f"{epoch - 1}, with the weights of epoch {progress.selected_epoch}",
+                )
                 break
             done = progress.update - (epoch - 1) * updates_an_epoch
             for group in self._groups(features, epoch=epoch, done=done):
@@ -126,7 +132,10 @@ class Trainer:
         return progress
 
     def predict(self, features: Sequence[Feature]) -> list[np.ndarray]:
-        """Logits of every feature, without padding, in the order of the features; the same on every process."""
+        """Logits of every feature, without padding, in the order of the features; the same on every process.
+
+        Raises Diverged for logits that are not numbers.
+        """
         self.model.to(self.accelerator.device).eval()
         tokens = PREDICT_TOKENS.get(self.accelerator.device.type, PREDICT_TOKENS["cuda"])
         batches = prediction_batches([len(feature) for feature in features], tokens=tokens)
@@ -142,6 +151,11 @@ class Trainer:
                 self.watch("predicted", done=min(done, len(features)), total=len(features))
         if self.accelerator.num_processes > 1:
             pieces = gather_object(pieces)
+        if any(np.isnan(logits).any() for _, logits in pieces):
+            raise Diverged(
+                "the model's logits are not numbers (nan): training has diverged, or half precision overflowed",
+                "Train it again with a lower train.learning_rate, or with train.precision=fp32",
+            )
         return [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
 
     def _groups(self, features: Sequence[Feature], *, epoch: int, done: int) -> Iterator[list[list[Feature]]]:
@@ -165,20 +179,28 @@ class Trainer:
         *,
         epoch: int,
     ) -> None:
-        """An update for each batch; then their losses. Raises Diverged when these are no numbers any more."""
+        """An update for each batch; then their losses.
+
+        Raises Diverged where these, the gradients or the weights are not finite, before they are scored or saved.
+        """
         started = time.perf_counter()
-        parts = []
+        parts, norms = [], []
         for batch in batches:
-            parts.append(self._update(model, optimizer, batch, progress.update))
-            if not optimizer.step_was_skipped:  # as it is when half precision overflowed
+            parts.append(self._backward(model, batch, progress.update))
+            norm = self.accelerator.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
+            if self._stepped(optimizer):
                 schedule.step()
+                norms.append(norm)
+            optimizer.zero_grad(set_to_none=True)
             progress.update += 1
         losses = self.accelerator.reduce(torch.stack(parts), "sum").tolist()
-        if not np.isfinite(losses).all():
-            raise Diverged(
-                f"the loss is {losses[-1]} after update {progress.update}: training has diverged",
-                "Lower train.learning_rate, or raise train.warmup",
-            )
+        *sizes, largest = torch.stack([*norms, _largest_weight(self.model)]).tolist()
+        for name, values in (("loss", losses), ("gradient's norm", sizes), ("largest weight", [largest])):
+            if wrong := [value for value in values if not math.isfinite(value)]:
+                raise Diverged(
+                    f"the {name} is {wrong[-1]} after update {progress.update}: training has diverged",
+                    "Lower train.learning_rate, or raise train.warmup",
+                )
         seconds = time.perf_counter() - started
         progress.losses += losses
         progress.seconds += seconds
@@ -192,8 +214,22 @@ class Trainer:
         patience = self.settings.patience
         return patience is not None and len(progress.epochs) - progress.best_epoch >= patience
 
-    def _update(self, model: Any, optimizer: Any, features: list[Feature], update: int) -> torch.Tensor:
-        """One step of the optimizer; returns this process's part of the mean loss over the whole batch.
+    def _stepped(self, optimizer: Any) -> bool:
+        """Takes a step; False where it was skipped, since the gradient overflowed half precision.
+
+        A skipped step lowers the scale of the loss. Accelerate's `step_was_skipped` misses it where the optimizer
+        skips it itself, as torch's fused AdamW does.
+        """
+        scaler = self.accelerator.scaler
+        if scaler is None:
+            optimizer.step()
+            return True
+        before = scaler.get_scale()
+        optimizer.step()
+        return bool(scaler.get_scale() >= before)
+
+    def _backward(self, model: Any, features: list[Feature], update: int) -> torch.Tensor:
+        """The gradient of a batch; returns this process's part of the mean loss over the whole batch.
 
         The loss is a sum over labels divided by their number in the whole batch, so that processes and accumulated
         parts of unequal size weigh every label alike.
@@ -218,9 +254,6 @@ class Trainer:
                     loss = self.model.head.loss(logits.float(), labels) * (weight / count)
                 accelerator.backward(loss * accelerator.num_processes)
             total += loss.detach()
-        accelerator.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
         return total
 
     def _logits(self, model: Any, features: Sequence[Feature]) -> tuple[torch.Tensor, Any]:
@@ -237,7 +270,7 @@ class Trainer:
         headline, scores = evaluate(self)
         loss = float(np.mean(progress.losses))
         progress.losses.clear()
-        better = progress.best is None or headline > progress.best
+        better = progress.best is None or ranked(headline) > ranked(progress.best)
         progress.epochs.append({"epoch": epoch, "loss": loss, "headline": headline, "scores": scores})
         if better:
             progress.best_epoch = epoch
@@ -250,6 +283,11 @@ def _seed(data_seed: int, update: int, rank: int) -> None:
     value = int(np.random.SeedSequence([data_seed, update, rank]).generate_state(1)[0])
     torch.manual_seed(value)
     cpu.seed(value)
+
+
+def _largest_weight(model: Model) -> torch.Tensor:
+    """By its absolute value, of those that are trained; nan where one is."""
+    return get_total_norm([p.detach() for p in model.parameters() if p.requires_grad], math.inf)
 
 
 def _marked(parts: list[np.ndarray]) -> Iterator[tuple[np.ndarray, bool]]:

@@ -1,7 +1,10 @@
 """Batches: every row once, little padding, an order that the seed and the epoch alone decide."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
 
 from finetune.batching import prediction_batches, share, training_batches
 from finetune.features import IGNORED, Feature, collate, label_count
@@ -64,3 +67,21 @@ def test_collate_pads_to_the_longest_and_masks_the_padding() -> None:
     assert batch.labels.tolist() == [[IGNORED, 1, IGNORED], [0, IGNORED, IGNORED]]
     assert label_count(features) == 2
     assert label_count([Feature(row=0, input_ids=[1], label=0.0), Feature(row=1, input_ids=[1], label=2.5)]) == 2
+
+
+def test_a_number_to_predict_is_always_a_label_and_a_place_in_a_list_may_be_none() -> None:
+    def count(label: Any) -> int:
+        return label_count([Feature(row=0, input_ids=[1], label=label)])
+
+    assert [count(label) for label in (-100.0, np.float32(-100), 7, IGNORED, [IGNORED, 1], [0.5, IGNORED, -1.0])] == [
+        *(1, 1, 1, 0, 1, 2)
+    ]
+
+
+def test_lists_of_numbers_keep_their_fractions() -> None:
+    features = [Feature(row=i, input_ids=[1], label=label) for i, label in enumerate(([0.5, 1.25], [1], [], [2, 3.75]))]
+    labels = collate(features, pad_id=0).labels
+    assert labels.dtype == torch.float32
+    assert labels.tolist() == [[0.5, 1.25], [1, IGNORED], [IGNORED, IGNORED], [2, 3.75]]
+    whole = [Feature(row=0, input_ids=[1], label=[1, 2]), Feature(row=1, input_ids=[1], label=[])]
+    assert collate(whole, pad_id=0).labels.dtype == torch.int64

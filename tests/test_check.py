@@ -549,6 +549,28 @@ def test_columns_that_give_the_label_away_are_found(tmp_path: Path, check: Check
     assert said == ["tells", "nearly"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "rare", "wrong", "told"),
+    [
+        (40, 20, 1, True),  # one misspelt label
+        (40, 20, 4, False),
+        (400, 200, 8, True),
+        (400, 200, 30, False),
+        (400, 12, 0, True),
+        (400, 12, 12, False),  # wrong where it counts: 97 % have one label whatever the column says
+        (400, 4, 4, False),
+    ],
+)
+def test_a_few_wrong_rows_do_not_hide_what_gives_the_label_away(
+    tmp_path: Path, check: Check, rows: int, rare: int, wrong: int, told: bool
+) -> None:
+    right = ["bad" if row < rare else "good" for row in range(rows)]
+    given = ["baad" if row == 0 and wrong else "good" if row < wrong else label for row, label in enumerate(right)]
+    lines = [[text, label, f"{value}!"] for text, label, value in zip(texts(rows), given, right, strict=True)]
+    report = check(write_csv(tmp_path / "a.csv", [["text", "label", "tells"], *lines]), text="text", label="label")
+    assert ("label-given-away" in found(report)) is told
+
+
 def test_a_label_that_stands_in_its_text_is_found(tmp_path: Path, check: Check) -> None:
     named = {i: f"{text} a {label} thing" for i, (text, label) in enumerate(zip(texts(60), labels(60), strict=True), 1)}
     assert len(found(check(reviews(tmp_path / "a.csv", text=named)))["label-in-text"]) == 60

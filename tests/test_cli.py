@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toys import OWN_TASK, only_run, write_columns
+from toys import CPU, OWN_TASK, only_run, write_columns
 
+from finetune.device import resolve_precision
 from finetune.display import standard_output
 from finetune.predictions import read_predictions
 
@@ -37,7 +38,8 @@ def test_run_show_evaluate_and_run_again(
     record = json.loads((folder / "record.json").read_text())
     assert record["rows"] == {"train": 64, "dev": 24}
     assert record["baselines"]["dev"]["majority"]["accuracy"] == 0.5
-    assert (record["precision"], record["processes"], record["id"]) == ("fp32", 1, folder.name)
+    native = resolve_precision("auto", CPU)
+    assert (record["precision"], record["processes"], record["id"]) == (native, 1, folder.name)
     assert len(record["epochs"]) == 6
     assert record["scores"]["dev"] == record["epochs"][-1]["scores"]["dev"]
     assert record["recipe"]["train"]["warmup"] == 0.1
@@ -207,6 +209,36 @@ def test_a_task_of_ones_own_in_a_file(here: Finetune, tiny_bert: Path, tmp_path:
     broken = here("run", "mine.toml")
     assert broken.returncode == 2
     assert "my_task.py: cannot be imported (ModuleNotFoundError" in broken.stderr
+
+
+def test_a_score_that_is_no_number_keeps_no_command_from_working(
+    here: Finetune, tiny_bert: Path, tmp_path: Path
+) -> None:
+    """A task's own metric may be undefined; from epoch 2 on this one is."""
+    undefined = (
+        "calls = []\ndef odd(gold, answers):\n    calls.append(1)\n    return 0.5 if len(calls) < 2 else float('nan')"
+    )
+    scorers = "metrics=('odd', 'accuracy'), scorers={'odd': odd, 'accuracy': accuracy}"
+    task = OWN_TASK.replace("TASKS = [", f"{undefined}\n\nTASKS = [").replace(
+        "metrics=('accuracy',), scorers={'accuracy': accuracy}", scorers
+    )
+    (tmp_path / "odd.py").write_text(task)
+    (tmp_path / "odd.toml").write_text('task = "odd.py:mine"\n')
+    settings = ["odd.toml", f"model={tiny_bert}", "train.epochs=2", "train.select=best"]
+    for _ in range(2):  # the second time the records are read again
+        done = here("run", *settings, "--seeds", "2")
+        assert done.returncode == 0, done.stderr
+        assert "dev: odd is nan: it is undefined for these predictions" in done.stdout
+        assert "accuracy" in done.stdout
+    names = [file.parent.name for file in tmp_path.glob("results/mine/*/record.json")]
+    record = json.loads(
+        (tmp_path / "results" / "mine" / names[0] / "record.json").read_text(), parse_constant=pytest.fail
+    )
+    assert record["scores"]["dev"]["odd"] is None
+    task_file = ["--task", "odd.py:mine"]  # which is not run without its name
+    for arguments in (["ls"], ["show", names[0]], ["compare", *names, *task_file], ["report", *names, *task_file]):
+        shown = here(*arguments)
+        assert shown.returncode == 0, shown.stderr
 
 
 def test_help_is_instant(finetune: Finetune) -> None:

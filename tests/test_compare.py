@@ -11,7 +11,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import accuracy_score as sklearn_accuracy
 from statsmodels.stats.contingency_tables import mcnemar as theirs_mcnemar
-from toys import choice_task, every_shape, labels_task
+from statsmodels.stats.multitest import multipletests
+from toys import choice_task, every_shape, labels_task, span_task
 
 from finetune import metrics
 from finetune.compare import compare
@@ -21,7 +22,7 @@ from finetune.heads.sentence import SentenceRow
 from finetune.heads.span import SpanTask
 from finetune.predictions import write_predictions
 from finetune.record import RunRecord
-from finetune.resampling import Rescored, mcnemar, paired_bootstrap
+from finetune.resampling import Rescored, holm, mcnemar, paired_bootstrap
 from finetune.source import Source
 from finetune.span_answers import SpanAnswer
 from finetune.task import Answer, Task, find
@@ -161,6 +162,23 @@ def test_so_few_rows_show_nothing() -> None:
         assert ours.p == p
 
 
+def test_holms_p_is_that_of_statsmodels() -> None:
+    for values in ([0.04, 0.01, 0.03, 0.5], [0.01, 0.01], [0.9, 0.6, 0.8], [0.2]):
+        assert holm(values) == pytest.approx(multipletests(values, method="holm")[1])
+
+
+def test_without_any_spread_there_is_no_interval() -> None:
+    """Two models that are right on the same rows, one seed a side: other rows may tell them apart."""
+    same = [mean_counted([1, 0, 1, 1] * 20)]
+    for other in (same, [mean_counted(np.zeros(80))]):
+        assert (paired_bootstrap(same, other, resamples=200).interval is None) == (other is same)
+    assert paired_bootstrap(same, same, resamples=200).p == 1
+    assert paired_bootstrap([fixed(30, 1)], [fixed(30, 0)], resamples=200).interval is None
+    nothing = Rescored(metric=lambda chosen: float("nan"), size=30)
+    undefined = paired_bootstrap([nothing], [fixed(30, 1)], resamples=20)
+    assert (undefined.interval, undefined.p, undefined.rows_needed) == (None, 1.0, None)
+
+
 def sentence_rows(count: int, *, text: str = "row") -> list[SentenceRow]:
     """Rows of RTE, every third entailed."""
     labels = ("entailment", "not_entailment", "not_entailment")
@@ -228,7 +246,9 @@ def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ), name
         headline = found.differences[task.metrics[0]]
         assert headline.a == pytest.approx(1)
-        assert headline.interval[0] <= headline.value <= headline.interval[1]
+        low, high = headline.interval or (-1, 1)  # none where each row changed alike
+        assert low <= headline.value <= high
+        assert list(found.holm.values()) == pytest.approx(holm([each.p for each in found.differences.values()]))
         assert all(change.better == "a" for change in found.changed)
 
 
@@ -264,6 +284,22 @@ def test_seeds_are_taken_together(tmp_path: Path) -> None:
     assert "seeds left out" in compare(ids[1], ids[4], out=tmp_path, seeds=True).notes[0]
     with pytest.raises(UserError, match="are the same run, or differ in seeds alone"):
         compare(ids[0], ids[1], out=tmp_path, seeds=True)
+
+
+def test_several_metrics_have_an_adjusted_p(in_process: Any, tmp_path: Path) -> None:
+    rows = span_task().load(Source(), "dev").rows
+    answers = [SpanAnswer(value=row.answers[0]) for row in rows]
+    worse = [replace(answer, value="the") if index % 9 == 0 else answer for index, answer in enumerate(answers)]
+    task = replace(span_task(), name="squad-v1")
+    a, b = (saved_run(tmp_path / "results", task, rows, given, lr=lr) for lr, given in enumerate((answers, worse)))
+    code, out, err = in_process("compare", a, b, data=tmp_path)
+    assert code == 0, err
+    assert "p (Holm)" in out
+    assert "adjusted for the 2 metrics" in " ".join(out.split())
+    code, out, _ = in_process("compare", a, b, "--json", data=tmp_path)
+    found = json.loads(out)
+    assert list(found["holm"]) == ["f1", "em"]
+    assert found["holm"]["em"] >= found["differences"]["em"]["p"]
 
 
 def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from toys import (
     every_shape,
     fit,
     late_task,
+    length_task,
     sentences,
     span_task,
     tag_task,
@@ -30,6 +31,7 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrai
 
 from finetune import baselines as methods
 from finetune.checkpoints import build_model, load_backbone, load_trained, save_checkpoint
+from finetune.data.own import every_option
 from finetune.features import IGNORED, Feature, collate
 from finetune.heads.choice import ChoiceTask
 from finetune.heads.multilabel import MultiLabelTask
@@ -39,6 +41,7 @@ from finetune.heads.tagging import TaggingTask
 from finetune.model import Backbone, Head, Model
 from finetune.options import configured, option_values
 from finetune.recipe import Recipe, Train
+from finetune.scoring import Evaluation
 from finetune.source import Source
 from finetune.task import Answer, Rows, Task, available
 
@@ -230,9 +233,64 @@ def keep_the_contract(task: Task, encoder: Path, folder: Path) -> None:
         assert np.allclose(again(*inputs)[0].numpy(), logits[0], atol=1e-5)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Confident(SentenceTask):
+    """Throw-away: scored by how probable the gold is, which the answer's value alone does not tell."""
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, float]:
+        chances = [dict(zip(self.labels, answer.probabilities or (), strict=True)) for answer in answers]
+        return {"accuracy": float(np.mean([chance[row.gold] for chance, row in zip(chances, rows, strict=True)]))}
+
+
+def confident() -> Confident:
+    toy = cat_task()
+    return Confident(name="toy-confident", read=toy.read, labels=toy.labels, metrics=toy.metrics, scorers={})
+
+
+def whole_numbers() -> SentenceTask:
+    """Regression on labels that are whole numbers."""
+    rows = [replace(row, gold=int(row.gold)) for row in length_task().load(Source(), "dev").rows]
+    return replace(length_task(), name="toy-whole", read=lambda source, split: Rows(rows=rows, origin="toy"))
+
+
+@pytest.mark.parametrize("task", [*TOYS, *NEW_SHAPES, confident(), whole_numbers()], ids=lambda task: task.name)
+def test_the_final_scores_are_the_tasks_own(task: Task, tiny_bert: Path) -> None:
+    """The values go through a library's metric, which must not change their type."""
+    rows = task.load(Source(), "dev").rows
+    words = {"add_prefix_space": True} if isinstance(task, AnimalTags) else {}
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert, **words)
+    features = task.encode(rows, tokenizer, LENGTH)
+    model, _ = build_model(tiny_bert, task.head, Recipe(task="any", seed=0), device=CPU)
+    with torch.no_grad():
+        logits = [model.eval()(*collate([f], pad_id=tokenizer.pad_token_id).inputs())[0].numpy() for f in features]
+    answers = task.decode(logits, features, rows)
+    final = Evaluation(task=task, rows={"dev": rows}, features={"dev": features}).official_scores({"dev": answers})
+    assert final == {"dev": task.score(answers, rows)}
+
+
 def in_groups(task: Task) -> bool:
     """Whether a task is scored by group, of which some may have no gold."""
     return isinstance(task, TaggingTask | MultiLabelTask)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldedReader:
+    """A reader with an option."""
+
+    fold: int = 0
+
+    def __call__(self, source: Source, split: str) -> Rows:
+        return Rows(rows=[], origin=f"fold {self.fold}")
+
+
+@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
+def test_the_options_of_a_task_are_those_of_its_shape_and_of_its_reader(task: Task) -> None:
+    folded = replace(task, read=FoldedReader(), options=("fold",))  # type: ignore[call-arg]
+    assert folded.options == (*task.options, "fold")
+    assert set(task.options) <= set(type(task).own_options) <= set(every_option())
+    assert replace(folded, name="other").options == folded.options
+    values = {"fold": 1, **{name: value for name, value in option_values(task).items() if value is not None}}
+    assert option_values(configured(folded, values)) == {**option_values(task), "fold": 1}
 
 
 @pytest.mark.parametrize("task", NEW_SHAPES, ids=lambda task: task.name)

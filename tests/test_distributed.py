@@ -32,6 +32,19 @@ def toy_files(tmp_path: Path) -> Path:
     return folder
 
 
+def on_two(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line on two processes, in a folder."""
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    return subprocess.run(
+        [*launch, "-m", "finetune", *arguments],
+        cwd=folder,
+        env=os.environ | {"ACCELERATE_USE_CPU": "true"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_two_processes_equal_one(
     shape: str,
@@ -47,21 +60,14 @@ def test_two_processes_equal_one(
     ]
     one = finetune("run", *settings, "--out", "one")
     assert one.returncode == 0, one.stderr
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    two = subprocess.run(
-        [*launch, "-m", "finetune", "run", *settings, "--out", "two"],
-        cwd=tmp_path,
-        env=os.environ | {"ACCELERATE_USE_CPU": "true"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    two = on_two(tmp_path, "run", *settings, "--out", "two")
     assert two.returncode == 0, two.stderr
     assert two.stdout.count(", run ") == 1  # one process prints
     (first,), (second,) = (list((tmp_path / out).glob("*/*/record.json")) for out in ("one", "two"))
     expected, found = json.loads(first.read_text()), json.loads(second.read_text())
     assert (expected["processes"], found["processes"]) == (1, 2)
     assert expected["id"] == found["id"]
+    assert not any("dropout" in note for note in found["notes"])
     for a, b in zip(expected["epochs"], found["epochs"], strict=True):
         assert b["loss"] == pytest.approx(a["loss"], abs=1e-5)
     ours, theirs = (read_predictions(file.with_name("predictions-dev.parquet")) for file in (first, second))
@@ -69,3 +75,21 @@ def test_two_processes_equal_one(
     sure = "score" if shape == "span" else "probabilities"
     probabilities = [np.hstack([line[sure] for line in lines]) for lines in (ours, theirs)]
     assert probabilities[1] == pytest.approx(probabilities[0], abs=1e-4)
+
+
+def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_numbers(
+    finetune: Callable[..., subprocess.CompletedProcess[str]], tiny_bert: Path, tmp_path: Path
+) -> None:
+    """Each draws masks for its own rows, padded as these are; the batches, and so the id, are the same."""
+    settings = ["quickstart", f"model={tiny_bert}", "limit=40", "train.epochs=1", "train.precision=fp32"]
+    settings += ["train.dropout=0.5", "--device", "cpu"]
+    one, two = finetune("run", *settings, "--out", "one"), on_two(tmp_path, "run", *settings, "--out", "two")
+    assert (one.returncode, two.returncode) == (0, 0), two.stderr
+    (first,), (second,) = (list((tmp_path / out).glob("*/*/record.json")) for out in ("one", "two"))
+    alone, shared = json.loads(first.read_text()), json.loads(second.read_text())
+    assert alone["id"] == shared["id"]
+    assert alone["epochs"][0]["loss"] != pytest.approx(shared["epochs"][0]["loss"], abs=1e-5)
+    note = "trained by 2 processes, each with dropout masks of its own: one process comes to other numbers"
+    assert note not in alone["notes"]
+    assert note in shared["notes"]
+    assert f"note: {note}" in two.stdout

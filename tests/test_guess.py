@@ -84,7 +84,7 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     (
         {"comment": text, "mood": lambda i: 1 + i % 2, "place": lambda i: 1 + i // 2 % 2},
-        {"shape": "classification", "label": ("place",)},
+        {"shape": "classification", "label": ("mood",)},
     ),
     (
         {"comment": text, "toxic": lambda i: i % 2 == 0, "insult": lambda i: i % 3 == 0},
@@ -144,7 +144,7 @@ def test_columns_are_overridden_by_name(tmp_path: Path) -> None:
         ({"label": "lable"}, "Did you mean 'label'"),
         ({"shape": "pairs"}, "shape is 'pairs'"),
         ({"text": "text,label,other"}, "3 text columns"),
-        ({"shape": "span"}, "columns of a span task cannot be told"),
+        ({"shape": "span"}, "which columns a span task reads is not clear"),
     ],
 )
 def test_a_wrong_override_is_said(tmp_path: Path, given: dict[str, str], said: str) -> None:
@@ -161,7 +161,8 @@ def test_cells_become_rows() -> None:
     one = row("classification", {"t": " a text ", "y": " pos "}, text=("t",), label=("y",))
     assert (one.id, one.text, one.pair, one.gold) == ("7", " a text ", None, "pos")
     assert row("classification", {"t": "a", "y": 1.0}, text=("t",), label=("y",)).gold == "1"
-    assert row("regression", {"t": "a", "y": "2,5"}, text=("t",), label=("y",)).gold == 2.5
+    assert row("regression", {"t": "a", "y": "2,5"}, text=("t",), label=("y",), decimal=",").gold == 2.5
+    assert row("regression", {"t": "a", "y": "1,234.5"}, text=("t",), label=("y",)).gold == 1234.5
     several = {"text": ("t",), "label": ("x", "y"), "labels": ("x", "y")}
     assert row("multi-label", {"t": "a", "x": "0", "y": "1"}, **several).gold == ("y",)
     assert row("multi-label", {"t": "a", "x": None, "y": ""}, **several).gold is None

@@ -20,6 +20,7 @@ from finetune.recipe import Recipe, Train
 from finetune.scoring import Evaluation
 from finetune.source import Source
 from finetune.states import with_states
+from finetune.targets import expand_targets
 from finetune.task import Task
 from finetune.trainer import Trainer
 
@@ -130,6 +131,40 @@ def test_the_command_runs_it(in_process: Any, rte: Path, tiny_bert: Path, tmp_pa
     assert code == 0, err
     assert "accuracy 100.0" in out
     code, _, err = in_process("run", *settings, "--seeds", "2", data=rte)
-    assert (code, err) == (2, "error: train.solver = 'logistic' gives the same for every seed. Leave out --seeds\n")
+    assert (code, err) == (
+        2,
+        "error: train.solver = 'logistic' gives the same for every seed. Give one seed, without --seeds or a [grid] "
+        "over it\n",
+    )
     code, _, err = in_process("run", "glue-rte", f"model={tiny_bert}", "train.solver=logistic", data=rte)
     assert (code, err.splitlines()[-1][:60]) == (2, "error: train.solver = 'logistic' trains the output layer alo")
+
+
+FITTED = 'frozen = true\ntrain.solver = "logistic"\n'
+
+
+@pytest.mark.parametrize(
+    ("grid", "what"),
+    [
+        (f"{FITTED}[grid]\nseed = [1, 2]", "seed"),
+        (f"{FITTED}[grid]\nlayers = ['last', [1]]\ninit_seed = [1, 2]", "init_seed"),
+        (f"{FITTED}[grid]\ndata_seed = [1, 2]", "data_seed"),
+        (f'{FITTED}[grid]\nvariant = [{{seed = 1}}, {{seed = 2, "train.epochs" = 5}}]', "seed and train.epochs"),
+        (f"{FITTED}[grid]\ntrain.learning_rate = [1e-3, 2e-3]", "train.learning_rate"),
+        ("frozen = true\n[grid]\ntrain.solver = ['adam', 'logistic']\nseed = [1, 2]", "seed"),
+    ],
+)
+def test_a_grid_that_repeats_one_fit_is_refused(grid: str, what: str, tmp_path: Path) -> None:
+    file = tmp_path / "grid.toml"
+    file.write_text(f'task = "rte"\n{grid}\n')
+    with pytest.raises(UserError, match=f"gives the same for every {what}. Give one {what}, without --seeds or a"):
+        expand_targets([str(file)], {})
+
+
+def test_a_grid_of_different_fits_is_run(tmp_path: Path) -> None:
+    file = tmp_path / "grid.toml"
+    file.write_text(f'task = "rte"\n{FITTED}[grid]\nlayers = ["last", [1]]\ntrain.precision = ["fp32", "bf16"]\n')
+    assert len(expand_targets([str(file)], {})) == 4
+    assert len(expand_targets([str(file)] * 2, {})) == 8  # the second time they are already done
+    file.write_text('task = "rte"\n[grid]\nseed = [1, 2]\n')
+    assert len(expand_targets([str(file)], {})) == 2

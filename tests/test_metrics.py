@@ -4,8 +4,12 @@ import math
 
 import pytest
 from sklearn.metrics import f1_score, precision_recall_fscore_support
+from toys import length_task
 
 from finetune import metrics
+from finetune.counting import counted
+from finetune.heads.sentence import SentenceRow
+from finetune.task import Answer
 
 GOLD = ["a", "a", "a", "b", "b", "b", "b", "b"]
 ANSWERS = ["a", "a", "b", "b", "b", "b", "a", "b"]  # for `a`: 2 right, 1 missed, 1 too many
@@ -54,6 +58,34 @@ def test_correlations() -> None:
     assert metrics.spearman(gold, answers) == pytest.approx(1.0)
     assert metrics.pearson(gold, answers) == pytest.approx(0.984374, abs=1e-6)
     assert metrics.spearman([1.0, 2.0, 3.0], [1.0, 1.0, 2.0]) == pytest.approx(0.866025, abs=1e-6)  # a tie
+
+
+@pytest.mark.parametrize(
+    ("gold", "answers"),
+    [
+        ([1.0, 2.0, 3.0], [3.0, 3.0, 3.0]),
+        ([2.0, 2.0, 2.0], [1.0, 2.0, 3.0]),
+        ([1.0, 2.0, 3.0], [math.nan, 1.0, 2.0]),
+        ([1.0, 2.0, 3.0], [math.inf, 1.0, 2.0]),
+        ([1.0], [1.0]),
+    ],
+)
+def test_an_undefined_correlation_is_0_however_it_is_counted(gold: list[float], answers: list[float]) -> None:
+    for correlation in (metrics.pearson, metrics.spearman):
+        assert correlation(gold, answers) == 0.0
+    counts = counted(metrics.pearson, gold, answers)
+    assert counts is not None
+    assert counts.score == 0.0
+    task = length_task()
+    rows = [SentenceRow(id="", text="", gold=value) for value in gold]
+    remarks = task.remarks([Answer(value=value) for value in answers], rows)
+    assert bool(remarks) == (len(set(gold)) == 1 or len(set(answers)) == 1)
+    assert all("correlation is undefined, and counts as 0" in remark for remark in remarks)
+
+
+def test_a_score_that_is_no_number_is_the_worst() -> None:
+    assert max([math.nan, -1.0, 0.5, math.nan], key=metrics.ranked) == 0.5
+    assert max([math.nan, -1.0], key=metrics.ranked) == -1.0
 
 
 def test_a_constant_answer_correlates_with_nothing() -> None:

@@ -114,6 +114,21 @@ def test_a_setting_that_the_grid_also_sets_is_refused(in_process: InProcess, rte
     code, _, err = in_process("run", "mine.toml", "train.epochs=3", data=rte)
     assert code == 2
     assert "its [grid] also sets train.epochs" in err
+    for grid in ("options.fold = [1, 2]", "fold = [1, 2]", "variant = [{ fold = 1 }, { options.fold = 2 }]"):
+        (tmp_path / "mine.toml").write_text(f'task = "codah"\n[grid]\n{grid}\n')
+        for setting in ("fold=1", "options.fold=1"):
+            code, _, err = in_process("run", "mine.toml", setting, data=rte)
+            assert (code, "its [grid] also sets options.fold" in err) == (2, True), err
+
+
+def test_a_grid_that_sets_the_same_twice_is_refused(in_process: InProcess, rte: Path, tmp_path: Path) -> None:
+    for grid in ("options.fold = [1, 2]\nfold = [1, 2]", "variant = [{ fold = 1 }]\noptions.fold = [2]"):
+        (tmp_path / "mine.toml").write_text(f'task = "codah"\n[grid]\n{grid}\n')
+        code, _, err = in_process("run", "mine.toml", data=rte)
+        assert (code, "[grid] sets options.fold in two places" in err) == (2, True), err
+    (tmp_path / "mine.toml").write_text('task = "rte"\n[grid]\nvariant = [{ seed = 1 }]\n')
+    code, _, err = in_process("run", "mine.toml", "--seeds", "2", data=rte)
+    assert (code, "exclude each other" in err) == (2, True), err
 
 
 def test_a_record_without_its_model_cannot_be_evaluated(

@@ -5,34 +5,46 @@ import gzip
 import io
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
+import datasets
+import numpy as np
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 
 import finetune as package
 from finetune.data import predict as predicting
 from finetune.data.answering import answer_lines, lines_of
+from finetune.data.journal import KIND, Journal
 from finetune.data.layout import Layout
 from finetune.data.predict import default_output, predict_file
 from finetune.data.reading import Record, read_table
 from finetune.data.scored import scores_of
 from finetune.data.starting import starting_recipe
 from finetune.data.tasks import trained_task
-from finetune.data.writing import safe
+from finetune.data.writing import safe, write_rows
 from finetune.errors import UserError
 from finetune.events import unwatched
 from finetune.folder import folder_name
-from finetune.predictor import Predictor
+from finetune.lookup import latest_run
+from finetune.predictor import Predictor, load
 from finetune.run import run
 from finetune.source import Source
-from finetune.targets import latest_run
 from finetune.task import Answer
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
@@ -76,6 +88,83 @@ def predict(predictor: Predictor, path: Path, output: Path, **options: str) -> p
     return predict_file(predictor, path, output, options=options, watch=unwatched)
 
 
+TEXTS = ["the dog sat", "the cat sat", "the dog sat 7"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        TEXTS,
+        tuple(TEXTS),
+        iter(TEXTS),
+        [(text,) for text in TEXTS],
+        [[text] for text in TEXTS],
+        [{"review": text, "n": 1} for text in TEXTS],
+        {"n": [1, 2, 3], "review": TEXTS},
+        np.array(TEXTS),
+        pd.Series(TEXTS),
+        pd.DataFrame({"n": [1, 2, 3], "review": TEXTS}, index=[7, 7, 7]),
+        pd.DataFrame({"n": [1, 2, 3], " review\ufeff": TEXTS}),
+        pa.table({"n": [1, 2, 3], "review": TEXTS}),
+        datasets.Dataset.from_dict({"n": [1, 2, 3], "review": TEXTS}),
+        datasets.Dataset.from_dict({"n": [1, 2, 3], "review": TEXTS}).to_iterable_dataset(),
+    ],
+    ids=lambda rows: type(rows).__name__,
+)
+def test_whatever_holds_rows_gives_an_answer_a_row(reviewer: Predictor, rows: Any) -> None:
+    assert [row["answer"] for row in reviewer.predict(rows)] == ["bad", "good", "bad"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("the dog sat", "a str is not rows"),
+        (b"the dog sat", "a bytes is not rows"),
+        (3, "an int is not rows"),
+        (None, "a NoneType is not rows"),
+        ({"review": "the dog sat"}, "the column 'review' is a str, not a list"),
+        ({"review": TEXTS, "n": [1]}, "the columns have 1 to 3 cells"),
+        ({"n": [1, 2, 3]}, "have no column 'review', as there was in training"),
+        (pd.DataFrame({"n": [1, 2, 3]}), "have no column 'review', as there was in training"),
+        (datasets.DatasetDict({"dev": datasets.Dataset.from_dict({"review": TEXTS})}), "have no column 'review'"),
+    ],
+)
+def test_what_makes_no_rows_is_refused(reviewer: Predictor, rows: Any, expected: str) -> None:
+    with pytest.raises(UserError, match=re.escape(expected)):
+        reviewer.predict(rows)
+
+
+def test_a_cell_that_holds_nothing_keeps_its_place(reviewer: Predictor) -> None:
+    for rows in (
+        pd.DataFrame({"review": ["the dog sat", None, pd.NA, float("nan"), "the cat sat"]}),
+        pd.Series(["the dog sat", None, pd.NA, float("nan"), "the cat sat"]),
+        [{"review": "the dog sat"}, {"review": None}, {"n": 1}, float("nan"), "the cat sat"],
+    ):
+        found = reviewer.predict(rows)
+        assert [row.get("answer") for row in found] == ["bad", None, None, None, "good"]
+        assert all("no text in the column" in row["error"] for row in found[1:4])
+    assert reviewer.predict([4])[0].keys() == {"answer", "p(bad)", "p(good)"}  # as a cell of a file
+
+
+def test_a_row_that_holds_no_text_is_refused(reviewer: Predictor) -> None:
+    for wrong in (3, None, ["the dog sat"], {"review": "the dog sat"}):
+        with pytest.raises(UserError):
+            reviewer(wrong)
+
+
+def test_a_model_of_another_version_is_refused(reviews: Path, tmp_path: Path) -> None:
+    config = shutil.copytree(reviews / "model", tmp_path / "model") / "config.json"
+    facts = json.loads(config.read_text())
+    facts["finetune"]["layout"]["colour"] = "red"
+    config.write_text(json.dumps(facts))
+    with pytest.raises(UserError, match=r"of another version of finetune .*'colour'"):
+        package.load(tmp_path / "model")
+
+
+def test_a_model_is_loaded_by_its_task_from_a_folder_named_by_a_text(reviews: Path) -> None:
+    assert package.load("reviews.csv", out=str(reviews.parents[1]))("the cat sat").value == "good"
+
+
 def test_the_split_of_a_run_is_kept_and_can_be_used_again(tmp_path: Path, tiny_bert: Path) -> None:
     data = written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS])
     settings = {"model": str(tiny_bert), **FAST, "train.epochs": 1}
@@ -92,6 +181,62 @@ def test_the_split_of_a_run_is_kept_and_can_be_used_again(tmp_path: Path, tiny_b
     kept.write_text(json.dumps({"dev": ["500"]}))
     with pytest.raises(UserError, match="1 of its dev rows are not in the data"):
         run(starting_recipe(str(data), {**settings, "split": str(kept)})[0], source=Source(), out=out, watch=unwatched)
+
+
+@pytest.mark.parametrize(
+    ("trained_in", "native_bf16", "used"),
+    [("bf16", False, "fp32"), ("bf16", True, "bf16"), ("fp16", True, "fp32"), ("fp32", True, "fp32")],
+)
+def test_a_model_predicts_in_its_precision_where_the_device_computes_in_it(
+    trained_in: str, native_bf16: bool, used: str, reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):  # this machine, or one like others
+        monkeypatch.setattr(torch.cpu, name, lambda: native_bf16)
+    shutil.copytree(reviews / "model", tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    config["finetune"]["precision"] = trained_in
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    notes: list[str] = []
+
+    def watch(event: str, **facts: Any) -> None:
+        if event == "note":
+            notes.append(facts["text"])
+
+    predictor = load(tmp_path / "model", watch=watch, device="cpu")
+    assert predictor.trainer.accelerator.mixed_precision == ("no" if used == "fp32" else used)
+    assert predictor("the cat sat").value == "good"
+    note = f"was trained in {trained_in}, in which this cpu does not compute natively: it predicts in fp32"
+    assert notes == ([] if used == trained_in else [f"{tmp_path / 'model'} {note}"])
+
+
+def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, tiny_bert: Path) -> None:
+    """The rows are the same, but not what a model would read of a file, or answer."""
+    settings = {"model": str(tiny_bert), **FAST, "train.epochs": 1}
+
+    def trained_on(name: str, header: tuple[str, ...], rows: list[tuple[str, ...]], **options: str) -> Layout:
+        (tmp_path / name).mkdir()
+        data = written(tmp_path / name / "reviews.csv", [header, *rows])
+        recipe, _ = starting_recipe(str(data), settings | options)
+        record = run(recipe, source=Source(), out=tmp_path / "results", watch=unwatched, device="cpu")
+        layout = package.load(tmp_path / "results" / "reviews.csv" / record.id).layout
+        assert layout is not None
+        return layout
+
+    assert trained_on("first", ("review", "mark"), REVIEWS).text == ("review",)
+    assert trained_on("text", ("comment", "mark"), REVIEWS).text == ("comment",)
+    assert trained_on("label", ("review", "label"), REVIEWS).label == ("label",)
+    assert len(list((tmp_path / "results" / "reviews.csv").iterdir())) == 3
+    assert trained_on("again", ("review", "mark"), REVIEWS).text == ("review",)
+    assert len(list((tmp_path / "results" / "reviews.csv").iterdir())) == 3
+
+
+def test_a_row_that_cannot_be_used_makes_no_class(tmp_path: Path, tiny_bert: Path) -> None:
+    data = written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS, ("", "awful"), (" ", "fine")])
+    _, found = starting_recipe(str(data), {"model": str(tiny_bert)})
+    assert found.layout.labels == ("bad", "good")
+    lines = [{"words": ["a", "b"], "tags": ["B-X", "O"]}] * 20 + [{"words": ["a"], "tags": ["B-Y", "O"]}]
+    (tmp_path / "tags.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert starting_recipe(str(tmp_path / "tags.jsonl"), {})[1].layout.labels == ("X",)
 
 
 def test_every_row_keeps_its_place_and_its_columns(reviewer: Predictor, tmp_path: Path) -> None:
@@ -134,6 +279,61 @@ def test_any_format_can_be_written(reviewer: Predictor, tmp_path: Path, suffix: 
     assert table.columns["answer"] == ["good", "bad"]
     assert float(table.columns["p(good)"][0]) > 0.5
     assert not list(tmp_path.glob(".out*"))  # nothing is left beside it
+
+
+DATES = {
+    "day": [date(2024, 2, 29), None, date(1999, 12, 31)],
+    "at": [datetime(2024, 2, 29, 12, 30, 5), None, datetime(1999, 12, 31)],
+    "hour": [time(12, 30), None, time(0, 0, 1)],
+    "price": [Decimal("1.20"), None, Decimal("33.05")],
+}
+ZONED = [datetime(2024, month, 1, 12, tzinfo=ZoneInfo("Europe/Berlin")) for month in (1, 7)] + [None]
+
+
+def test_dates_come_back_as_what_they_were(reviewer: Predictor, tmp_path: Path) -> None:
+    texts = {"review": ["the cat sat", "the dog sat", ""]}
+    given = pa.table({**texts, **DATES, "zoned": pa.array(ZONED, pa.timestamp("us", "Europe/Berlin"))})
+    pq.write_table(given, tmp_path / "new.parquet")
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.parquet")
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert [found.schema.field(name).type for name in DATES] == [given.schema.field(name).type for name in DATES]
+    assert found.select(given.column_names).to_pydict() == given.to_pydict()
+    assert found.schema.field("zoned").type == given.schema.field("zoned").type
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.csv")
+    first = read(tmp_path / "out.csv")[0]
+    assert [first[name] for name in (*DATES, "zoned")] == [
+        *("2024-02-29", "2024-02-29T12:30:05", "12:30:00", "1.20", "2024-01-01T12:00:00+01:00")
+    ]
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.jsonl")
+    assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["at"] == "2024-02-29T12:30:05"
+
+
+def test_dates_of_a_sheet_are_dates_in_the_next(reviewer: Predictor, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    rows = [("review", *DATES, "old"), ("the cat sat", *(cells[0] for cells in DATES.values()), "1899-01-01")]
+    for row in rows:
+        book.active.append(row)  # type: ignore[union-attr]
+    book.save(tmp_path / "new.xlsx")
+    predict(reviewer, tmp_path / "new.xlsx", tmp_path / "out.xlsx")
+    given, found = (
+        next(openpyxl.load_workbook(tmp_path / name).worksheets[0].iter_rows(min_row=2))
+        for name in ("new.xlsx", "out.xlsx")
+    )
+    assert [cell.value for cell in found[:5]] == [cell.value for cell in given[:5]]
+    assert [cell.is_date for cell in found[:5]] == [False, True, True, True, False]
+    write_rows(tmp_path / "zoned.xlsx", [{"zoned": ZONED[0], "old": date(1850, 1, 1)}], ["zoned", "old"])
+    assert read_table(tmp_path / "zoned.xlsx").columns == {
+        "zoned": ["2024-01-01T12:00:00+01:00"],
+        "old": ["1850-01-01"],
+    }
+
+
+def test_an_object_of_the_data_that_looks_like_a_mark_is_kept(tmp_path: Path) -> None:
+    rows = [{"x": {KIND: "date", "is": "no date"}}, {"x": {KIND: ["date"]}}, {"x": {"is": 1}}]
+    journal = Journal(tmp_path / "out.jsonl", of="")
+    with journal:
+        journal.add(rows)
+        assert list(journal) == rows
 
 
 def test_gold_is_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_path: Path) -> None:
@@ -513,7 +713,7 @@ def test_a_run_is_scored_on_another_file(
     assert (code, "1 row without a label" in said) == (0, True)
     assert "dev macro f1 100.0" in shown
     assert "was read in training" not in said
-    own = json.loads((reviews / "record.json").read_text())["data_origin"]["train"]
+    own = str(reviews.parents[2] / "reviews.csv")
     assert "was read in training" in call(own)[2]
     written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
     code, _, said = call("other.csv")

@@ -65,6 +65,15 @@ def test_a_variant_is_a_table_of_settings(tmp_path: Path) -> None:
         expand_targets([str(file)], {})
 
 
+def test_a_setting_of_a_variant_may_be_written_as_toml_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('task = "rte"\ntrain.warmup = 0.3\n[grid]\nvariant = [{ train.epochs = 2 }, { seed = 1 }]\n')
+    points = [(point.train.epochs, point.train.warmup, point.seed) for _, point in expand_targets([str(file)], {})]
+    assert points == [(2, 0.3, 42), (3, 0.3, 1)]
+    with pytest.raises(UserError, match=r"its \[grid\] also sets train\.epochs"):
+        expand_targets([str(file)], {"train.epochs": 5})
+
+
 def test_the_worse_half_is_discarded_early_and_can_go_on_later(
     in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:

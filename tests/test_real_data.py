@@ -1,5 +1,6 @@
 """Real data and a real encoder: the quickstart's set is sound, and transformers.Trainer answers as we do."""
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,9 @@ from finetune import checkpoints, model
 from finetune.predictions import read_predictions
 from finetune.predictor import load
 from finetune.recipe import Recipe, Train
+from finetune.score_file import score_file
 from finetune.source import Source, read_csv
+from finetune.squad_metrics import score_v1
 from finetune.task import find
 from finetune.weights import MINILM_PACKAGE, MINILM_SHA256, resolve
 
@@ -62,6 +65,54 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     assert len(rows) == 408
     assert [answer.value for answer in answers] == theirs
     assert 50 < theirs.count("equivalent") < 358
+
+
+def published(real_data: Path, name: str) -> Path:
+    file = real_data / "squad-predictions" / name
+    if not file.is_file():
+        pytest.skip(f"needs {file}")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "em", "f1"),
+    [
+        ("squad-v1", "dev-v1.1_BERT_ensemble_GoogleAI.json", 86.206, 92.196),
+        ("squad-v2", "dev-v2.0_BERT_single_GoogleAI.json", 78.742, 81.775),
+    ],
+)
+def test_published_answers_have_the_official_scores(
+    task: str, name: str, em: float, f1: float, real_data: Path
+) -> None:
+    scored = score_file(find(task), published(real_data, name), source=Source(folder=real_data))
+    assert round(100 * scored.scores["em"], 3) == em
+    assert round(100 * scored.scores["f1"], 3) == f1
+    assert scored.notes == []
+
+
+def test_published_answers_of_which_some_are_missing(real_data: Path, tmp_path: Path) -> None:
+    """As evaluate-v1.1 counts: a question without an answer adds 0 to the sum, and 1 to the number."""
+    answers = json.loads(published(real_data, "dev-v1.1_BERT_ensemble_GoogleAI.json").read_text())
+    left_out = set(list(answers)[::800][:13])
+    (tmp_path / "some.json").write_text(json.dumps({name: a for name, a in answers.items() if name not in left_out}))
+    task, source = find("squad-v1"), Source(folder=real_data)
+    rows = task.load(source, "dev").rows
+    right = [score_v1(row.answers, answers[row.id]) for row in rows if row.id not in left_out]
+    scored = score_file(task, tmp_path / "some.json", source=source)
+    assert scored.scores["em"] == pytest.approx(sum(em for em, _ in right) / 10_570)
+    assert scored.scores["f1"] == pytest.approx(sum(f1 for _, f1 in right) / 10_570)
+    assert scored.scores["em"] < 0.86206
+    assert "has no answer for 13 of 10,570 rows" in scored.notes[0]
+
+
+@pytest.mark.slow
+def test_the_baseline_of_sst2_reads_all_of_its_rows(real_data: Path) -> None:
+    task, source = find("sst2"), Source(folder=real_data)
+    train, dev = (task.load(source, split).rows for split in ("train", "dev"))
+    assert len(train) == 67_349
+    given = task.baselines(train, dev)["tfidf-logistic"]
+    assert 100 * task.score(given, dev)["accuracy"] == pytest.approx(82.7, abs=0.3)
+    assert task.baseline_remarks(train) == []
 
 
 def test_the_quickstart_set_is_balanced_and_has_no_sentence_twice() -> None:

@@ -1,10 +1,13 @@
 """Recipes: every fault at once, in words that help; overrides, grids and seeds; and the id that they give a run."""
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from toys import cat_task
 
 from finetune import grid, recipe
@@ -96,6 +99,33 @@ def test_a_recipe_written_as_toml_reads_back_the_same(tmp_path: Path) -> None:
     one = parsed(**{"model": 'a "quoted" \\ name', "train.learning_rate": 3e-5, "grid": {"train.epochs": [1, 2]}})
     (tmp_path / "r.toml").write_text(one.to_toml(), encoding="utf-8")
     assert recipe.load(tmp_path / "r.toml") == one
+
+
+TEXTS = st.text(st.characters(codec="utf-8"))
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans()
+LISTS = st.lists(st.floats(allow_nan=False, allow_infinity=False)) | st.lists(TEXTS)
+SETTINGS = st.dictionaries(TEXTS, TEXTS | NUMBERS | LISTS, max_size=4)
+
+
+@settings(deadline=None, derandomize=True)
+@given(model=TEXTS, options=SETTINGS, variants=st.lists(SETTINGS, min_size=1), values=st.lists(TEXTS | NUMBERS | LISTS))
+def test_every_recipe_can_be_written_as_toml(
+    model: str, options: dict[str, Any], variants: list[dict[str, Any]], values: list[Any]
+) -> None:
+    axes = {"variant": variants, "options.any": values, 'a "key" = 1': values}
+    one = recipe.Recipe(task="mrpc", model=model, options=options, grid=axes, train=recipe.Train(learning_rate=1e-5))
+    assert recipe.parse(tomllib.loads(one.to_toml()), origin="test") == one
+
+
+def test_a_recipe_is_written_as_a_person_would() -> None:
+    grid = {"train.epochs": [1, 2], "variant": [{"layers": "last", "train.clip_norm": 1.0}, {"layers": [1, 2]}]}
+    one = parsed(max_length=64, options={"label": "mark", "thresholds": [0.5, 0.25]}, grid=grid)
+    assert one.to_toml() == (
+        'task = "mrpc"\nmax_length = 64\n\n'
+        '[options]\nlabel = "mark"\nthresholds = [0.5, 0.25]\n\n'
+        '[grid]\n"train.epochs" = [1, 2]\n'
+        'variant = [{ layers = "last", "train.clip_norm" = 1.0 }, { layers = [1, 2] }]\n'
+    )
 
 
 def test_a_grid_gives_every_combination_once() -> None:

@@ -25,6 +25,7 @@ from finetune.predictor import load
 from finetune.recipe import Recipe, Train
 from finetune.run import run
 from finetune.source import Source
+from finetune.task import find
 
 OWN = """
 from finetune.heads.sentence import SentenceRow, SentenceTask
@@ -206,13 +207,14 @@ def test_a_run_weighs_and_a_saved_model_reads_windows(tiny_bert: Path, tmp_path:
     assert (plain.features["dev"], windows.features["dev"], windows.rows["dev"]) == (32, 64, 32)
 
     out = tmp_path / "results" / "mine"
-    predictor = load(out / windows.id)
+    task = find(plain.recipe["task"])
+    predictor = load(out / windows.id, task=task)
     assert predictor.task.windows
     rows = predictor.task.load(Source(), "dev").rows
     saved = read_predictions(out / windows.id / "predictions-dev.parquet")
     assert [answer.value for answer in predictor.answers(rows)] == [line["answer"] for line in saved]
     assert predictor("the " * 40 + "cat").value == "True"
-    again = load(out / weighed.id)
+    again = load(out / weighed.id, task=task)
     assert (again.task.class_weight, again.task.class_weights) == ("balanced", ())
     assert accuracy([row.gold for row in rows], [answer.value for answer in again.answers(rows)]) <= 0.75
 

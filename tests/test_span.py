@@ -202,6 +202,7 @@ def test_thresholds_are_chosen_for_f1_and_for_exact_match() -> None:
     given = [answer("red cat", -5.0), answer("red cat", -1.0), answer("cat", 0.5), answer("cat", 3.0)]
     assert task.calibrate(given, rows) == {"threshold": -1.0, "threshold_em": -5.0}
     assert configured(task, {"threshold": 2.0}).calibrate(given, rows) == {}  # it was given
+    assert configured(task, {"threshold_em": 2.0}).calibrate(given, rows) == {"threshold": -1.0}
     assert span_task().calibrate(given, rows) == {}  # every question has an answer
     for wrong in (rows[2:], [rows[0], rows[2], rows[3]]):  # answered with nothing at all, as is best
         nothing = task.calibrate([answer("moon", 1.0)] * len(wrong), wrong)
@@ -356,6 +357,54 @@ def test_a_trained_model_answers_with_its_threshold(
     code, out, _ = in_process(*arguments, data=tmp_path)
     assert json.loads(out)["f1"] == pytest.approx(record["scores"]["dev"]["f1"])
     assert json.loads(out)["threshold"] == pytest.approx(record["options"]["threshold"])
+
+
+def answer_files(folder: Path, answers: dict[str, Any], odds: dict[str, Any]) -> tuple[str, ...]:
+    """SQuAD 2.0 with two questions of either kind, and files of answers and odds; the command that scores them."""
+    paragraph: dict[str, Any] = {"context": "red cat", "qas": []}
+    for name in "abcd":
+        golds = [{"text": "red cat", "answer_start": 0}] if name in "ab" else []
+        paragraph["qas"].append({"id": name, "question": "q", "answers": golds, "is_impossible": name in "cd"})
+    content = {"version": "v2.0", "data": [{"title": "t", "paragraphs": [paragraph]}]}
+    (folder / "dev-v2.0.json").write_text(json.dumps(content))
+    (folder / "answers.json").write_text(json.dumps(answers))
+    (folder / "odds.json").write_text(json.dumps(odds))
+    return "score", "squad-v2", "answers.json", "--json"
+
+
+def test_a_missing_answer_counts_0_even_where_none_is_right(tmp_path: Path, in_process: Any) -> None:
+    command = answer_files(tmp_path, {"a": "red cat", "c": "", "z": "other", "y": "other"}, {})
+    code, out, err = in_process(*command, data=tmp_path)
+    assert code == 0, err
+    found = json.loads(out)
+    assert (found["f1"], found["answerable/em"], found["unanswerable/em"]) == (0.5, 0.5, 0.5)
+    assert "note: answers.json: has no answer for 2 of 4 rows (b, d): each counts 0" in err
+    assert "note: answers.json: 2 ids are of no row (z, y): left out" in err
+
+
+def test_given_thresholds_are_used_with_null_odds(tmp_path: Path, in_process: Any) -> None:
+    odds = {"a": -5.0, "b": 1.0, "c": 0.5, "d": 3.0}
+    command = (*answer_files(tmp_path, dict.fromkeys("abcd", "red cat"), odds), "--null-odds", "odds.json")
+    for threshold, f1 in ((0.0, 0.75), (2.0, 0.75), (-9.0, 0.5), (9.0, 0.5)):
+        code, out, err = in_process(*command, f"threshold={threshold}", data=tmp_path)
+        assert code == 0, err
+        found = json.loads(out)
+        assert (found["f1"], found["threshold"]) == (f1, threshold)
+        assert "best em" not in found
+    code, out, _ = in_process(*command, "threshold_em=9.0", data=tmp_path)
+    assert (json.loads(out)["best em"], json.loads(out)["f1"]) == (0.5, 0.75)
+    code, out, _ = in_process(*command, "threshold=0.0", "threshold_em=9.0", data=tmp_path)
+    assert (json.loads(out)["best em"], json.loads(out)["threshold"]) == (0.5, 0.0)
+    command = (
+        *answer_files(tmp_path, {"a": "red cat", "c": "red cat"}, odds | {"d": None}),
+        "--null-odds",
+        "odds.json",
+    )
+    code, out, _ = in_process(*command, data=tmp_path)  # what has no answer needs no odds
+    assert json.loads(out)["f1"] == 0.5
+    command = (*answer_files(tmp_path, {"a": "red cat"}, {}), "--null-odds", "odds.json")
+    code, _, err = in_process(*command, data=tmp_path)
+    assert (code, "odds.json: the odds for a are missing. They must be a number" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

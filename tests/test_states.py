@@ -1,6 +1,8 @@
 """The cache of a frozen encoder's states: equal to encoding anew, reused, bounded, and refused when it is another's."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ from filelock import FileLock
 from toys import build, cat_task, choice_task, span_task, tag_task
 
 from finetune import reader
-from finetune.cache import cache_folder
+from finetune.cache import cache_folder, fits, make_room
 from finetune.errors import UserError
 from finetune.features import Feature
+from finetune.heads.sentence import SentenceRow
 from finetune.recipe import Train
+from finetune.source import Source
 from finetune.states import with_states
 from finetune.task import Task
 from finetune.trainer import Trainer
@@ -93,6 +97,27 @@ def test_only_what_a_head_reads_is_kept(tiny_bert: Path, cache: Path) -> None:
     assert np.load(other / "pooled.npy").shape == (len(pooled), 32)
 
 
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize("first", ["texts", "choices"])
+def test_the_pooler_and_the_first_token_are_not_taken_for_each_other(
+    family: str, first: str, request: pytest.FixtureRequest
+) -> None:
+    """Of the same tokens, RoBERTa's multiple choice reads the pooler, and its classes read the first token."""
+    folder = request.getfixturevalue(f"tiny_{family}")
+    rows = choice_task().load(Source(), "train").rows
+    pairs = [SentenceRow(id="", text=row.context, pair=choice, gold="no") for row in rows for choice in row.choices]
+    tasks = [cat_task(pairs), choice_task()]
+    encoded = []
+    for task in tasks if first == "texts" else tasks[::-1]:
+        trainer, cached, watch = prepared(task, folder)
+        encoded.append(watch.encoded)
+        plain, features = build(task, folder, SETTINGS, frozen=True)
+        for ours, expected in zip(trainer.predict(cached), plain.predict(features), strict=True):
+            assert ours == pytest.approx(expected, abs=2e-3)
+    assert encoded[0] == len(pairs)
+    assert encoded[1] == (len(pairs) if (family, first) == ("roberta", "texts") else 0)
+
+
 def test_the_disk_is_bounded(tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def size() -> int:
         return sum(file.stat().st_size for file in cache.glob("*/*.npy"))
@@ -146,6 +171,57 @@ def test_a_cache_in_use_stays(tiny_bert: Path, cache: Path, monkeypatch: pytest.
         _, features, _ = prepared(tag_task(), tiny_bert, weights="another")
     assert features[0].states is None
     assert {file.name: file.stat().st_size for file in first.glob("*.npy")} == kept
+
+
+def test_files_that_another_process_removes_end_no_run(
+    tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link to nothing is listed and cannot be looked at, as a file that goes in between."""
+    prepared(tag_task(), tiny_bert)
+    (first,) = cache.iterdir()
+    (first / "layer-9.npy").symlink_to("removed")
+    monkeypatch.setenv("FINETUNE_CACHE_GB", str(1.1 * sum(f.stat().st_size for f in first.glob("layer-[0-2]*")) / 1e9))
+    _, features, watch = prepared(tag_task(), tiny_bert, weights="another")
+    assert features[0].states is not None
+    assert watch.notes == []
+    assert [file.name for file in first.iterdir()] == [".lock"]
+
+
+def test_the_room_in_a_cache_can_be_found_while_others_write_and_remove(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process empties folders, removes them, and makes them again, without an end."""
+    (cache / "mine").mkdir(parents=True)
+    monkeypatch.setenv("FINETUNE_CACHE_GB", str(100 / 1e9))
+    other = subprocess.Popen([sys.executable, "-c", RESTLESS, str(cache)], stdout=subprocess.PIPE)
+    try:
+        assert other.stdout is not None
+        other.stdout.readline()  # it has begun
+        for _ in range(2_000):
+            assert fits(cache / "mine", 50)
+            make_room(cache / "mine", 100)  # for which the other's have to go
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+RESTLESS = """
+import shutil, sys
+from pathlib import Path
+
+print("begun", flush=True)
+while True:
+    folder = Path(sys.argv[1], "other")
+    folder.mkdir(exist_ok=True)
+    try:
+        for name in ("states.json", "layer-0.npy", "layer-1.npy", "layer-2.npy"):
+            (folder / name).write_text("x")
+    except FileNotFoundError:  # its lock was taken, and made it again
+        pass
+    (folder / "states.json").unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+"""
 
 
 def test_a_cache_that_cannot_be_written_is_named(tiny_bert: Path, cache: Path) -> None:

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from scipy import stats
 
 from finetune.errors import UserError
 from finetune.groups import differing_settings, failed, groups, spread_by_seed, summarised
-from finetune.published import anchors
+from finetune.published import anchors, beside
 from finetune.record import RunRecord, all_records
 from finetune.summaries import summary_lines, summary_table
 from finetune.table import Table, lines_of, load_table, rule, table_files
@@ -74,6 +76,48 @@ def test_a_summary_has_students_interval() -> None:
     assert (summarised([0.5]).sd, summarised([0.5]).interval) == (None, None)
 
 
+def test_equal_scores_have_no_interval() -> None:
+    """Two seeds with one score do not show that a third has it too."""
+    for scores in ([0.84, 0.84], [0.1 + 0.2, 0.3], [0.5] * 5):
+        found = summarised(scores)
+        assert found.sd == pytest.approx(0)
+        assert found.interval is None
+    table = Table.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})
+    equal = [run(0.8407, seed=seed) for seed in (1, 2)]  # as the example of transformers has it
+    lines = [line for line in lines_of(table, equal) if line.runs]
+    assert set(lines[0].verdicts) == {"undecided"}
+    assert "| 84.1 ± 0.0 |  |" in as_markdown("t", table, lines)
+    assert "runs with equal scores have no interval" in as_markdown("t", table, lines)
+    cells = [next(iter(column.cells)) for column in summary_table(equal).columns]
+    assert cells[6:9] == ["84.1", "0.0", ""]
+
+
+def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Path) -> None:
+    broken = run(math.nan, seed=1)
+    good = [run(score, seed=seed, train={"learning_rate": 1e-3}) for seed, score in ((2, 0.7), (3, 0.8))]
+    epochs = [{"epoch": 1, "loss": 0.5, "headline": math.nan, "scores": {"dev": {"accuracy": math.nan}}}]
+    broken = broken.model_copy(update={"epochs": epochs})
+    for number, record in enumerate([broken, *good]):
+        file = tmp_path / "mrpc" / str(number) / "record.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(record.model_dump_json(indent=2))
+        json.loads(file.read_text(), parse_constant=pytest.fail)  # for readers that know JSON alone
+    records, damaged = all_records(tmp_path)
+    assert damaged == []
+    (again,) = [record for record in records if record.id == "1"]
+    assert math.isnan(again.scores["dev"]["accuracy"])
+    assert math.isnan(again.epochs[0]["headline"])
+    assert failed(again, "dev")
+    assert again.recipe["init_seed"] is None
+    with_nan = summarised([math.nan, 0.7, 0.8])
+    assert (with_nan.best, with_nan.sd, with_nan.interval) == (0.8, None, None)
+    assert math.isnan(with_nan.mean)
+    for given in ([again, *good], [*good, again]):
+        (line,) = [line for line in lines_of(load_table("glue"), given) if line.runs and line.metric == "accuracy"]
+        assert line.runs == good
+        assert any("best of 2 settings" in text and "learning_rate 0.001" in text for text in summary_lines(given))
+
+
 def test_runs_that_differ_in_seeds_alone_belong_together() -> None:
     records = [run(0.8), run(0.7, limit=5), run(0.9, seed=2), run(0.6, init_seed=9), run(0.5, data="other")]
     found = groups(records)
@@ -100,6 +144,46 @@ def test_what_a_record_does_not_say_has_its_default() -> None:
     assert len(groups([given, left])) == 1
     (line,) = [line for line in lines_of(load_table("table-7"), [given, left]) if line.runs]
     assert (line.name, line.dev.n) == ("fine-tuned", 2)
+
+
+CHOSEN_ON_DEV = [{"threshold": -0.13, "threshold_em": -0.59}, {"threshold": 0.41, "threshold_em": 0.2}]
+
+
+def test_what_was_chosen_on_dev_sets_no_runs_apart() -> None:
+    """Records of before do not name it; those of now do."""
+    for named in ({}, {"chosen": ["threshold", "threshold_em"]}):
+        records = [
+            run(0.5 + seed / 10, seed=seed, task="squad-v2").model_copy(update={"options": found} | named)
+            for seed, found in enumerate(CHOSEN_ON_DEV)
+        ]
+        assert len(groups(records)) == 1
+        assert differing_settings(records) == [{}, {}]
+        assert summary_lines(records) == []
+        (line,) = [line for line in lines_of(load_table("squad"), records) if line.runs and line.metric == "f1"]
+        assert (line.choices, line.dev.n, line.dev.mean) == (1, 2, pytest.approx(0.55))
+    given = [
+        run(0.5, seed=seed, task="squad-v2", options={"threshold": value}).model_copy(
+            update={"options": {"threshold": value, "threshold_em": None}, "chosen": []}
+        )
+        for seed, value in enumerate((0.0, 0.0, 1.0))
+    ]
+    assert [len(group) for group in groups(given)] == [2, 1]
+    assert differing_settings(given)[2] == {"options.threshold": 1.0}
+    several = [run(0.5, seed=seed).model_copy(update={"options": {"thresholds": [seed / 9]}}) for seed in range(3)]
+    assert len(groups(several)) == 1
+
+
+def test_an_option_that_a_record_does_not_know_is_as_the_others_have_it() -> None:
+    """Before options were recorded, a run had what others of its task's version have by default."""
+    before = run(0.8)
+    after = run(0.7, seed=2).model_copy(update={"options": {"class_weight": "none", "windows": False}})
+    other = run(0.7, seed=3, options={"class_weight": "balanced"}).model_copy(
+        update={"options": {"class_weight": "balanced", "windows": False}}
+    )
+    assert [len(group) for group in groups([before, after, other])] == [2, 1]
+    assert differing_settings([before, other]) == [{}, {"options.class_weight": "balanced"}]
+    newer = after.model_copy(update={"task_version": 2})
+    assert len(groups([before, newer])) == 2
 
 
 def test_a_row_of_which_nothing_is_known_says_so() -> None:
@@ -165,6 +249,23 @@ def test_a_verdict_needs_the_whole_interval(scores: list[float], verdict: str) -
     place = [anchor.score for anchor in line.published_dev].index(0.867)
     assert line.verdicts[place] == verdict
     assert "within 1 point of the published score" in rule(MRPC)
+
+
+def test_scores_on_an_earlier_version_of_a_set_say_how_many_rows_it_had() -> None:
+    """The paper's QNLI is the first version; later sources have the second."""
+    table = load_table("glue")
+    ours = [run(score, seed=seed, task="qnli", rows=5463) for seed, score in enumerate((0.90, 0.901))]
+    lines = [line for line in lines_of(table, ours) if line.name == "QNLI" and line.model == BASE]
+    rows = {anchor.source: anchor.rows for anchor in lines[0].published_dev}
+    assert rows == {"Devlin et al. 2019, Table 5 (BERT-BASE)": 5732, "model-recycling, mean of 20 seeds": 5463}
+    assert lines[0].verdicts == ["other rows", "equal"]
+    text = as_markdown("glue", table, lines)
+    assert "88.4 (5,732 rows) [1]; 89.9 [2]" in text
+    assert "90.5† (5,740 rows) [3]" in text
+    assert "of an earlier version of the set, with so many rows" in text
+    (cells,) = csv.DictReader(io.StringIO(as_csv(lines)))
+    assert "Table 5 (BERT-BASE) (5,732 rows)" in cells["sources"]
+    assert {anchor.source for anchor in beside(ours[0], "dev")} == {"model-recycling, mean of 20 seeds"}
 
 
 def test_published_scores_are_of_the_same_model_and_dev_is_not_the_servers_test() -> None:

@@ -33,12 +33,13 @@ from finetune.errors import UserError
 from finetune.families import set_dropout
 from finetune.features import Feature, collate
 from finetune.heads.span import SpanTask
-from finetune.model import Head
+from finetune.model import Backbone, Head, Model
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.recipe import Schedule, Train
 from finetune.scoring import Evaluation
 from finetune.source import Source
-from finetune.task import Task
+from finetune.task import Rows, Task
+from finetune.trainer import Diverged
 
 PLAIN = Train(dropout=0.0, learning_rate=3e-3, epochs=13, batch_size=16)
 
@@ -100,6 +101,10 @@ def of_one_length(task: SpanTask, folder: Path) -> SpanTask:
 
 
 PARITY = [cat_task(), length_task(), labels_task(), tag_task(), span_task(), choice_task(ragged=False)]
+OF_HEADS = (
+    *("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "qa_dropout"),
+    *("summary_first_dropout", "summary_last_dropout"),
+)
 
 
 @pytest.mark.parametrize("task", PARITY, ids=lambda task: task.name)
@@ -119,6 +124,32 @@ def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encod
         logits = logits_of(theirs, collate(features, pad_id=trainer.pad_id)).numpy()
     for ours, other in zip(trainer.predict(features), logits, strict=True):
         assert ours == pytest.approx(other[: len(ours)], abs=1e-3)
+
+
+@pytest.mark.parametrize("task", PARITY, ids=lambda task: task.name)
+def test_heads_drop_what_transformers_own_drop(task: Task, tiny_encoder: Path) -> None:
+    """Every dropout has a probability of its own, and with equal random numbers the logits of training are equal."""
+    config = transformers.AutoConfig.from_pretrained(tiny_encoder)
+    names = [name for name in config.to_dict() if "dropout" in name]
+    for place, name in enumerate(names, start=3):
+        setattr(config, name, place / 20 if name in OF_HEADS else 0.0)
+    encoder = transformers.AutoModel.from_pretrained(tiny_encoder, config=config, dtype=torch.float32)
+    backbone = Backbone(encoder)
+    model = Model(backbone, task.head(backbone)).train()
+    config.update(model.head.config_settings())
+    auto = getattr(transformers, model.head.auto_class)
+    theirs = auto.from_pretrained(tiny_encoder, config=config, dtype=torch.float32).train()
+    theirs.load_state_dict(model.head.to_checkpoint(), strict=False)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_encoder)
+    batch = collate(task.encode(task.load(Source(), "train").rows[:1], tokenizer, 128), pad_id=config.pad_token_id or 0)
+    if batch.positions is not None:  # of tags, all positions: else the masks have other shapes
+        batch = replace(batch, positions=torch.arange(batch.input_ids.shape[1])[None])
+    torch.manual_seed(0)
+    expected = logits_of(theirs, batch)
+    torch.manual_seed(0)
+    assert model(*batch.inputs()).detach().numpy() == pytest.approx(expected.detach().numpy(), abs=1e-5)
+    if any(p > 0 for p in (m.p for m in theirs.modules() if isinstance(m, torch.nn.Dropout))):
+        assert not torch.allclose(logits_of(theirs, batch), expected)
 
 
 @pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
@@ -172,6 +203,16 @@ def test_accumulation_changes_nothing_but_memory(tiny_bert: Path) -> None:
     fit(cat_task(), tiny_bert, PLAIN, watch=whole)
     fit(cat_task(), tiny_bert, PLAIN.model_copy(update={"accumulation": 3}), watch=parts)
     assert parts.values == pytest.approx(whole.values, abs=1e-5)
+
+
+def test_a_number_of_minus_100_weighs_as_every_other(tiny_bert: Path) -> None:
+    """It is not the mark of a place without a label, which only classes have."""
+    task = length_task()
+    rows = [replace(row, gold=-100.0) for row in task.load(Source(), "train").rows]
+    losses = Losses()
+    task = replace(task, read=lambda source, split: Rows(rows=rows, origin="toy"))
+    fit(task, tiny_bert, Train(dropout=0.0, epochs=1, batch_size=64), watch=losses)
+    assert losses.values == pytest.approx([100.0**2], rel=0.05)
 
 
 def test_a_run_that_stops_goes_on_as_if_it_had_not(
@@ -230,6 +271,58 @@ def test_training_that_diverges_is_an_error(tiny_bert: Path) -> None:
         fit(length_task(), tiny_bert, Train(learning_rate=1e30, epochs=3, warmup=0.0))
 
 
+def never(_: Any) -> Any:
+    raise AssertionError("scored")
+
+
+def test_weights_that_the_last_update_of_an_epoch_made_no_numbers_are_neither_scored_nor_saved(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("finetune.resume.EVERY_SECONDS", 0.0)
+    settings = Train(learning_rate=1e39, epochs=1, batch_size=64, warmup=0.0)
+    trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
+    with pytest.raises(Diverged, match=r"the largest weight is (inf|nan) after update 1: training has diverged"):
+        trainer.fit(features, never)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("value", "norm"), [(math.nan, "nan"), (1e30, "inf")])
+def test_a_gradient_without_a_finite_norm_is_an_error(value: float, norm: str, tiny_bert: Path) -> None:
+    """The second would be clipped to nothing, so that training would go on and never change a weight."""
+    trainer, features = build(cat_task(), tiny_bert, Train(epochs=1, batch_size=64))
+    trainer.model.head.output.weight.register_hook(lambda gradient: torch.full_like(gradient, value))
+    with pytest.raises(Diverged, match=f"the gradient's norm is {norm} after update 1: training has diverged"):
+        trainer.fit(features, never)
+
+
+def test_logits_that_are_no_numbers_are_not_answers(tiny_bert: Path) -> None:
+    trainer, features = build(cat_task(), tiny_bert, Train())
+    with torch.no_grad():
+        trainer.model.backbone.encoder.embeddings.word_embeddings.weight.fill_(3e38)  # finite, but not what it gives
+    with pytest.raises(Diverged, match=r"the model's logits are not numbers \(nan\)"):
+        trainer.predict(features)
+
+
+@pytest.mark.parametrize("bias_correction", [True, False])
+def test_the_schedule_waits_for_updates_that_half_precision_skips(
+    bias_correction: bool, tiny_bert: Path, tmp_path: Path
+) -> None:
+    """torch's fused AdamW is called for these too, and leaves the weights as they are."""
+    settings = Train(epochs=3, batch_size=16, bias_correction=bias_correction)
+    trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
+    scaler = trainer.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20)
+    trainer.accelerator.native_amp = True  # what Accelerate itself does on a GPU alone
+    trainer.accelerator.state._mixed_precision = "fp16"
+    progress = trainer.fit(features, lambda _: (0.5, {}))
+    skipped = math.log2(2.0**20 / scaler.get_scale())
+    parts = torch.load(tmp_path / "checkpoint.pt")["parts"]
+    assert progress.update == 12
+    assert 0 < skipped < 12
+    assert parts["schedule"]["last_epoch"] == 12 - skipped
+    if bias_correction:
+        assert parts["optimizer"]["state"][0]["step"] == 12 - skipped
+
+
 def test_best_epoch_is_selected_and_patience_stops(tiny_bert: Path) -> None:
     scores = iter([0.5, 0.9, 0.4, 0.3, 0.2])
     weights: list[torch.Tensor] = []
@@ -243,6 +336,28 @@ def test_best_epoch_is_selected_and_patience_stops(tiny_bert: Path) -> None:
     progress = trainer.fit(features, evaluate)
     assert (progress.selected_epoch, len(progress.epochs), progress.best) == (2, 4, 0.9)
     assert torch.equal(trainer.model.head.output.weight, weights[1])
+
+
+def test_patience_leaves_the_weights_that_select_names(tiny_bert: Path) -> None:
+    """By default those of the epoch after which it stopped, which is not the best; and it says so."""
+    notes: list[str] = []
+
+    def watch(event: str, **facts: Any) -> None:
+        if event == "note":
+            notes.append(facts["text"])
+
+    scores = iter([0.5, 0.9, 0.4, 0.3, 0.2])
+    trainer, features = build(cat_task(), tiny_bert, Train(epochs=5, batch_size=16, patience=2), watch=watch)
+    weights: list[torch.Tensor] = []
+
+    def evaluate(trainer: Any) -> tuple[float, dict[str, dict[str, float]]]:
+        weights.append(trainer.model.head.output.weight.detach().clone())
+        return next(scores), {}
+
+    progress = trainer.fit(features, evaluate)
+    assert (progress.selected_epoch, len(progress.epochs), progress.best) == (4, 4, 0.9)
+    assert torch.equal(trainer.model.head.output.weight, weights[3])
+    assert notes == ["no better score for 2 epochs: training stops after epoch 4, with the weights of epoch 4"]
 
 
 def test_last_epoch_is_the_default(tiny_bert: Path) -> None:
@@ -307,6 +422,20 @@ def test_every_schedule_can_be_built(schedule: str) -> None:
         last.step()
         rates.append(optimizer.param_groups[0]["lr"])
     assert 0 < max(rates) <= 1.01e-8
+
+
+@pytest.mark.parametrize("schedule", get_args(Schedule))
+def test_every_schedule_rises_over_the_warm_up(schedule: str) -> None:
+    settings = Train(schedule=schedule, learning_rate=1e-3, warmup=0.4)
+    optimizer = build_optimizer(torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(2, 2))]), settings)
+    last = build_schedule(optimizer, settings, updates=10)
+    rates = []
+    for _ in range(10):
+        rates.append(1e3 * optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        last.step()
+    assert rates[:5] == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+    assert rates[5:] == pytest.approx([1] * 5) if "constant" in schedule else rates[5] < 1
 
 
 def test_a_damaged_checkpoint_is_an_error(tiny_bert: Path, tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
 from finetune.data.cells import NoRow, row_of
+from finetune.data.char_spans import as_spans, in_form
 from finetune.data.layout import Layout, inputs_fault
-from finetune.data.reading import Record, whole
+from finetune.data.reading import Record, column_names, whole
 from finetune.data.tasks import shape_of
 from finetune.errors import UserError, first_line
-from finetune.task import Answer, Row
+from finetune.task import Answer, Row, Task
 
 if TYPE_CHECKING:
     from finetune.predictor import Predictor
@@ -45,9 +46,16 @@ def answer_records(predictor: "Predictor", layout: Layout, records: Sequence[Rec
         rows.append(row)
         places.append(place)
     for place, row, (answer, cut) in zip(places, rows, _answers(predictor, rows), strict=True):
-        cells = {ERROR: answer} if isinstance(answer, str) else predictor.task.cells(answer, row)
+        cells = {ERROR: answer} if isinstance(answer, str) else _cells(predictor.task, layout, answer, row)
         done[place] = Answered({name: _rounded(cell) for name, cell in cells.items()}, cut)
     return done
+
+
+def _cells(task: Task, layout: Layout, answer: Answer, row: Row) -> dict[str, Any]:
+    """What is written of an answer: entities as spans of characters where the training file had them so."""
+    if not layout.spans:
+        return task.cells(answer, row)
+    return {"answer": in_form(as_spans(answer.value, row.words, row.starts), layout.spans, row.text)}
 
 
 def beside(record: Record, answered: Answered, taken: Collection[str]) -> dict[str, Any]:
@@ -62,11 +70,14 @@ def free_name(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def answer_values(predictor: "Predictor", rows: Iterable[Any]) -> list[dict[str, Any]]:
-    """The answers to rows as Python has them: texts, tuples of inputs, or mappings by the columns' names."""
+def answer_values(predictor: "Predictor", rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """The answers to rows as Python has them: texts, tuples of inputs, or mappings by the columns' names.
+
+    `rows` may also be a table (a DataFrame, or a mapping of columns). Raises UserError for what holds no rows.
+    """
     records: list[Record] = []
     by_layout: dict[tuple[str, ...], tuple[Layout, list[int]]] = {}  # some may be pairs and some not
-    for number, given in enumerate(rows):
+    for number, given in enumerate(_rows_in(predictor, rows)):
         values, layout, fault = _as_values(predictor, given)
         records.append(whole(Record(row=number + 1, line=number + 1, values=values, fault=fault)))
         by_layout.setdefault(layout.text, (layout, []))[1].append(number)
@@ -98,6 +109,48 @@ def lines_of(stream: IO[str]) -> Iterable[str]:
     return stream
 
 
+def _rows_in(predictor: "Predictor", given: Any) -> Iterable[Any]:
+    """One item a row, of whatever holds rows. Raises UserError for what does not."""
+    if hasattr(given, "itertuples"):  # a DataFrame of pandas, which is not imported to find that out
+        cells = given.astype(object).where(given.notna(), None).itertuples(index=False, name=None)
+        return _rows_of_table(predictor, list(given.columns), cells)
+    if hasattr(given, "to_pydict"):  # a table of pyarrow
+        given = given.to_pydict()
+    if isinstance(given, Mapping):
+        return _rows_of_table(predictor, list(given), zip(*_columns(given), strict=True))
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        kind = type(given).__name__
+        raise UserError(f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} is not rows", "Give a list of them, or a table")
+    return given
+
+
+def _columns(table: Mapping[Any, Any]) -> list[Sequence[Any]]:
+    """The columns of a mapping. Raises UserError where they are no lists of one length."""
+    for name, cells in table.items():
+        if isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
+            raise UserError(
+                f"the column '{name}' is a {type(cells).__name__}, not a list", "Give a list of rows, also for one row"
+            )
+    lengths = {len(cells) for cells in table.values()}
+    if len(lengths) > 1:
+        raise UserError(f"the columns have {min(lengths)} to {max(lengths)} cells", "Give lists of one length")
+    return list(table.values())
+
+
+def _rows_of_table(
+    predictor: "Predictor", names: Sequence[Any], rows: Iterable[Sequence[Any]]
+) -> Iterable[dict[str, Any]]:
+    """The rows as mappings. Raises UserError for a table without the columns that the model reads."""
+    columns, inputs = column_names(names), list(signature(predictor.task.row).parameters)
+    wanted = predictor.layout.text if predictor.layout is not None else inputs[:1]
+    lacking = " and ".join(f"'{name}'" for name in wanted if name not in columns)
+    if lacking and not set(inputs) & set(columns):
+        raise UserError(
+            f"the rows have no column {lacking}, as there was in training", f"They have {', '.join(columns)}"
+        )
+    return (dict(zip(columns, cells, strict=True)) for cells in rows)
+
+
 def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layout, str]:
     """The cells of a row, which of them the model reads, and what is wrong with them, if anything."""
     shape = shape_of(predictor.task)
@@ -106,12 +159,16 @@ def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layo
     trained = predictor.layout
     names = list(signature(predictor.task.row).parameters)
     if isinstance(given, Mapping):
-        if trained is not None and set(trained.text) <= set(given):
-            return dict(given), replace(trained, id=""), ""
-        text = tuple(name for name in names if name in given)
+        cells = dict(zip(column_names(list(given)), given.values(), strict=True))
+        if trained is not None and set(trained.text) <= set(cells):
+            return cells, replace(trained, id=""), ""
+        text = tuple(name for name in names if name in cells)
         fault = inputs_fault(trained, len(text)) if text else ""
-        return dict(given), Layout(shape=shape, text=text or (trained.text if trained else tuple(names[:1]))), fault
-    inputs: tuple[Any, ...] = (given,) if isinstance(given, str) else tuple(given)
+        spans = trained.spans if trained else ()
+        text = text or (trained.text if trained else tuple(names[:1]))
+        return cells, Layout(shape=shape, text=text, spans=spans), fault
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    inputs: tuple[Any, ...] = tuple(given) if several else (given,)
     if shape == "tagging" and len(inputs) > 1:
         inputs = (list(inputs),)
     if shape == "choice" and len(inputs) > len(names):
@@ -120,7 +177,7 @@ def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layo
     if len(inputs) > len(names):
         fault = fault or f"has {len(inputs)} inputs where the model reads {' and '.join(names)}"
     values = dict(zip(names, inputs, strict=False))
-    return values, Layout(shape=shape, text=tuple(values)), fault
+    return values, Layout(shape=shape, text=tuple(values), spans=trained.spans if trained else ()), fault
 
 
 def _rounded(cell: Any) -> Any:

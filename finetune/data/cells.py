@@ -1,19 +1,23 @@
 """From a record to a row of the task's shape: what the layout says of its cells, and why some records make no row."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any
 
 from finetune.answer_place import located
 from finetune.chunks import to_iob2
 from finetune.columns import TAG
-from finetune.data.kinds import as_number, as_text, is_missing
-from finetune.data.layout import Layout, Shape, answers_of, choice_named, choices_of, labels_of, tags_of
+from finetune.data.char_spans import spans_of, tags_for
+from finetune.data.kinds import as_list, as_number, as_text, is_missing
+from finetune.data.layout import Layout, Shape, answers_of, choice_named, choices_of, labels_of
+from finetune.data.nested import cell_at
 from finetune.data.reading import Record, Table
 from finetune.heads.choice import ChoiceRow
 from finetune.heads.multilabel import MultiLabelRow
 from finetune.heads.sentence import SentenceRow
 from finetune.heads.span import SpanRow
 from finetune.heads.tagging import TaggingRow
+from finetune.segments import segmented
 from finetune.task import Row
 
 
@@ -50,7 +54,7 @@ def input_of(row: Row) -> str:
     """All that the model reads of a row."""
     match row:
         case TaggingRow():
-            return " ".join(row.words)
+            return row.text or " ".join(row.words)
         case SpanRow():
             return f"{row.question}\n{row.context}"
         case ChoiceRow():
@@ -68,13 +72,14 @@ def _row(layout: Layout, values: Mapping[str, Any], number: int) -> Row:
 def _classification(layout: Layout, values: Mapping[str, Any], name: str) -> SentenceRow:
     text, pair = _texts(layout, values)
     cell = _label(layout, values)
-    return SentenceRow(id=name, text=text, pair=pair, gold=None if is_missing(cell) else as_text(cell).strip())
+    label = None if is_missing(cell) else layout.named(as_text(cell).strip())
+    return SentenceRow(id=name, text=text, pair=pair, gold=label)
 
 
 def _regression(layout: Layout, values: Mapping[str, Any], name: str) -> SentenceRow:
     text, pair = _texts(layout, values)
     cell = _label(layout, values)
-    number = as_number(cell)
+    number = as_number(cell, decimal=layout.decimal)
     if number is None and not is_missing(cell):
         raise NoRow(f"has the label {_short(cell)}, which is no number")
     return SentenceRow(id=name, text=text, pair=pair, gold=number)
@@ -88,37 +93,57 @@ def _multi_label(layout: Layout, values: Mapping[str, Any], name: str) -> MultiL
 def _several(layout: Layout, values: Mapping[str, Any]) -> tuple[str, ...] | None:
     """The labels of a row in their order; an empty list is a row that has none."""
     if len(layout.label) > 1:
-        marks = {name: as_text(values.get(name)).strip().lower() for name in layout.label}
+        marks = {name: as_text(cell_at(values, name)).strip().lower() for name in layout.label}
         if not any(marks.values()):
             return None
         if wrong := [name for name, mark in marks.items() if mark not in ("", "0", "1", "true", "false")]:
-            raise NoRow(f"has {_short(values[wrong[0]])} in the column '{wrong[0]}', where 0 or 1 must stand")
+            raise NoRow(f"has {_short(cell_at(values, wrong[0]))} in the column '{wrong[0]}', where 0 or 1 must stand")
         return tuple(name for name, mark in marks.items() if mark in ("1", "true"))
     cell = _label(layout, values)
     if is_missing(cell):
         return None
-    found = labels_of(cell, layout.separator)
+    found = [layout.named(label) for label in labels_of(cell, layout.separator)]
     return tuple(sorted(found, key=lambda name: layout.labels.index(name) if name in layout.labels else -1))
 
 
 def _tagging(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
-    cell = values.get(layout.text[0])
-    words = [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split()
-    if not words:
+    if layout.spans:
+        return _with_spans(layout, values, name)
+    cell = cell_at(values, layout.text[0])
+    found = as_list(cell)
+    words = as_text(cell).split() if found is None else [as_text(word) for word in found]
+    if not any(word.strip() for word in words):
         raise NoRow(f"has no words in the column '{layout.text[0]}'")
-    if not all(word.strip() for word in words):
+    place: dict[str, Any] = {}
+    if layout.characters:
+        words = [word or " " for word in words]
+        place = {"text": "".join(words), "starts": tuple(accumulate(map(len, words[:-1]), initial=0))}
+    elif not all(word.strip() for word in words):
         raise NoRow(f"has an empty word in the column '{layout.text[0]}'")
-    gold = _label(layout, values)
     document = as_text(values.get("document")).strip()
-    document = "" if document == "0" else document
+    place |= {"id": name, "words": tuple(words), "document": "" if document == "0" else document}
+    gold = _label(layout, values)
     if is_missing(gold):
-        return TaggingRow(id=name, words=tuple(words), document=document)
-    tags = tags_of(gold)
+        return TaggingRow(**place)
+    tags = layout.tags(gold)
     if len(tags) != len(words):
         raise NoRow(f"has {len(words)} words and {len(tags)} tags")
     if wrong := [tag for tag in tags if not TAG.fullmatch(tag)]:
         raise NoRow(f"has the tag {_short(wrong[0])}; tags are O, or B, I, E, S, L or U, a hyphen and a type")
-    return TaggingRow(id=name, words=tuple(words), gold=tuple(to_iob2(tags)), document=document)
+    return TaggingRow(**place, gold=tuple(to_iob2(tags)))
+
+
+def _with_spans(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
+    """Words of a text, with the tags that spans of characters give them."""
+    text, _ = _texts(layout, values)
+    words, starts = segmented(text)
+    cell = _label(layout, values)
+    if is_missing(cell):
+        return TaggingRow(id=name, words=words, text=text, starts=starts)
+    if as_list(cell) is None:
+        raise NoRow(f"has {_short(cell)} in the column '{layout.label[0]}' where a list of spans is needed")
+    gold, _ = tags_for(words, starts, spans_of(cell, layout.spans, text).spans)
+    return TaggingRow(id=name, words=words, gold=gold, text=text, starts=starts)
 
 
 def _span(layout: Layout, values: Mapping[str, Any], name: str) -> SpanRow:
@@ -146,14 +171,14 @@ def _span(layout: Layout, values: Mapping[str, Any], name: str) -> SpanRow:
 
 def _choice(layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
     context, *columns = layout.text
-    texts = choices_of([values.get(column) for column in columns])
-    if is_missing(values.get(context)):
+    texts = choices_of([cell_at(values, column) for column in columns])
+    if is_missing(cell_at(values, context)):
         raise NoRow(f"has no text in the column '{context}'")
     if len(texts) < 2 or not all(text.strip() for text in texts):
         raise NoRow("has fewer than two choices, or an empty one")
     cell = _label(layout, values)
     gold = None if is_missing(cell) else _number_of_choice(layout, cell, texts)
-    return ChoiceRow(id=name, context=as_text(values[context]), choices=texts, gold=gold)
+    return ChoiceRow(id=name, context=as_text(cell_at(values, context)), choices=texts, gold=gold)
 
 
 def _number_of_choice(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
@@ -179,14 +204,14 @@ BUILDERS: Mapping[Shape, Callable[[Layout, Mapping[str, Any], str], Row]] = {
 def _texts(layout: Layout, values: Mapping[str, Any]) -> tuple[str, str | None]:
     """One text or two. Raises NoRow for one that is missing."""
     for name in layout.text:
-        if is_missing(values.get(name)):
+        if is_missing(cell_at(values, name)):
             raise NoRow(f"has no text in the column '{name}'")
-    texts = [as_text(values[name]) for name in layout.text]
+    texts = [layout.text_of(values, name) for name in layout.text]
     return texts[0], texts[1] if len(texts) > 1 else None
 
 
 def _label(layout: Layout, values: Mapping[str, Any]) -> Any:
-    return values.get(layout.label[0]) if layout.label else None
+    return cell_at(values, layout.label[0]) if layout.label else None
 
 
 def _short(cell: Any) -> str:

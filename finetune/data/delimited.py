@@ -4,7 +4,9 @@ import csv
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from finetune.data.formats import FileFormat, csv_reader
+from finetune.data.dialect import csv_reader
+from finetune.data.formats import FileFormat
+from finetune.data.run_on import joined
 
 MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed
 
@@ -16,7 +18,7 @@ def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iter
     """
     lines = _Lines(file)
     while True:
-        reader = csv_reader(lines, form.delimiter, quoted=form.quoted)
+        reader = csv_reader(lines, form.delimiter, quoted=form.quoted, quote=form.quote)
         for cells in reader:
             if lines.ended or (len(lines.taken) > 1 and not _ends_well(lines.taken, form, cells, width)):
                 number, _ = lines.give_back()
@@ -26,10 +28,21 @@ def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iter
             lines.clear()
             if not cells or cells == [""]:
                 continue
-            fault = "" if len(cells) == width else f"{len(cells)} cells where the header has {width}"
+            if form.run_on is not None and len(cells) > width:
+                cells = joined(cells, form.run_on, width, form.delimiter)
+            fault = "" if len(cells) == width else _wrong_width(cells, width, form)
             yield number, cells, fault
         else:
             return
+
+
+def _wrong_width(cells: Sequence[str], width: int, form: FileFormat) -> str:
+    """`4 cells where the header has 3`, and the cell where the text probably goes on."""
+    what = f"{len(cells)} cells where {'the header' if form.header else 'the first row'} has {width}"
+    if len(cells) < width:
+        return what
+    at = next((cell.strip() for cell in cells[1:] if cell[:1] == " "), cells[width - 1].strip())
+    return f"{what}: a cell that holds the delimiter needs quotes, perhaps around '...{form.delimiter} {at[:20]}'"
 
 
 def _ends_well(taken: Sequence[tuple[int, str]], form: FileFormat, cells: Sequence[str], width: int) -> bool:
@@ -40,7 +53,7 @@ def _ends_well(taken: Sequence[tuple[int, str]], form: FileFormat, cells: Sequen
     if len(cells) != width:
         return False
     try:
-        list(csv_reader((line for _, line in taken), form.delimiter, quoted=form.quoted, strict=True))
+        list(csv_reader((line for _, line in taken), form.delimiter, quoted=form.quoted, quote=form.quote, strict=True))
     except csv.Error:
         return False
     return True

@@ -1,34 +1,30 @@
 """What a file is: format, compression, encoding, delimiter and quoting, seen from its content rather than its name."""
 
 import codecs
-import csv
 import gzip
 import io
 import json
 import re
-import sys
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
-from finetune.columns import TAG
+from finetune.data.dialect import DELIMITERS, are_rows, dialect_of
 from finetune.data.encodings import find_encoding, spelled
+from finetune.data.find_word_lines import NoSentences, word_lines_of
+from finetune.data.labelled_lines import FASTTEXT, LabelledLines, labelled_lines_of
+from finetune.data.word_lines import WordLines
 from finetune.errors import UserError, first_line
 
-Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "excel"]
+Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "labelled", "folders", "excel"]
 SAMPLE = 1 << 18  # characters that delimiter, quoting and header are seen from
 CHUNK = 1 << 20
 LINES_SEEN = 50  # that are tried as JSON
-DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
-
-csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +32,9 @@ class FileFormat:
     """How a file is to be read.
 
     `damaged`: some of its bytes are not of its encoding; `sample`: one of its lines, where the encoding is not UTF.
+    `indexed`: rows have a cell in front that the header has no name for. `run_on`: the column whose texts hold the
+    delimiter without quotes, of `width` columns. `words` and `labels` are for files of the kinds `columns` and
+    `labelled`.
     """
 
     kind: Kind
@@ -45,7 +44,13 @@ class FileFormat:
     sample: str = ""
     delimiter: str = ""
     quoted: bool = False
+    quote: str = '"'
     header: bool = True
+    indexed: bool = False
+    run_on: int | None = None
+    width: int = 0
+    words: WordLines | None = None
+    labels: LabelledLines | None = None
 
     def __str__(self) -> str:
         """In words: `CSV parted by commas, in UTF-8, cells in quotes, gzip`."""
@@ -54,15 +59,22 @@ class FileFormat:
             "json-lines": "JSON Lines",
             "json": "JSON",
             "parquet": "Parquet",
-            "columns": "CoNLL columns",
+            "columns": "a word a line",
+            "labelled": "a label and a text a line",
             "excel": "Excel",
+            "folders": "a folder for each class, a file for each text",
         }
         parts = [words[self.kind]]
-        if self.kind not in ("parquet", "excel"):
+        if self.kind not in ("parquet", "excel", "folders"):
             parts.append(f"in {spelled(self.encoding)}")
         if self.kind == "delimited":
-            parts += ["cells may be quoted" if self.quoted else "quotes mean nothing"]
+            single = " in single quotes" if self.quote == "'" else ""
+            parts += [f"cells may be quoted{single}" if self.quoted else "quotes mean nothing"]
             parts += [] if self.header else ["no header"]
+            parts += ["the first column has no name"] if self.indexed else []
+            parts += [] if self.run_on is None else [f"column {self.run_on + 1} of {self.width} runs over delimiters"]
+        if self.words is not None:
+            parts.append(f"columns {', '.join(self.words.names)}" + ("" if self.words.header else " (no header)"))
         return ", ".join([*parts, *(["gzip"] if self.gzip else [])])
 
     def encoding_notes(self, path: Path) -> list[str]:
@@ -141,18 +153,19 @@ def _text_format(path: Path, text: str, *, encoding: str, damaged: bool, packed:
             lines = _first_two(path, FileFormat(kind="json", gzip=packed, encoding=encoding))
         if kind := _json_kind(lines, suffix):
             return FileFormat(kind=kind, gzip=packed, encoding=encoding, damaged=damaged)
-    if suffix not in (".csv", ".tsv") and _is_columns(text):
-        return FileFormat(kind="columns", gzip=packed, encoding=encoding, damaged=damaged)
-    delimiter, quoted = _delimiter(text, suffix)
-    return FileFormat(
-        kind="delimited",
-        gzip=packed,
-        encoding=encoding,
-        damaged=damaged,
-        delimiter=delimiter,
-        quoted=quoted,
-        header=_has_header(text, delimiter, quoted=quoted),
-    )
+    found: dict[str, Any] = {"gzip": packed, "encoding": encoding, "damaged": damaged}
+    try:
+        words = word_lines_of(text)
+    except NoSentences:
+        raise UserError(
+            f"{path}: has a word and its tag in each line, but neither empty lines nor a column of sentence numbers",
+            "Put an empty line between sentences, or add a column such as `sentence` with their numbers",
+        ) from None
+    if words is not None:
+        return FileFormat(kind="columns", words=words, **found)
+    if (labels := labelled_lines_of(lines)) is not None and (labels.separator == FASTTEXT or not are_rows(text)):
+        return FileFormat(kind="labelled", labels=labels, **found)
+    return FileFormat(kind="delimited", **found, **vars(dialect_of(text, suffix)))
 
 
 def _first_two(path: Path, form: FileFormat) -> list[str]:
@@ -181,79 +194,4 @@ def _is_object(line: str) -> bool:
         json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return True
-
-
-def _is_columns(text: str) -> bool:
-    """Whether words stand in the first column and tags in the last, with empty lines between sentences."""
-    lines = [line.split() for line in text.splitlines()[:2000]]
-    tagged = [line for line in lines if len(line) >= 2 and line[0] != "-DOCSTART-"]
-    filled = [line for line in lines if line and line[0] != "-DOCSTART-"]
-    if len(tagged) < 0.7 * len(filled) or not tagged or not any(not line for line in lines[1:-1]):
-        return False
-    right = sum(TAG.fullmatch(line[-1]) is not None for line in tagged)
-    return right >= 0.9 * len(tagged)
-
-
-def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
-    """The delimiter, and whether quotes hold cells together, that give the most rows one number of fields."""
-    preferred = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(suffix, "")
-    best, found = (0.0, False, False), ("", '"' in text and _proper_quotes(text, ","))
-    for delimiter in DELIMITERS:
-        if delimiter not in text:
-            continue
-        for quoted in (True, False) if '"' in text else (True,):
-            found_rows = [len(fields) for fields in split_rows(text, delimiter, quoted=quoted) if fields]
-            counts = Counter(found_rows)
-            columns, rows = max(counts.items(), key=lambda item: item[1])
-            if columns < 2:
-                continue
-            proper = not quoted or _proper_quotes(text, delimiter)
-            first = found_rows[0] == columns  # a header without it tells that it only stands in the texts
-            share = round(rows / counts.total(), 2) - 0.3 * (not proper) - 0.6 * (not first)
-            rank = (share, delimiter == preferred, quoted)
-            if rank > best:
-                best, found = rank, (delimiter, quoted)
-    if best[0] < 0.5 and preferred and preferred in text.partition("\n")[0]:
-        return preferred, found[1]
-    return found if best[0] >= 0.5 else ("", '"' in text and _proper_quotes(text, ","))
-
-
-def split_rows(text: str, delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
-    """The fields of each row of a text that is whole."""
-    lines = io.StringIO(text, newline="")
-    return csv_reader(lines, delimiter, quoted=quoted)
-
-
-def csv_reader(lines: Iterable[str], delimiter: str, *, quoted: bool, strict: bool = False) -> Iterator[list[str]]:
-    """The fields of lines; without a delimiter each line is one field. `strict` raises csv.Error for bad quotes."""
-    between = delimiter or "\x1f"
-    return csv.reader(lines, delimiter=between, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=strict)
-
-
-def _proper_quotes(text: str, delimiter: str) -> bool:
-    """Whether cells that begin with a quote also end with one, in nearly all rows."""
-    edge = re.escape(delimiter)
-    cells = re.findall(rf'(?:^|{edge})("(?:[^"]|"")*"(?=$|\r|{edge})|"[^"\n]*)', text, flags=re.MULTILINE)
-    whole = sum(len(cell) > 1 and cell.endswith('"') for cell in cells)
-    return bool(cells) and whole > 0.9 * len(cells)
-
-
-def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
-    """Whether the first row names the columns: no number where the others have them, no value that comes again."""
-    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:500]
-    first, rest = rows[0], [fields for fields in rows[1:] if len(fields) == len(rows[0])]
-    if len(first) == 1 and len(first[0].split()) > 2:
-        return False  # a text a line
-    if any(len(cell) > 100 for cell in first):
-        return not rest
-    for column, name in enumerate(first):
-        below = [fields[column].strip() for fields in rest if fields[column].strip()]
-        if not below:
-            continue
-        numeric = sum(NUMBER.fullmatch(cell) is not None for cell in below) > 0.9 * len(below)
-        if numeric and NUMBER.fullmatch(name.strip()):
-            return False
-        if len(set(below)) <= 0.2 * len(below) and name.strip() in below:
-            return False
     return True

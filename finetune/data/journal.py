@@ -2,15 +2,52 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from filelock import FileLock, Timeout
 
 from finetune.errors import UserError
 
-ENCODE, DECODE = json.JSONEncoder(default=str).encode, json.JSONDecoder().decode
+KIND = "\0kind"  # the key of a cell that JSON has no word for, and that is to come back as what it was
+KINDS: Mapping[str, Callable[[str], Any]] = {
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "timedelta": lambda text: timedelta(seconds=float(text)),
+    "Decimal": Decimal,
+}
+
+
+def _marked(cell: Any) -> Any:
+    """A cell of one of these kinds as JSON; any other as text."""
+    match cell:
+        case datetime():
+            return {KIND: "datetime", "is": cell.isoformat(), "zone": getattr(cell.tzinfo, "key", None)}
+        case date() | time():
+            return {KIND: type(cell).__name__, "is": cell.isoformat()}
+        case timedelta():
+            return {KIND: "timedelta", "is": str(cell.total_seconds())}
+        case Decimal():
+            return {KIND: "Decimal", "is": str(cell)}
+    return str(cell)
+
+
+def _unmarked(found: dict[str, Any]) -> Any:
+    """What `_marked` made of a cell, as it was; any other object as it is."""
+    if KIND in found:
+        with suppress(LookupError, ValueError, TypeError, ArithmeticError):  # it was so in the data
+            cell = KINDS[found[KIND]](found["is"])
+            return cell.astimezone(ZoneInfo(found["zone"])) if found.get("zone") else cell
+    return found
+
+
+ENCODE, DECODE = json.JSONEncoder(default=_marked).encode, json.JSONDecoder(object_hook=_unmarked).decode
 
 
 class Journal:

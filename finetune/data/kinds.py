@@ -1,21 +1,40 @@
-"""What a column holds, seen from its values: numbers, texts, few values that come often, lists."""
+"""What a column holds, seen from its values: numbers, texts, few values that come often, lists, ids, dates."""
 
+import ast
+import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Literal
 
-from finetune.data.formats import NUMBER
-
-Kind = Literal["empty", "list", "number", "category", "text"]
+Kind = Literal["empty", "object", "list", "number", "category", "text", "id"]
 SEEN = 20_000  # values of a column that its kind is seen from
 FEW = 50  # values that a category has at most, or a twentieth of its rows
+NEARLY_ALL = 0.95
+SEPARATORS = ("|", ";", ",")  # of several labels in a cell
+NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
+LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
+MONTH = "(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+DATE = re.compile(
+    r"(\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./](\d{4}|\d{2})|\d{4}년.*)"
+    r"([ T]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*([AaPp][Mm])?\s*(Z|UTC|GMT|[-+]\d{2}:?\d{2})?)?"
+    rf"|(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d{{4}}.*|{MONTH} \d{{1,2}},? \d{{4}}.*|\d{{1,2}} {MONTH},? \d{{4}}.*"
+    r"|\d{1,2}:\d{2}(:\d{2})?"
+)
+LINK = re.compile(r"(https?://|www\.|ftp://)\S+|\S+@\S+\.\w+|[\w.~-]*(/[\w.~-]+)+\.\w{2,5}")
+RUINED = re.compile(r"[-+]?\d[.,]\d+E\+(1[1-9]|[2-9]\d)")  # an id of many digits that a spreadsheet has rounded
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFacts:
-    """A column's kind and the figures that it was seen from, which are of the cells that hold something."""
+    """A column's kind and the figures that it was seen from, which are of the cells that hold something.
+
+    `marks` names the signs of a column of nothing but yes and no (`0/1` or `true/false`). `counter`: whole numbers that
+    rise from row to row. `unspaced`: of a script without spaces between words. `combined`: cells are made of parts
+    that come again in others, as several labels are. `why` says what makes it an id.
+    """
 
     name: str
     kind: Kind
@@ -24,7 +43,11 @@ class ColumnFacts:
     distinct: int
     words: float
     whole: bool = False
-    marks: bool = False  # nothing but 0 and 1, or true and false, and both
+    marks: str = ""
+    counter: bool = False
+    unspaced: bool = False
+    combined: bool = False
+    why: str = ""
 
     @property
     def unique(self) -> bool:
@@ -48,15 +71,20 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-def as_number(value: Any) -> float | None:
-    """A cell as a finite number, with a point or a comma; None where it is none."""
+def as_number(value: Any, *, decimal: str = ".") -> float | None:
+    """A cell as a finite number; None where it is none. In texts `decimal` is the sign before the decimals; the other
+    one of point and comma may part thousands.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
-        text = value.strip()
+        text, thousands = value.strip(), "," if decimal == "." else "."
+        if re.fullmatch(rf"[-+]?\d{{1,3}}(\{thousands}\d{{3}})+(\{decimal}\d*)?", text):
+            text = text.replace(thousands, "")
+        text = text.replace(decimal, ".") if thousands not in text else ""
         if not NUMBER.fullmatch(text):
             return None
-        value = text.replace(",", ".")
+        value = text
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -64,31 +92,125 @@ def as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def as_list(cell: Any) -> list[Any] | None:
+    """A cell as a list: one it is, or a text that is one in JSON, in Python, or as numpy prints it; else None."""
+    if isinstance(cell, list | tuple):
+        return list(cell)
+    if not isinstance(cell, str) or not LIST.fullmatch(cell):
+        return None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            found = parse(cell.strip())
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        return found if isinstance(found, list) and not _joined_by_python(cell, found) else _as_numpy(cell)
+    return _as_numpy(cell)
+
+
+def _joined_by_python(cell: str, found: list[Any]) -> bool:
+    """Whether Python joined texts without a comma between them: `['a' 'b']` is one text to it."""
+    return "," not in cell and len(found) == 1 and isinstance(found[0], str) and cell.count("'") + cell.count('"') > 2
+
+
+def _as_numpy(cell: str) -> list[Any] | None:
+    inner = cell.strip()[1:-1]
+    if re.fullmatch(r"""\s*((['"]).*?\2\s*)+""", inner, re.DOTALL):
+        return [found[1] for found in re.findall(r"""(['"])(.*?)\1""", inner, re.DOTALL)]
+    if re.fullmatch(r"\s*[-+]?\d+(\s+[-+]?\d+)*\s*", inner):
+        return [int(number) for number in inner.split()]
+    return None
+
+
 def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
     """What a column holds."""
     some = [value for value in islice(values, SEEN) if not is_missing(value)]
     if not some:
         return ColumnFacts(name=name, kind="empty", filled=0, share=0, distinct=0, words=0)
-    share = len(some) / min(len(values), SEEN)
-    if sum(isinstance(value, list | dict) for value in some) > 0.5 * len(some):
-        return ColumnFacts(name=name, kind="list", filled=len(some), share=share, distinct=len(some), words=0)
+    facts: dict[str, Any] = {"name": name, "filled": len(some), "share": len(some) / min(len(values), SEEN)}
+    if sum(isinstance(value, dict) for value in some) > 0.5 * len(some):
+        return ColumnFacts(**facts, kind="object", distinct=len(some), words=0)
+    if _mostly(lambda value: as_list(value) is not None, some):
+        return ColumnFacts(**facts, kind="list", distinct=len(some), words=0)
     texts = [as_text(value).strip() for value in some]
-    distinct = len(set(texts))
-    marks = distinct == 2 and {text.lower() for text in texts} in ({"0", "1"}, {"true", "false"})
-    words = sum(len(text.split()) for text in texts) / len(texts)
-    numbers = [number for value in some if (number := as_number(value)) is not None]
-    if len(numbers) >= 0.95 * len(some):
+    facts["distinct"] = distinct = len(set(texts))
+    signs = {text.lower() for text in texts}
+    facts["marks"] = next(("/".join(pair) for pair in (("0", "1"), ("false", "true")) if signs == set(pair)), "")
+    if why := _identifies(texts):
+        return ColumnFacts(**facts, kind="id", words=1, why=why)
+    numbers = [number for value in some if (number := _any_number(value)) is not None]
+    if len(numbers) >= NEARLY_ALL * len(some):
         whole = all(number.is_integer() for number in numbers)
-        return ColumnFacts(
-            name=name,
-            kind="number",
-            filled=len(some),
-            share=share,
-            distinct=distinct,
-            words=1,
-            whole=whole,
-            marks=marks,
-        )
+        return ColumnFacts(**facts, kind="number", words=1, whole=whole, counter=whole and counts_up(numbers))
+    words = sum(len(text.split()) for text in texts) / len(texts)
     few = distinct <= max(2, min(FEW, 0.5 * len(some))) or distinct <= 0.05 * len(some)
-    kind: Kind = "category" if few and words < 6 else "text"
-    return ColumnFacts(name=name, kind=kind, filled=len(some), share=share, distinct=distinct, words=words, marks=marks)
+    unspaced, facts["combined"] = not _spaced(texts), _combines(texts)
+    if (
+        not few
+        and not facts["combined"]
+        and words < 1.2
+        and distinct > NEARLY_ALL * len(some)
+        and len(some) > 4
+        and not unspaced
+    ):
+        return ColumnFacts(**facts, kind="id", words=words, why="a word of its own in each row")
+    kind: Kind = "category" if few and words < 6 and not (unspaced and _long(texts)) else "text"
+    return ColumnFacts(**facts, kind=kind, words=words, unspaced=unspaced)
+
+
+def _mostly(holds: Any, some: Sequence[Any]) -> bool:
+    """Whether nearly all of the values are such; a look at the first ones spares that at the others."""
+    first = some[:20]
+    if sum(bool(holds(value)) for value in first) < 0.5 * len(first):
+        return False
+    return sum(bool(holds(value)) for value in some) >= NEARLY_ALL * len(some)
+
+
+def _any_number(value: Any) -> float | None:
+    number = as_number(value)
+    return as_number(value, decimal=",") if number is None else number
+
+
+def _identifies(texts: Sequence[str]) -> str:
+    """Why a column of such texts is an id: dates, links, hashes, long numbers; nothing where it is not."""
+    kinds = {
+        "dates": DATE.fullmatch,
+        "links or addresses": LINK.fullmatch,
+        "ids that a spreadsheet has rounded": RUINED.fullmatch,
+    }
+    for why, matches in kinds.items():
+        if _mostly(matches, texts):
+            return why
+    if _mostly(re.compile(r"[0-9a-fA-F-]{16,}|\d{9,}").fullmatch, texts) and len(set(texts)) > 0.1 * len(texts):
+        return "hashes or long numbers"
+    return ""
+
+
+def counts_up(numbers: Sequence[float]) -> bool:
+    """Whether whole numbers rise (or fall) from row to row, as a running number or a sorted id does."""
+    if len(numbers) < 4 or len(set(numbers)) < len(numbers):
+        return False
+    steps = [after > before for before, after in pairwise(numbers)]
+    return all(steps) or not any(steps)
+
+
+def _combines(texts: Sequence[str]) -> bool:
+    """Whether cells hold parts with a sign between them, which are fewer than the cells."""
+    for separator in SEPARATORS:
+        if sum(separator in text for text in texts) >= max(2, 0.05 * len(texts)):
+            parts = {part.strip() for text in texts for part in text.split(separator)}
+            if len(parts) < 0.7 * len(set(texts)) and all(len(part.split()) <= 4 for part in parts):
+                return True
+    return False
+
+
+def _long(texts: Sequence[str]) -> bool:
+    """Whether texts without spaces are longer than the name of a class."""
+    return sum(map(len, texts)) > 12 * len(texts)
+
+
+def _spaced(texts: Sequence[str]) -> bool:
+    """Whether the texts are of a script that puts spaces between words."""
+    letters = [char for text in texts[:200] for char in text if char.isalpha()]
+    return not letters or sum(
+        "\u2e80" <= char <= "\u9fff" or "\u0e00" <= char <= "\u0eff" for char in letters
+    ) < 0.3 * len(letters)

@@ -4,9 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
-from finetune.data.kinds import as_number, as_text, is_missing
+from finetune.data.char_spans import types_in
+from finetune.data.kinds import as_list, as_number, as_text, is_missing
+from finetune.data.nested import cell_at
+from finetune.data.tag_forms import Form, TagForm
 from finetune.heads.choice import LETTERS
 
 Shape = Literal["classification", "regression", "multi-label", "tagging", "span", "choice"]
@@ -22,6 +26,11 @@ class Layout:
     column with a list of them), that labels count from 0 or 1, or name as `choices_by` says. Several `label` columns
     are multi-label's, a 0 or 1 each. `labels` are the names that were found; `unanswerable` says that some questions
     have no answer, and `reasons` of each guess where it comes from.
+
+    `names` are those of labels that are numbers in the data, `decimal` is the decimal sign of numbers. `spans` are the
+    keys of start, end and label where entities are spans of characters; `tag_form` and `outside` say how tags are
+    written, and `characters` that they are of single characters. `rest` are columns without a name that a text runs on
+    into, with `delimiter` between them. `rivals` are other columns that could hold the label.
     """
 
     shape: Shape
@@ -34,12 +43,39 @@ class Layout:
     counted_from: int = 0
     choices_by: Literal["", "text", "letter", "number"] = ""
     unanswerable: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+    decimal: Literal[".", ","] = "."
+    spans: tuple[str, ...] = ()
+    tag_form: Form = "prefix"
+    outside: str = "O"
+    characters: bool = False
+    rest: tuple[str, ...] = ()
+    delimiter: str = ","
+    rivals: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
 
-    def options(self) -> dict[str, str]:
+    def options(self) -> dict[str, Any]:
         """As a recipe writes it."""
-        given = {"shape": self.shape, "text": ",".join(self.text), "label": ",".join(self.label), "id": self.id}
-        return {name: value for name, value in (given | {"group": self.group}).items() if value}
+        given: dict[str, Any] = {"shape": self.shape, "text": ",".join(self.text), "label": ",".join(self.label)}
+        given |= {"id": self.id, "group": self.group, "labels": dict(self.names)}
+        given |= {"decimal": self.decimal} if self.decimal != "." else {}
+        return {name: value for name, value in given.items() if value}
+
+    def tags(self, cell: Any) -> list[str]:
+        """The tags in a cell as O, B-X and so on: of a list, or a text with spaces between them."""
+        form = TagForm(form=self.tag_form, outside=self.outside)
+        return [form.standard(self.names.get(tag, tag)) for tag in tags_of(cell)]
+
+    def named(self, label: str) -> str:
+        """A label by its name, where it is a number that has one."""
+        return self.names.get(label, label)
+
+    def text_of(self, values: Mapping[str, Any], name: str) -> str:
+        """A text of a row, with what runs on into columns without a name."""
+        parts = [cell_at(values, name)]
+        if name == self.text[-1]:
+            parts += [cell for column in self.rest if not is_missing(cell := values.get(column))]
+        return self.delimiter.join(as_text(part) for part in parts)
 
 
 def inputs_fault(layout: Layout | None, count: int) -> str:
@@ -56,28 +92,41 @@ def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[
         return layout.label
     if not layout.label or layout.shape in ("regression", "span", "choice"):
         return ()
-    cells = columns.get(layout.label[0], ())
+    cells = [cell for cell in columns.get(layout.label[0], ()) if not is_missing(cell)]
     if layout.shape == "classification":
-        names = {as_text(cell).strip() for cell in cells if not is_missing(cell)}
+        names = {layout.named(as_text(cell).strip()) for cell in cells}
     elif layout.shape == "multi-label":
-        names = {name for cell in cells if not is_missing(cell) for name in labels_of(cell, layout.separator)}
+        names = {layout.named(name) for cell in cells for name in labels_of(cell, layout.separator)}
+    elif layout.spans:
+        names = {label for cell in cells for label in types_in(cell, layout.spans)}
     else:
-        names = {tag.partition("-")[2] for cell in cells if not is_missing(cell) for tag in tags_of(cell)} - {""}
+        names = {tag.partition("-")[2] for cell in cells for tag in layout.tags(cell)} - {""}
     numbers = {name: as_number(name) for name in names}
     if all(number is not None for number in numbers.values()):
         return tuple(sorted(names, key=lambda name: (numbers[name], name)))
     return tuple(sorted(names))
 
 
+def numbers_of(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> set[str]:
+    """The labels as the cells have them, before they get names."""
+    cells = [cell for cell in columns[layout.label[0]] if not is_missing(cell)]
+    if layout.shape == "classification":
+        return {as_text(cell).strip() for cell in cells}
+    split = tags_of if layout.shape == "tagging" else partial(labels_of, separator=layout.separator)
+    return {label for cell in cells for label in split(cell)}
+
+
 def labels_of(cell: Any, separator: str) -> list[str]:
     """The labels in one cell of a multi-label column."""
-    parts = cell if isinstance(cell, list) else as_text(cell).split(separator or "\0")
+    found = as_list(cell)
+    parts = as_text(cell).split(separator or "\0") if found is None else found
     return list(dict.fromkeys(name for part in parts if (name := as_text(part).strip())))
 
 
 def tags_of(cell: Any) -> list[str]:
     """The tags in one cell: a list, or a text with spaces between them."""
-    return [as_text(tag) for tag in cell] if isinstance(cell, list) else as_text(cell).split()
+    found = as_list(cell)
+    return as_text(cell).split() if found is None else [as_text(tag) for tag in found]
 
 
 def answers_of(cell: Any, start: Any) -> list[tuple[str, int | None]]:
@@ -100,7 +149,8 @@ def answers_of(cell: Any, start: Any) -> list[tuple[str, int | None]]:
 
 def choices_of(cells: Sequence[Any]) -> tuple[str, ...]:
     """The choices of a row, from a list or from columns."""
-    every = cells[0] if len(cells) == 1 and isinstance(cells[0], list) else [c for c in cells if not is_missing(c)]
+    found = as_list(cells[0]) if len(cells) == 1 else None
+    every = [cell for cell in cells if not is_missing(cell)] if found is None else found
     return tuple(as_text(choice) for choice in every)
 
 

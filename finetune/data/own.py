@@ -4,24 +4,27 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from finetune.data.cells import NoRow, gold_of, rows_of
 from finetune.data.checks.findings import places, so_many
 from finetune.data.checks.refusal import require_sound
+from finetune.data.checks.spans import changed_spans
 from finetune.data.guess import guess
-from finetune.data.layout import Layout, found_labels
+from finetune.data.layout import NAMED, Layout, found_labels
 from finetune.data.reading import Table, table_of
 from finetune.data.splits import drawn_for_dev, split_files
 from finetune.data.tasks import SHAPES, trained_task
 from finetune.errors import UserError, first_line
 from finetune.folder import data_name
-from finetune.source import Source
+from finetune.source import Source, content_hash
 from finetune.task import Row, Rows, Task
 
-OPTIONS = ("shape", "text", "label", "id", "group", "dev", "test", "split", "encoding")  # that say what the data is
+OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data
 SHOWN = 3  # row numbers in a note
+AT_ONCE = 1_000  # rows whose labels are looked at together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +50,13 @@ class OwnData:
             )
         notes = [*table.form.encoding_notes(path), *notes]
         if "dev" in self.files or split == "test":
-            return Rows(rows=rows, origin=str(path), notes=tuple(notes))
+            return Rows(rows=rows, origin=str(path), notes=tuple(notes), content=content_hash(path))
         groups = [table.columns[self.layout.group][index] for _, index in usable] if self.layout.group else None
         chosen = self._given(rows) if self.split else drawn_for_dev(self.layout, rows, groups)
         rows = [row for index, row in enumerate(rows) if (index in chosen) == (split == "dev")]
         if split == "dev":
             notes = [f"{path}: {so_many(len(rows))} {'was' if len(rows) == 1 else 'were'} {self._rule()}"]
-        return Rows(rows=rows, origin=str(path), notes=tuple(notes), drawn=True)
+        return Rows(rows=rows, origin=str(path), notes=tuple(notes), drawn=True, content=content_hash(path))
 
     def _given(self, rows: Sequence[Row]) -> set[int]:
         """Numbers of the dev rows of an earlier run. Raises UserError where they are not in the data."""
@@ -77,24 +80,36 @@ class OwnData:
 
 def every_option() -> tuple[str, ...]:
     """What a recipe may set for data of any shape."""
-    return tuple(dict.fromkeys((*OPTIONS, *(name for kind in SHAPES for name in kind.options))))
+    return tuple(dict.fromkeys((*OPTIONS, *(name for kind in SHAPES for name in kind.own_options))))
 
 
 def own_task(name: str, options: Mapping[str, Any]) -> Task:
     """The task of a file or folder; `options` are those of `OPTIONS`, what they leave open is guessed."""
-    given = {key: str(value) for key, value in options.items()}
+    given = {key: value if key == "labels" else str(value) for key, value in options.items()}
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
     split, encoding = given.pop("split", ""), given.pop("encoding", "")
     table = table_of(files["train"], encoding)
     layout = guess(table, given)
     others = {split: table_of(file, encoding) for split, file in files.items() if split != "train"}
-    labels = [found_labels(layout, part.columns) for part in others.values()]
-    layout = replace(layout, labels=tuple(dict.fromkeys((*layout.labels, *(name for some in labels for name in some)))))
+    labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
+    layout = replace(layout, labels=tuple(dict.fromkeys(labels)))
     require_sound(layout, files, encoding)
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
     read = OwnData(layout=layout, files=files, split=split, encoding=encoding)
     task = trained_task(layout, name=data_name(name), read=read)
     return replace(task, dev_splits=("dev", "test")) if scored else task
+
+
+def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
+    """The names of the labels of those rows that can be used: no other row makes a class."""
+    every = found_labels(layout, table.columns)
+    if layout.shape not in NAMED or len(layout.label) != 1:
+        return every
+    cells, rows, seen = table.columns.get(layout.label[0], ()), rows_of(layout, table), set[str]()
+    while len(seen) < len(every) and (some := list(islice(rows, AT_ONCE))):  # mostly the first ones have all
+        usable = [cells[index] for index, row in some if not isinstance(row, NoRow)]
+        seen.update(found_labels(layout, {layout.label[0]: usable}))
+    return tuple(name for name in every if name in seen)
 
 
 def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") -> Task:
@@ -130,8 +145,19 @@ def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tu
             out.setdefault("without a label", []).append((table.rows[index], table.lines[index]))
         else:
             rows.append((row, index))
-    return rows, [
+    notes = [
         f"{table.path}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()
+    ]
+    return rows, [*notes, *_span_notes(layout, table)]
+
+
+def _span_notes(layout: Layout, table: Table) -> list[str]:
+    """A note for each kind of spans of characters that were changed or left out."""
+    if not layout.spans or layout.label[0] not in table.columns:
+        return []
+    return [
+        f"{table.path}: spans {what} ({places([(table.rows[i], table.lines[i]) for i in rows], most=SHOWN)})"
+        for what, rows in changed_spans(layout, table).items()
     ]
 
 

@@ -15,7 +15,7 @@ from finetune.data.formats import FileFormat, detect, open_bytes
 from finetune.data.guess import guess, named_columns
 from finetune.data.journal import Journal
 from finetune.data.layout import Layout
-from finetune.data.reading import Record, Table, header, parquet_facts, records
+from finetune.data.reading import Record, Table, header, parquet_facts, records, with_fields
 from finetune.data.scored import scores_of
 from finetune.data.tasks import shape_of
 from finetune.data.writing import ESCAPED, SUFFIXES, require_writable, write_rows
@@ -149,7 +149,7 @@ def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) 
         return replace(trained, label=kept, id=""), []
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Look at it with `finetune check`")
-    found = guess(sample, {**options, "shape": shape})
+    found = guess(sample, {**options, "shape": shape}, labelled="label" in options)
     wanted = 0 if trained is None else len(trained.text)
     if wanted and wanted != len(found.text) and shape != "choice":
         raise UserError(
@@ -157,7 +157,8 @@ def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) 
             f"Name {'two' if wanted > 1 else 'the one'} to read: text=COLUMN{',COLUMN' * (wanted > 1)}",
         )
     if trained is not None:
-        found = replace(found, separator=trained.separator, counted_from=trained.counted_from)
+        kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
+        found = replace(trained, text=found.text, label=kept, group="", rest=found.rest)
     return replace(found, id=""), [f"read as text: {', '.join(found.text)} (text=COLUMN names another)"]
 
 
@@ -167,7 +168,7 @@ def _sample(path: Path, form: FileFormat) -> Table:
     names = dict.fromkeys(name for record in some for name in record.values)
     columns = {name: [record.values.get(name) for record in some] for name in names}
     rows, lines = [record.row for record in some], [record.line for record in some]
-    return Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=[])
+    return with_fields(Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=[]))
 
 
 def _windows(coming: Iterable[Record], *, skip: int) -> Iterator[list[Record]]:

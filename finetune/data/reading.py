@@ -5,16 +5,23 @@ import json
 import re
 import unicodedata
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from finetune.columns import sentences
+from finetune.data.class_folders import texts_of
+from finetune.data.companions import labels_of_texts, read_together
 from finetune.data.delimited import numbered_cells
-from finetune.data.formats import FileFormat, csv_reader, detect, open_bytes, open_text
+from finetune.data.dialect import csv_reader
+from finetune.data.encodings import find_encoding
+from finetune.data.exports import plain_row
+from finetune.data.formats import FileFormat, detect, open_bytes, open_text
+from finetune.data.json_rows import rows_in
+from finetune.data.nested import fields_of
+from finetune.data.word_lines import sentences
 from finetune.errors import UserError, first_line
 
 MOST_EMPTY = 50_000_000  # cells of a table that no row fills
@@ -26,18 +33,23 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 class Record:
     """Row number `row` of a file, counted from 1 without the header, which begins in `line`, and its cells by column.
 
-    `fault` says why it could not be read; then there are no values.
+    `fault` says why it could not be read; then there are no values. `rejected`: whoever labelled it has left it out.
     """
 
     row: int
     line: int
     values: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
+    rejected: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A whole file: its cells by column, the row's number and line of each, and the records that could not be read."""
+    """A whole file: its cells by column, the row's number and line of each, and the records that could not be read.
+
+    `derived` columns are fields of objects in other columns, by names such as `labels.quality`.
+    `names` are those of classes by number that a file says of a column.
+    """
 
     path: Path
     form: FileFormat
@@ -45,6 +57,8 @@ class Table:
     rows: Sequence[int]
     lines: Sequence[int]
     faults: list[Record]
+    derived: frozenset[str] = frozenset()
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """How many rows could be read."""
@@ -52,18 +66,40 @@ class Table:
 
     def records(self) -> Iterator[Record]:
         """The rows that could be read."""
-        names = list(self.columns)
-        for row, line, *cells in zip(self.rows, self.lines, *self.columns.values(), strict=True):
+        names = [name for name in self.columns if name not in self.derived]
+        columns = [self.columns[name] for name in names]
+        for row, line, *cells in zip(self.rows, self.lines, *columns, strict=True):
             yield Record(row=row, line=line, values=dict(zip(names, cells, strict=True)))
 
 
 def read_table(path: Path, encoding: str = "") -> Table:
     """The whole file. Raises UserError where it is of no known format or encoding, or has no rows at all."""
+    if path.is_dir():
+        return _class_folders(path, encoding)
     form = detect(path, encoding)
+    if (labels := labels_of_texts(path)) is not None:
+        columns, rows = read_together(path, labels, form)
+        form = FileFormat(kind="delimited", encoding=form.encoding, header=False)
+        return Table(path=path, form=form, columns=dict(columns), rows=rows, lines=rows, faults=[])
     table = _cells_table(path, form) if form.kind == "delimited" and not form.damaged else _records_table(path, form)
     if not table.rows and not table.faults:
         raise UserError(f"{path}: has no rows below its header", "Give it at least one row")
-    return table
+    return replace(table, names=_class_names(path, form))
+
+
+def _class_folders(folder: Path, encoding: str) -> Table:
+    """A row for each text in the folders of classes."""
+
+    def read(file: Path) -> str:
+        opened = partial(open_bytes, file, packed=False)
+        with opened() as raw:
+            content = raw.read()
+        return content.decode(find_encoding(file, opened, encoding).name, errors="replace") if content.strip() else ""
+
+    columns = texts_of(folder, read)
+    rows = range(1, len(columns["text"]) + 1)
+    form = FileFormat(kind="folders")
+    return Table(path=folder, form=form, columns=dict(columns), rows=rows, lines=rows, faults=[])
 
 
 @lru_cache(maxsize=4)
@@ -100,7 +136,15 @@ def _records_table(path: Path, form: FileFormat) -> Table:
     _require_filled(path, len(columns), len(rows), filled)
     for cells in columns.values():
         cells += [None] * (len(rows) - len(cells))
-    return Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=faults)
+    return with_fields(Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=faults))
+
+
+def with_fields(table: Table) -> Table:
+    """The table with a column more for each field of the objects that its columns hold."""
+    fields = fields_of(table.columns)
+    if not fields:
+        return table
+    return replace(table, columns=table.columns | fields, derived=frozenset(fields))
 
 
 def _require_filled(path: Path, columns: int, rows: int, filled: int) -> None:
@@ -144,8 +188,8 @@ def header(path: Path, form: FileFormat) -> list[str]:
         return []
     first = first_cells(path, form)
     if not form.header:
-        return [f"column {number}" for number in range(1, len(first) + 1)]
-    return column_names(first)
+        return [f"column {number}" for number in range(1, (form.width or len(first)) + 1)]
+    return column_names(["", *first] if form.indexed else first)
 
 
 def first_cells(path: Path, form: FileFormat) -> list[str]:
@@ -153,7 +197,19 @@ def first_cells(path: Path, form: FileFormat) -> list[str]:
     if form.kind != "delimited":
         return []
     with open_text(path, form) as file:
-        return next((cells for cells in csv_reader(file, form.delimiter, quoted=form.quoted) if cells), [])
+        return next(
+            (cells for cells in csv_reader(file, form.delimiter, quoted=form.quoted, quote=form.quote) if cells), []
+        )
+
+
+def nameless_columns(path: Path, form: FileFormat) -> list[str]:
+    """The columns that the header of a delimited file has no name for."""
+    if form.kind != "delimited" or not form.header:
+        return []
+    first = first_cells(path, form)
+    names = header(path, form)
+    cells = ["", *first] if form.indexed else first
+    return [name for name, cell in zip(names, cells, strict=True) if not cell.strip(" \t\r\n\ufeff\0")]
 
 
 def column_names(cells: Sequence[str]) -> list[str]:
@@ -184,6 +240,7 @@ def records(path: Path, form: FileFormat) -> Iterator[Record]:
         "json": _json,
         "parquet": _parquet,
         "columns": _columns,
+        "labelled": _labelled,
         "excel": _excel,
     }[form.kind]
     halves = form.damaged or form.kind in ("json", "json-lines")
@@ -239,45 +296,36 @@ def _json(path: Path, form: FileFormat) -> Iterator[Record]:
             content = json.load(file)
         except (ValueError, RecursionError) as error:
             raise UserError(f"{path}: is not JSON ({first_line(error)})", "Mend that place") from error
-    if isinstance(content, dict) and isinstance(content.get("data"), list):
-        content = content["data"]
-    if _holds_columns(content):
-        content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
-    if not isinstance(content, list):
-        raise UserError(f"{path}: is JSON without a list of rows", "Give a list of objects, one a row")
-    if content and all(isinstance(article, dict) and "paragraphs" in article for article in content):
-        content = list(_questions(content))
-    for row, value in enumerate(content, start=1):
+    for row, value in enumerate(rows_in(content, path), start=1):
         yield _of_object(value, row=row, line=row)
-
-
-def _holds_columns(content: Any) -> bool:
-    """Whether it is an object with a list of one length for each column."""
-    if not isinstance(content, dict) or not all(isinstance(value, list) for value in content.values()):
-        return False
-    return len({len(value) for value in content.values()}) == 1
-
-
-def _questions(articles: list[Any]) -> Iterator[dict[str, Any] | None]:
-    """A row a question of SQuAD's layout; None where the layout is not kept."""
-    for article in articles:
-        for paragraph in article["paragraphs"] if isinstance(article["paragraphs"], list) else [None]:
-            if not isinstance(paragraph, dict) or not isinstance(paragraph.get("qas"), list):
-                yield None
-                continue
-            for question in paragraph["qas"]:
-                if not isinstance(question, dict):
-                    yield None
-                    continue
-                facts = {key: question.get(key) for key in ("id", "question", "answers")}
-                yield {**facts, "context": paragraph.get("context"), "title": article.get("title", "")}
 
 
 def _of_object(value: Any, *, row: int, line: int) -> Record:
     if not isinstance(value, dict):
         return Record(row=row, line=line, fault="is no JSON object with the columns' names")
+    value, fault = plain_row(value)
+    if fault:
+        return Record(row=row, line=line, fault=fault, rejected=True)
     names = column_names(list(value))
     return Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True)))
+
+
+def _class_names(path: Path, form: FileFormat) -> dict[str, dict[str, str]]:
+    """The names of classes by number that a Parquet file of the `datasets` library says of its columns."""
+    if form.kind != "parquet":
+        return {}
+    with _parquet_file(path, form) as opened:
+        metadata = opened.schema_arrow.metadata or {}
+    try:
+        features = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    except (ValueError, AttributeError):
+        return {}
+    names: dict[str, dict[str, str]] = {}
+    for column, facts in features.items() if isinstance(features, dict) else ():
+        inner = facts.get("feature", facts) if isinstance(facts, dict) else facts
+        if isinstance(inner, dict) and isinstance(inner.get("names"), list):
+            names[column] = {str(number): str(name) for number, name in enumerate(inner["names"])}
+    return names
 
 
 def parquet_facts(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
@@ -308,14 +356,28 @@ def _parquet_file(path: Path, form: FileFormat) -> Iterator[Any]:
 
 
 def _columns(path: Path, form: FileFormat) -> Iterator[Record]:
+    assert form.words is not None  # as `detect` gives it for this kind
     with open_text(path, form) as file:
-        numbered = ((number, line.rstrip("\r\n")) for number, line in enumerate(file, start=1))
-        for row, sentence in enumerate(sentences(numbered), start=1):
+        for row, sentence in enumerate(sentences(enumerate(file, start=1), form.words), start=1):
             if sentence.fault:
                 yield Record(row=row, line=sentence.fault_line, fault=sentence.fault)
             else:
-                values = {"words": sentence.words, "tags": sentence.tags, "document": str(sentence.document)}
+                values = {**sentence.columns, "document": str(sentence.document)}
                 yield Record(row=row, line=sentence.line, values=values)
+
+
+def _labelled(path: Path, form: FileFormat) -> Iterator[Record]:
+    assert form.labels is not None  # as `detect` gives it for this kind
+    row = 0
+    with open_text(path, form) as file:
+        for line, text in enumerate(file, start=1):
+            if not text.strip():
+                continue
+            row += 1
+            if (cells := form.labels.cells(text)) is None:
+                yield Record(row=row, line=line, fault="has no label and text")
+            else:
+                yield Record(row=row, line=line, values={"label": cells[0], "text": cells[1]})
 
 
 def _excel(path: Path, form: FileFormat) -> Iterator[Record]:

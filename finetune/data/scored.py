@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, overload
 
 from finetune.data.cells import NoRow, row_of
+from finetune.data.char_spans import spans_of, tags_for
 from finetune.data.checks.findings import so_many
 from finetune.data.layout import Layout
 from finetune.data.reading import Record
@@ -70,6 +71,8 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         except NoRow:
             strange.append(record.row)
             continue
+        if layout.spans:
+            value = list(tags_for(row.words, row.starts, spans_of(value, layout.spans, row.text).spans)[0])
         gold = task.gold([row])[0].value
         if gold is not None and not task.fits(gold, row):
             strange.append(record.row)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -29,7 +28,7 @@ def layout_table(layout: Layout) -> Table:
         table.add_column(overflow="fold")
     for name, value in given.items():
         if value:
-            table.add_row(name, escape(value), escape(layout.reasons.get(name, "")))
+            table.add_row(name, value, layout.reasons.get(name, ""))
     return table
 
 
@@ -38,13 +37,11 @@ def file_line(split: str, table: Data) -> str:
     return f"{split} {table.path}: {table.form}; {so_many(len(table) + len(table.faults))}"
 
 
-def finding_lines(findings: Sequence[Finding]) -> Iterator[Text]:
-    """Of each finding what it is, where, and what to do."""
+def finding_lines(findings: Sequence[Finding]) -> Iterator[tuple[Text, str]]:
+    """Of each finding its code, in colour; then what it is, where, and what to do."""
     for finding in findings:
-        text = Text()
-        text.append(f"{finding.severity} {finding.code}", style=STYLES[finding.severity])
-        text.append(f": {finding.what}\n  {_place(finding)}\n  -> {finding.remedy}")
-        yield text
+        code = Text(f"{finding.severity} {finding.code}", STYLES[finding.severity])
+        yield code, f": {finding.what}\n  {_place(finding)}\n  -> {finding.remedy}"
 
 
 def summary(report: Report) -> str:

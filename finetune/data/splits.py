@@ -9,6 +9,9 @@ from typing import Any
 
 from finetune.data.cells import gold_of, input_of
 from finetune.data.characters import same_text
+from finetune.data.class_folders import class_folders
+from finetune.data.companions import is_companion
+from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.layout import Layout
 from finetune.errors import UserError
 from finetune.heads.choice import ChoiceRow
@@ -24,7 +27,12 @@ NAMES = {
     "test": r"test(ing)?(set|data)?",
 }
 WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")  # of a file's name: what stands between other signs, or begins with a capital
-SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".xlsx", ".conll", ".iob", ".bio", ".gz")
+NO_DATA = re.compile(
+    r"(readme|licen[cs]e|changelog|citation|notice|authors)\b.*"
+    r"|.*\.(md|rst|pdf|html?|py|sh|ipynb|toml|ya?ml|zip|tar|png|jpe?g|svg|log|lock|bin|pt|pkl|safetensors|model|xml"
+    r"|docx?|pyc|cfg|ini|bib|tex)",
+    re.IGNORECASE,
+)
 
 
 def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]:
@@ -37,13 +45,20 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
         if given:
             files[name] = Path(given)
     for name, file in files.items():
-        if not file.is_file():
+        if not file.is_file() and not (file.is_dir() and class_folders(file)):
             raise UserError(f"{file}: no such file ({name})", "Check its name")
     return files
 
 
 def _in_folder(folder: Path) -> dict[str, Path]:
-    there = sorted(f for f in folder.iterdir() if f.is_file() and f.suffix.lower() in SUFFIXES and f.name[0] != ".")
+    if class_folders(folder):
+        return {"train": folder}
+    inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and class_folders(path)]
+    splits = {name: path for name, words in NAMES.items() for path in inner if re.fullmatch(words, path.name.lower())}
+    if "train" in splits:
+        return splits
+    there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and not NO_DATA.fullmatch(f.name))
+    there = [file for file in there if not LABEL_FILES.fullmatch(file.name) and not is_companion(file)]
     files: dict[str, Path] = {}
     for name, words in NAMES.items():
         found = [f for f in there if any(re.fullmatch(words, word.lower()) for word in WORD.findall(f.name))]
@@ -63,7 +78,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
         listed = ", ".join(file.name for file in there[:5]) or "none that is read"
         raise UserError(
             f"{folder}: has no file for training (its files: {listed})",
-            "Name one of them train.csv, or name the file itself",
+            "Name one of them train.csv, or name the file itself: finetune run FILE dev=FILE",
         )
     return files
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from finetune import task as tasks
+from finetune.data.first_rows import first_rows
 from finetune.data.kinds import as_text
 from finetune.data.own import OPTIONS, OwnData, own_task
 from finetune.data.reading import table_of
@@ -45,13 +46,16 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Own
 
 def commented(recipe: Recipe, read: OwnData) -> str:
     """The recipe as a file, with the command that runs it and what each guess was made from."""
-    reasons = [f"#   {name}: {why}" for name, why in read.layout.reasons.items() if why != "given"]
+    reasons = [f"#   {name}: {' '.join(why.split())}" for name, why in read.layout.reasons.items() if why != "given"]
     guessed = ["# Guessed from the data, since of", *reasons] if reasons else []
     larger = [
         "# For better scores name a larger encoder, such as google-bert/bert-base-uncased (then learning_rate = 2e-5);"
     ]
     larger += ["# for Korean klue/bert-base, for many languages google-bert/bert-base-multilingual-cased."]
-    return "\n".join(["# finetune run my.toml", *guessed, *larger, recipe.to_toml()])
+    rows = [f"#   {line}" for line in first_rows(read.layout, table_of(read.files["train"], read.encoding))]
+    return "\n".join(
+        ["# finetune run my.toml", "# The data as it is read:", *rows, *guessed, *larger, recipe.to_toml()]
+    )
 
 
 def _rows(read: OwnData) -> int:

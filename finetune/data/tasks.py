@@ -1,10 +1,11 @@
 """The task that a layout describes, the shape of a task, and what a saved model keeps of its data's columns."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from finetune.data.layout import Layout, Shape
+from finetune.errors import UserError, first_line
 from finetune.heads.choice import ChoiceTask
 from finetune.heads.multilabel import MultiLabelTask
 from finetune.heads.sentence import SentenceTask
@@ -21,7 +22,7 @@ def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
     """The task that a layout describes; without a reader it only predicts."""
     given: dict[str, Any] = {"name": name, "read": read}
     if layout.shape == "tagging":
-        return TaggingTask(types=layout.labels, **given)
+        return TaggingTask(types=layout.labels, running_text=bool(layout.spans), **given)
     if layout.shape == "span":
         return SpanTask(unanswerable=layout.unanswerable, **given)
     if layout.shape == "choice":
@@ -55,10 +56,26 @@ def shape_of(task: Task) -> Shape | None:
 def layout_of(task: Task) -> dict[str, Any] | None:
     """What a saved model must know of its data's columns, as JSON; None for a task that is not a user's own."""
     layout = getattr(getattr(task, "read", None), "layout", None)
-    return {**asdict(layout), "reasons": {}} if isinstance(layout, Layout) else None
+    return {**asdict(layout), "reasons": {}, "rivals": ()} if isinstance(layout, Layout) else None
+
+
+def columns_of(task: Task) -> dict[str, Any]:
+    """What a saved model keeps of its data's columns, as far as it decides answers; for a user's own data alone."""
+    layout = getattr(getattr(task, "read", None), "layout", None)
+    if not isinstance(layout, Layout):
+        return {}
+    left_out = ("id", "group", "reasons", "rivals")
+    kept = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
+    return {name: value for name, default in kept.items() if (value := getattr(layout, name)) not in (default, {})}
 
 
 def layout_from(saved: Mapping[str, Any]) -> Layout:
-    """A layout as `layout_of` gave it."""
+    """A layout as `layout_of` gave it. Raises UserError for one of another version."""
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in saved.items()}
-    return Layout(**values)
+    try:
+        return Layout(**values)
+    except TypeError as error:
+        raise UserError(
+            f"the model's layout of columns is of another version of finetune ({first_line(error)})",
+            "Use that version, or train it again",
+        ) from error

@@ -8,12 +8,13 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, time, timedelta
+from decimal import Decimal
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.formats import NUMBER
-from finetune.data.kinds import as_text
+from finetune.data.kinds import NUMBER, as_text
 from finetune.data.layout import tags_of
 from finetune.errors import UserError
 
@@ -98,9 +99,11 @@ def safe(cell: Any) -> str:
 
 
 def flat(cell: Any) -> str:
-    """A cell as text: lists as JSON, numbers as they are; one that is not a number is empty."""
+    """A cell as text: lists as JSON, numbers as they are, dates as ISO 8601; one that is not a number is empty."""
+    if isinstance(cell, date | time):
+        return cell.isoformat()
     if isinstance(cell, list | tuple | dict):
-        return json.dumps(cell, ensure_ascii=False, default=str)
+        return json.dumps(cell, ensure_ascii=False, default=flat)
     if isinstance(cell, float):
         return "" if math.isnan(cell) else repr(cell)
     return as_text(cell)
@@ -144,7 +147,7 @@ def _as_json(row: Mapping[str, Any], names: Sequence[str]) -> str:
     """The cells that the row has; what is not a number is null, since JSON has no word for it."""
     cells = {name: row[name] for name in names if name in row}
     cells = {name: None if isinstance(cell, float) and math.isnan(cell) else cell for name, cell in cells.items()}
-    return json.dumps(cells, ensure_ascii=False, default=str)
+    return json.dumps(cells, ensure_ascii=False, default=flat)
 
 
 def _json(file: IO[str], rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> None:
@@ -215,6 +218,11 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def _is_sheet_date(cell: Any) -> bool:
+    """Whether a spreadsheet has such a date or time: it has no time zones, and no years before 1900."""
+    return isinstance(cell, time) or (isinstance(cell, date) and cell.year > 1900 and not getattr(cell, "tzinfo", None))
+
+
 def _excel(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], path: Path) -> None:
     openpyxl = _openpyxl(path)
     from openpyxl.cell import WriteOnlyCell
@@ -225,7 +233,7 @@ def _excel(scratch: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str
 
     def cell_of(value: Any) -> Any:
         cell = WriteOnlyCell(sheet)
-        if isinstance(value, int | float):
+        if isinstance(value, int | float | Decimal | timedelta) or _is_sheet_date(value):
             cell.value = value
             return cell
         cell.value = ILLEGAL_CHARACTERS_RE.sub("", _clean(flat(value)))[:32_767]

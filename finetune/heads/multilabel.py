@@ -1,7 +1,7 @@
 """Any number of labels for a sentence or pair, on the pooled output: a logit a label, each a question of its own."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from finetune.counting import Counted, macro_f1_counted, mean_counted, micro_f1_
 from finetune.errors import UserError
 from finetune.families import SENTENCE
 from finetune.features import Feature
-from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features
+from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.metrics import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
 from finetune.model import Backbone
 from finetune.source import Source
@@ -55,19 +55,22 @@ class MultiLabelTask(Task):
     """Gives a row any number of `labels`; an answer is a list of them, in the task's order.
 
     A row has a label whose probability reaches the label's threshold: `thresholds` are in the order of the labels,
-    and chosen on dev for each label's F1 unless they are given. `windows` is as SentenceTask has it.
+    and chosen on dev for each label's F1 unless they are given. Dev itself is scored with thresholds that other rows of
+    it chose, for rare labels reach too high an F1 with their own. `windows` is as SentenceTask has it.
     """
 
+    version: int = 2  # 1: dev was scored with the thresholds that it chose
     read: Callable[[Source, str], Rows]
     labels: tuple[str, ...]
     windows: bool = False
     thresholds: Sequence[Probability] | None = None
     metrics: tuple[str, ...] = ()
-    options: tuple[str, ...] = ("windows", "thresholds")
     row_type = MultiLabelRow
+    own_options = ("windows", "thresholds")
+    cross_fits = True
 
     def __post_init__(self) -> None:
-        """The metrics follow from the labels; the reader's options stand beside the shape's own."""
+        """The metrics follow from the labels."""
         if self.thresholds is not None and len(self.thresholds) != len(self.labels):
             raise UserError(
                 f"'thresholds' has {len(self.thresholds)} numbers, and {self.name} has {len(self.labels)} labels",
@@ -75,7 +78,7 @@ class MultiLabelTask(Task):
             )
         by_label = (f"{label}/{metric}" for label in self.labels for metric in ("f1", "precision", "recall"))
         object.__setattr__(self, "metrics", ("micro f1", "macro f1", "exact match", *by_label))
-        object.__setattr__(self, "options", tuple(dict.fromkeys((*MultiLabelTask.options, *self.options))))
+        super().__post_init__()
 
     def load(self, source: Source, split: str) -> Rows:
         """As `read` gives them. Raises UserError that names the row for a wrong label and for half a pair."""
@@ -112,7 +115,11 @@ class MultiLabelTask(Task):
     ) -> list[Answer]:
         """The labels that reach their thresholds, and the probability of each label of the task."""
         probabilities = expit(logits_by_row(logits, features, len(rows)).astype(np.float64))
-        return self._answers(probabilities, self.thresholds or [EVEN] * len(self.labels))
+        return self.decided([Answer(value=[], probabilities=row.tolist()) for row in probabilities])
+
+    def decided(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The labels that reach their thresholds; answers without probabilities stay."""
+        return [answer if answer.probabilities is None else self._decided(answer) for answer in answers]
 
     def cells(self, answer: Answer, row: MultiLabelRow) -> dict[str, Any]:
         """The labels, and the probability of each there is."""
@@ -152,10 +159,10 @@ class MultiLabelTask(Task):
         return metrics
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Any]:
-        """For each label the threshold that is best on these rows."""
-        if self.thresholds is not None:
+        """For each label the threshold that is best on these rows, where the answers have probabilities."""
+        if self.thresholds is not None or any(answer.probabilities is None for answer in answers):
             return {}
-        probabilities = np.array([answer.probabilities for answer in answers])
+        probabilities = np.nan_to_num([answer.probabilities or () for answer in answers]).reshape(-1, len(self.labels))
         gold = self._matrix(rows)
         return {"thresholds": [best_threshold(gold[:, i], probabilities[:, i]) for i in range(len(self.labels))]}
 
@@ -165,26 +172,29 @@ class MultiLabelTask(Task):
         constant = [Answer(value=list(labels)) for labels in baselines.majority(sets, len(rows))]
         texts, unseen = [row.texts for row in train], [row.texts for row in rows]
         probabilities = baselines.tfidf_multilabel(texts, self._matrix(train), unseen)
-        return {"majority": constant, "tfidf-logistic": self._answers(probabilities, [EVEN] * len(self.labels))}
+        tfidf = [Answer(value=[], probabilities=row.tolist()) for row in probabilities]
+        return {"majority": constant, "tfidf-logistic": self.decided(tfidf)}
+
+    def baseline_remarks(self, train: Sequence[MultiLabelRow]) -> list[str]:
+        """How many rows TF-IDF read, where these are not all."""
+        return tfidf_remarks(train)
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         """The names of the labels."""
         marks: Any = feature.label or ()
         return ", ".join(self.labels[index] for index in np.flatnonzero(marks)) or "none"
 
-    def _answers(self, probabilities: np.ndarray, thresholds: Sequence[float]) -> list[Answer]:
-        reached = probabilities >= np.asarray(thresholds)
-        return [
-            Answer(value=[self.labels[index] for index in np.flatnonzero(some)], probabilities=row.tolist())
-            for some, row in zip(reached, probabilities, strict=True)
-        ]
+    def _decided(self, answer: Answer) -> Answer:
+        reached = np.asarray(answer.probabilities) >= (self.thresholds or [EVEN] * len(self.labels))
+        return replace(answer, value=[self.labels[index] for index in np.flatnonzero(reached)])
 
     def _in_order(self, labels: Sequence[str]) -> list[str]:
         return [label for label in self.labels if label in labels]
 
     def _matrix(self, rows: Sequence[MultiLabelRow]) -> np.ndarray:
         """Which labels each row has, `(rows, labels)`."""
-        return np.array([[label in (row.gold or ()) for label in self.labels] for row in rows])
+        found = [[label in (row.gold or ()) for label in self.labels] for row in rows]
+        return np.array(found, dtype=bool).reshape(-1, len(self.labels))
 
 
 def best_threshold(gold: np.ndarray, probabilities: np.ndarray) -> float:

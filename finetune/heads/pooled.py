@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 from transformers.activations import ACT2FN
 
+from finetune import baselines
 from finetune.errors import UserError
-from finetune.families import POOLED_DROPOUT, Pooling, head_dropout, pooling
+from finetune.families import Pooling, head_dropout, pooling
 from finetune.features import Feature
 from finetune.model import Backbone, Head
 from finetune.task import Rows
@@ -43,7 +44,7 @@ class PooledHead(Head):
         super().__init__(labels)
         config = backbone.config
         self.pooling = pooling(table, config) if backbone.reader is None else read_pooling(backbone)
-        self.dropout = nn.Dropout(head_dropout(config, POOLED_DROPOUT))
+        self.dropout = nn.Dropout(head_dropout(config, self.pooling.dropout))
         if self.pooling.dense is None:
             self.uses_pooler = backbone.reader is None
         else:
@@ -141,6 +142,12 @@ def logits_by_row(logits: Sequence[np.ndarray], features: Sequence[Feature], cou
     np.add.at(means, owners, given)
     means /= np.bincount(owners, minlength=count)[:, None]
     return means
+
+
+def tfidf_remarks(train: Sequence[TextRow]) -> list[str]:
+    """Says how many of the training rows TF-IDF read, where these are not all."""
+    read = len(baselines.read_rows([row.texts for row in train]))
+    return [f"TF-IDF read {read:,} of the {len(train):,} training rows, drawn at random"] * (read < len(train))
 
 
 def pairs_or_none(loaded: Rows) -> Rows:

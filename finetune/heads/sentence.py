@@ -16,7 +16,7 @@ from finetune import baselines
 from finetune.counting import Counted, counted
 from finetune.families import SENTENCE
 from finetune.features import Feature
-from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features
+from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.metrics import Metric
 from finetune.model import Backbone
 from finetune.source import Source
@@ -77,14 +77,12 @@ class SentenceTask(Task):
     class_weight: Literal["none", "balanced"] = "none"
     windows: bool = False
     class_weights: tuple[float, ...] = ()  # one a label, once the training rows were seen
-    options: tuple[str, ...] = ("class_weight", "windows")
     row_type = SentenceRow
+    own_options = ("class_weight", "windows")
 
-    def __post_init__(self) -> None:
-        """The reader's options stand beside the shape's own; a number has no classes to weigh."""
-        own = ("windows",) if self.regression else SentenceTask.options
-        given = (name for name in self.options if name not in SentenceTask.options)
-        object.__setattr__(self, "options", (*own, *given))
+    def shape_options(self) -> tuple[str, ...]:
+        """As Task has it; a number has no classes to weigh."""
+        return ("windows",) if self.regression else self.own_options
 
     @property
     def regression(self) -> bool:
@@ -175,6 +173,16 @@ class SentenceTask(Task):
             for label, row in zip(labels, probabilities, strict=True)
         ]
         return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
+
+    def baseline_remarks(self, train: Sequence[SentenceRow]) -> list[str]:
+        """How many rows TF-IDF read, where these are not all."""
+        return tfidf_remarks(train)
+
+    def remarks(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
+        """Whether labels or predictions leave correlation undefined."""
+        columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
+        constant = [name for name, values in columns.items() if self.regression and len(set(values)) == 1]
+        return [f"the {name} are all the same number: correlation is undefined, and counts as 0" for name in constant]
 
     def _label(self, row: SentenceRow) -> int | float | None:
         if row.gold is None:

@@ -14,6 +14,7 @@ from transformers import PreTrainedTokenizerBase
 from finetune import baselines
 from finetune.counting import Counted, mean_counted
 from finetune.errors import UserError
+from finetune.families import SPAN_DROPOUT, head_dropout
 from finetune.features import IGNORED, Feature
 from finetune.model import Backbone, Head
 from finetune.source import Source
@@ -27,6 +28,7 @@ from finetune.windows import most_context, window_starts
 Positive = Annotated[int, Field(ge=1)]
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
 LEAST_ROOM = 4  # tokens that a window must have for the context
+THRESHOLDS = ("threshold", "threshold_em")
 SPARE = 10  # spans that are kept beside the n best, since some have the same text
 
 
@@ -45,19 +47,23 @@ class SpanRow:
 
 
 class SpanHead(Head):
-    """One linear layer gives each token a score as start and one as end; padding can be neither."""
+    """One linear layer gives each token a score as start and one as end; padding can be neither.
+
+    There is dropout before it where transformers' class of a family has some.
+    """
 
     reads = "sequence"
     auto_class = "AutoModelForQuestionAnswering"
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__(("start", "end"))
+        self.dropout = nn.Dropout(head_dropout(backbone.config, SPAN_DROPOUT))
         self.output = nn.Linear(backbone.width, 2)
         self.checkpoint_names["output"] = "qa_outputs"
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """`(batch, length, width)` to `(batch, length, 2)`."""
-        logits: Tensor = self.output(hidden)
+        logits: Tensor = self.output(self.dropout(hidden))
         return logits.masked_fill(mask.unsqueeze(-1) == 0, -float("inf"))
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -82,15 +88,19 @@ class SpanTask(Task):
     threshold: float | None = None
     threshold_em: float | None = None
     metrics: tuple[str, ...] = ("f1", "em")
-    options: tuple[str, ...] = ("stride", "max_question_tokens", "max_answer_tokens", "n_best")
     row_type = SpanRow
+    own_options = ("stride", "max_question_tokens", "max_answer_tokens", "n_best", *THRESHOLDS)
 
     def __post_init__(self) -> None:
-        """Where questions may have no answer, there are thresholds, and scores for either kind."""
+        """Where questions may have no answer, there are scores for either kind."""
+        super().__post_init__()
         if self.unanswerable:
-            object.__setattr__(self, "options", (*SpanTask.options, "threshold", "threshold_em"))
             kinds = [f"{kind}/{metric}" for kind in ("answerable", "unanswerable") for metric in ("f1", "em")]
             object.__setattr__(self, "metrics", ("f1", "em", *kinds))
+
+    def shape_options(self) -> tuple[str, ...]:
+        """As Task has it; thresholds where questions may have no answer."""
+        return tuple(name for name in self.own_options if self.unanswerable or name not in THRESHOLDS)
 
     def load(self, source: Source, split: str) -> Rows:
         """As `read` gives them. Raises UserError that names the question for what is empty or must not be."""
@@ -189,7 +199,9 @@ class SpanTask(Task):
         }
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
-        """The thresholds of SQuAD 2.0 that are best on these rows, for F1 and for exact match (section 4.3)."""
+        """The thresholds of SQuAD 2.0 that are best on these rows, for F1 and for exact match (section 4.3), where they
+        are not given.
+        """
         if not self.unanswerable or self.threshold is not None:
             return {}
         odds = [float(given.null_odds) for given in answers]  # type: ignore[attr-defined]
@@ -200,7 +212,7 @@ class SpanTask(Task):
         for name, scores in (("threshold_em", [em for em, _ in pairs]), ("threshold", [f1 for _, f1 in pairs])):
             _, threshold = best_threshold(scores, odds, answerable, answered)
             found[name] = min(odds) - 1 if threshold is None else threshold  # which answers nothing at all
-        return found
+        return found if self.threshold_em is None else {"threshold": found["threshold"]}
 
     def baselines(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
         """The sentence of the context that shares most words with the question; and never an answer."""
@@ -222,7 +234,7 @@ class SpanTask(Task):
         if feature.label is None or IGNORED in feature.label:  # type: ignore[operator]
             return "none"
         start, end = feature.label  # type: ignore[misc]
-        return " ".join(tokens[start : end + 1])
+        return " ".join(tokens[start : end + 1])  # type: ignore[index]
 
     def _windows(
         self,

@@ -1,8 +1,8 @@
 """A tag for each word on the sequence output (Devlin et al. 2019, Figure 4 d): named entities and their like."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -16,19 +16,25 @@ from finetune.counting import Counted, part_counted, set_counts
 from finetune.families import TOKEN_DROPOUT, head_dropout
 from finetune.features import IGNORED, Feature
 from finetune.model import Backbone, Head
+from finetune.segments import segmented
 from finetune.source import Source
-from finetune.task import Answer, Rows, Task
+from finetune.task import ADDED_LATER, Answer, Rows, Task
 from finetune.windows import most_context, window_starts
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaggingRow:
-    """The words of a sentence with their tags in IOB2; `document` is the same for sentences that belong together."""
+    """The words of a sentence with their tags in IOB2; `document` is the same for sentences that belong together.
+
+    Words of a running text have that `text`, and the place of the first character of each in `starts`.
+    """
 
     id: str
     words: tuple[str, ...]
     gold: tuple[str, ...] | None = None
     document: str = ""
+    text: str = field(default="", metadata=ADDED_LATER)
+    starts: tuple[int, ...] = field(default=(), metadata=ADDED_LATER)
 
 
 class TaggingHead(Head):
@@ -56,20 +62,23 @@ class TaggingHead(Head):
 class TaggingTask(Task):
     """Tags in IOB2 for entities of `types`; scored with conlleval's chunks, and beside it with IOB2 to the letter.
 
-    `context = "document"` lets a window reach over the sentences of a document, as in the paper (section 5.3).
+    `context = "document"` lets a window reach over the sentences of a document, as in the paper (section 5.3). With
+    `running_text` a text is split into words at signs, not at spaces.
     """
 
     read: Callable[[Source, str], Rows]
     types: tuple[str, ...]
     context: Literal["sentence", "document"] = "sentence"
-    options: tuple[str, ...] = ("context",)
+    running_text: bool = False
     metrics: tuple[str, ...] = ()
     row_type = TaggingRow
+    own_options = ("context",)
 
     def __post_init__(self) -> None:
         """The metrics follow from the types."""
         by_type = (f"{kind}/{metric}" for kind in self.types for metric in ("f1", "precision", "recall"))
         object.__setattr__(self, "metrics", ("f1", "precision", "recall", "strict f1", *by_type))
+        super().__post_init__()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -93,7 +102,10 @@ class TaggingTask(Task):
         return isinstance(value, list) and len(value) == len(row.words) and set(value) <= set(self.labels)
 
     def row(self, words: Sequence[str] | str) -> TaggingRow:
-        """A row of words, or of a text whose words stand between spaces."""
+        """A row of words, or of a text whose words are found by `segmented` or have spaces between them."""
+        if self.running_text and isinstance(words, str):
+            found, starts = segmented(words)
+            return TaggingRow(id="", words=found, text=words, starts=starts)
         return TaggingRow(id="", words=tuple(words.split() if isinstance(words, str) else words))
 
     def encode(self, rows: Sequence[TaggingRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
@@ -102,14 +114,18 @@ class TaggingTask(Task):
         A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: numbers of the row and the word.
         """
         units = list(self._units(rows))
-        texts = [" ".join(word for row in unit for word in rows[row].words) for unit in units]
+        texts = [" ".join(rows[row].text or " ".join(rows[row].words) for row in unit) for unit in units]
         encoded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         has_segments = "token_type_ids" in tokenizer.model_input_names
         features = []
         for unit, ids, offsets in zip(units, encoded["input_ids"], encoded["offset_mapping"], strict=True):
             words = np.array([(row, word) for row in unit for word in range(len(rows[row].words))])
-            lengths = [len(word) for row in unit for word in rows[row].words]
-            ids, first = _first_tokens(lengths, ids, offsets, unknown=tokenizer.unk_token_id)
+            if rows[unit[0]].text:
+                ids = np.asarray(ids, dtype=np.int64)
+                words, first = _in_text(words, [rows[row] for row in unit], offsets)
+            else:
+                lengths = [len(word) for row in unit for word in rows[row].words]
+                ids, first = _first_tokens(lengths, ids, offsets, unknown=tokenizer.unk_token_id)
             for start, end, owned in _windows(first, len(ids), max_length - 2):
                 note = words[owned]
                 features.append(
@@ -139,14 +155,23 @@ class TaggingTask(Task):
             probability = 1 / np.exp(given - given.max(-1, keepdims=True)).sum(-1)
             for (row, word), label, p in zip(feature.note, best, probability, strict=True):
                 tags[row][word], sure[row][word] = self.labels[label], float(p)
+        for given_tags, chances, row in zip(tags, sure, rows, strict=True):
+            if row.text:
+                _continue(given_tags, chances)
         return [Answer(value=t, probabilities=p) for t, p in zip(tags, sure, strict=True)]
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """Tags, their probabilities, the entities, and each word's characters in the words joined by spaces."""
-        ends = np.cumsum([len(word) + 1 for word in row.words]) - 1
-        places = [(int(end) - len(word), int(end)) for word, end in zip(row.words, ends, strict=True)]
+        text = row.text or " ".join(row.words)
+        starts = row.starts or tuple(accumulate((len(word) + 1 for word in row.words[:-1]), initial=0))
+        places = [(start, start + len(word)) for start, word in zip(starts, row.words, strict=True)]
         entities = [
-            {"type": kind, "text": " ".join(row.words[a:b]), "start": places[a][0], "end": places[b - 1][1]}
+            {
+                "type": kind,
+                "text": text[places[a][0] : places[b - 1][1]],
+                "start": places[a][0],
+                "end": places[b - 1][1],
+            }
             for kind, a, b in chunks(answer.value)
         ]
         chances = [round(p, 6) for p in answer.probabilities or ()]
@@ -202,7 +227,7 @@ class TaggingTask(Task):
         if feature.label is None:
             return "none"
         return " ".join(
-            f"{tokens[place]}/{self.labels[label]}"
+            f"{tokens[place]}/{self.labels[label]}"  # type: ignore[call-overload]
             for place, label in zip(feature.reads or (), feature.label, strict=True)  # type: ignore[arg-type]
         )
 
@@ -211,7 +236,7 @@ class TaggingTask(Task):
         alone = self.context == "sentence"
 
         def unit(index: int) -> int | str:
-            return index if alone or not rows[index].document else rows[index].document
+            return index if alone or rows[index].text or not rows[index].document else rows[index].document
 
         for _, group in groupby(range(len(rows)), key=unit):
             yield list(group)
@@ -249,3 +274,34 @@ def _first_tokens(
     owner = np.insert(owner, place, dropped)
     kept = np.insert(np.asarray(ids, dtype=np.int64), place, unknown)
     return kept, np.searchsorted(owner, np.arange(len(lengths)))
+
+
+def _in_text(
+    words: np.ndarray, rows: Sequence[TaggingRow], offsets: Sequence[tuple[int, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The words of a running text in which a token begins, `(words, 2)` as given, and the place of that token.
+
+    Of words that share a token (characters, mostly) the first has it; `_continue` gives the others their tags.
+    """
+    (row,) = rows  # a text is a unit of its own
+    owner = np.full(len(row.text) + 1, -1)
+    for number, (start, word) in enumerate(zip(row.starts, row.words, strict=True)):
+        owner[start : start + len(word)] = number if word.strip() else -1
+    first: dict[int, int] = {}
+    for place, (start, end) in enumerate(offsets):
+        for number in owner[start:end].tolist():
+            if number >= 0:
+                first.setdefault(number, place)
+                break
+    chosen = sorted(first)
+    return words[chosen], np.array([first[number] for number in chosen], dtype=np.int64)
+
+
+def _continue(tags: list[str], chances: list[float]) -> None:
+    """Gives words without a token of their own the entity of the word before them, or none."""
+    before, chance = "O", 1.0
+    for place, tag in enumerate(tags):
+        if not tag:
+            tags[place] = "O" if before == "O" else f"I-{before.partition('-')[2]}"
+            chances[place] = chance
+        before, chance = tags[place], chances[place]

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from finetune.dev_choices import all_notes
 from finetune.display import plain_metrics
 from finetune.groups import seed_words
+from finetune.metrics import ranked
 from finetune.published import beside
 from finetune.record import RunRecord
 from finetune.report.card import Card, Table
@@ -28,8 +30,8 @@ def run_cards(run: Material) -> Iterator[Card]:
         yield curve_card({f"seed {record.recipe['seed']}": record}, record)
     yield settings_card([run])
     yield facts_card(record)
-    if record.notes:
-        table = Table(columns=["note"], rows=[[cut(note)] for note in record.notes[:MOST_ROWS]])
+    if notes := all_notes(record):
+        table = Table(columns=["note"], rows=[[cut(note)] for note in notes[:MOST_ROWS]])
         yield Card(title="Notes of the run", table=table)
 
 
@@ -88,7 +90,8 @@ def overview_card(runs: Sequence[Material]) -> Card:
     for run in runs:
         record = run.record
         split = next(iter(record.scores))
-        best = max((given[record.headline] for given in record.baselines.get(split, {}).values()), default=None)
+        given = [scores[record.headline] for scores in record.baselines.get(split, {}).values()]
+        best = max(given, key=ranked, default=None)
         score = record.scores[split][record.headline]
         words = [
             record.task,

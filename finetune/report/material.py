@@ -8,9 +8,9 @@ from typing import Any
 
 from finetune.errors import UserError
 from finetune.folder import RunFolder
+from finetune.lookup import find_run, latest_run
 from finetune.predictions import read_predictions
 from finetune.record import RunRecord, load_record
-from finetune.targets import find_run, latest_run
 
 NOT_READ = ("n_best",)  # most of the file where there is one, and nothing of it is shown
 NEEDED = ("id", "gold", "answer")

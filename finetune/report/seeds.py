@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from finetune.display import plain_metrics
 from finetune.groups import Summary, groups, summarised
+from finetune.metrics import ranked
 from finetune.report.material import Material
 
 
@@ -37,7 +38,9 @@ def spreads(group: Sequence[Material]) -> list[Spread]:
             split=split,
             metric=metric,
             scores=[run.record.scores[split][metric] for run in group],
-            baseline=max((given[metric] for given in first.baselines.get(split, {}).values()), default=None),
+            baseline=max(
+                (given[metric] for given in first.baselines.get(split, {}).values()), key=ranked, default=None
+            ),
         )
         for split, scores in first.scores.items()
         for metric in plain_metrics(scores)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.data.checks import duplicates, file, labels, leaks, shapes, splits, tags, text
+from finetune.data.checks import duplicates, file, ids, labels, leaks, shapes, spans, splits, tags, text
 from finetune.data.checks.findings import SEVERITIES, Finding
 from finetune.data.checks.part import Check, CheckOfAll, Part, part_of
 from finetune.data.checks.tokens import tokens
@@ -27,6 +27,7 @@ CHECKS: tuple[Check, ...] = (
     file.swallowed_rows,
     file.formulas,
     file.double_ids,
+    ids.ruined_ids,
     text.in_any,
     text.in_foreign,
     text.counted,
@@ -42,6 +43,7 @@ CHECKS: tuple[Check, ...] = (
     leaks.telling_columns,
     leaks.label_in_text,
     tags.schemes,
+    spans.spans,
     shapes.answers,
     shapes.choices,
 )
@@ -87,8 +89,8 @@ class Report:
 def check_data(path: str, settings: Mapping[str, Any]) -> Report:
     """Runs every check on a file or folder; settings are those of a run. Raises UserError for what cannot be read."""
     recipe = _recipe(path, settings)
-    given = {key: str(value) for key, value in recipe.options.items() if key in OPTIONS}
-    files = split_files(Path(path), dev=given.pop("dev", ""), test=given.pop("test", ""))
+    given: dict[str, Any] = {key: v for key, v in recipe.options.items() if key in OPTIONS}
+    files = split_files(Path(path), dev=str(given.pop("dev", "")), test=str(given.pop("test", "")))
     given.pop("split", None)
     encoding = given.pop("encoding", "")
     tables = {split: table_of(file, encoding) for split, file in files.items()}

@@ -12,6 +12,7 @@ from finetune.data.kinds import as_text, is_missing
 from finetune.data.reading import Record, first_cells
 
 AROUND = " \t\r\n\ufeff\0"  # what may stand around a name
+FEW_LOST, MOST_LOST = 3, 0.1  # rows that may be unreadable, and the share of them
 MANY_LINES = 50  # of one cell, in a column whose cells have one
 MARKS = ("=", "+", "-", "@", "#")
 FORMULA = re.compile(r"(=[A-Za-z]+[\d(]|=[-+]?\d|[-+@][A-Za-z]+\(|#(REF!|NAME\?|VALUE!|DIV/0!|N/A|NUM!|NULL!))")
@@ -75,13 +76,16 @@ def header_names(part: Part) -> Iterator[Finding]:
 def unreadable(part: Part) -> Iterator[Finding]:
     """Rows that could not be read, by what is wrong with them."""
     by_code: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in part.table.faults:
+    for record in part.unread:
         known = (found for words, found in UNREAD.items() if words in record.fault)
         by_code[next(known, ("unreadable", "Mend them"))].append(record)
     for (code, remedy), records in by_code.items():
-        what = f"rows that cannot be read; of the first: {records[0].fault}"
-        severity = _of_lost(part, len(records))
+        what = f"rows that cannot be read ({part.table.form}); of the first: {records[0].fault}"
+        severity: Severity = "error" if len(records) > max(FEW_LOST, MOST_LOST * part.size) else "warning"
         yield part.found_in(records, severity, code, what, f"{remedy}; such rows are left out, `--fix` drops them")
+    if part.rejected:
+        what = f"rows that are not used; of the first: {part.rejected[0].fault}"
+        yield part.found_in(part.rejected, "note", "rejected", what, "Nothing need be done if that is meant")
 
 
 def unusable(part: Part) -> Iterator[Finding]:

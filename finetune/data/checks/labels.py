@@ -108,7 +108,12 @@ def balance(part: Part) -> Iterator[Finding]:
     """One label alone, or one that most rows have: what it scores to answer it always."""
     if part.layout.shape == "regression":
         if len({gold for gold in part.golds if gold is not None}) == 1:
-            yield part.found("error", "one-label", "all rows have the same number", "There is nothing to learn")
+            yield part.found(
+                "error",
+                "one-label",
+                "all rows have the same number",
+                "There is nothing to learn; name another column: label=COLUMN",
+            )
         return
     if part.layout.shape == "tagging":
         yield from _tags_balance(part)
@@ -122,7 +127,9 @@ def balance(part: Part) -> Iterator[Finding]:
     if len(counts) == 1:
         severity: Severity = "error" if part.trains and part.layout.shape != "choice" else "warning"
         what = f"all {rows:,} labelled rows have {name}"
-        yield part.found(severity, "one-label", what, "Training and scores need two or more labels")
+        yield part.found(
+            severity, "one-label", what, "Training and scores need two or more; name another column: label=COLUMN"
+        )
         return
     scores = f"accuracy {100 * share:.1f}" if not sets else f"exact match {100 * share:.1f}"
     if part.layout.shape == "classification":
@@ -139,7 +146,12 @@ def _tags_balance(part: Part) -> Iterator[Finding]:
         return
     if not types:
         severity: Severity = "error" if part.trains else "warning"
-        yield part.found(severity, "one-label", "no word is in an entity: all tags are O", "There is nothing to learn")
+        yield part.found(
+            severity,
+            "one-label",
+            "no word is in an entity: all tags are O",
+            "There is nothing to learn; name another column: label=COLUMN",
+        )
         return
     share = tags["O"] / tags.total()
     what = f"{100 * share:.1f} % of the words are in no entity: to answer O always has that accuracy, and F1 0"

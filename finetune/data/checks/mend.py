@@ -43,7 +43,7 @@ def write_mended(part: Part, to: Path, *, escape: bool = False) -> dict[str, int
     rows = _rows(part, counts)
     if not as_json:
         rows = ({name: _as_cell(cell) for name, cell in row.items()} for row in rows)
-    names = list(part.table.columns)
+    names = [name for name in part.table.columns if name not in part.table.derived]
     escaped = write_rows(to, rows, names, escaped=names if escape else ())
     return dict(+counts) | ({f"cells {ESCAPED}": escaped} if escaped else {})
 
@@ -79,7 +79,7 @@ def _rows(part: Part, counts: Counter[str]) -> Iterator[dict[str, Any]]:
         same = (keys[index], _gold(part.golds[index], spellings))
         if any(is_missing(values.get(name)) for name in needed):
             counts["rows dropped without a text"] += 1
-        elif layout.shape == "tagging" and not all(_words(values[layout.text[0]])):
+        elif _has_empty_word(layout, values):
             counts["rows dropped with an empty word"] += 1
         elif index in unlabelled or (some_labelled and _lost_label(layout, values)):
             counts["rows dropped without a label"] += 1
@@ -89,6 +89,11 @@ def _rows(part: Part, counts: Counter[str]) -> Iterator[dict[str, Any]]:
             seen.add(same)
             counts.update(done)
             yield values
+
+
+def _has_empty_word(layout: Layout, values: Mapping[str, Any]) -> bool:
+    words = layout.shape == "tagging" and not layout.spans and not layout.characters
+    return words and not all(_words(values[layout.text[0]]))
 
 
 def _unlabelled(part: Part) -> set[int]:
@@ -114,6 +119,8 @@ def _mended(layout: Layout, values: Mapping[str, Any], spellings: Mapping[str, s
     new = dict(values)
     if layout.shape == "span" and len(layout.text) == 2:
         return _mended_span(layout, new, done)
+    if layout.spans or layout.characters:  # whose places would no longer be right
+        return new
     for name in (*layout.text, *layout.label):
         cell = new.get(name)
         if isinstance(cell, str) and layout.shape == "tagging":

@@ -50,6 +50,16 @@ class Part:
         return len(self.texts) + len(self.table.faults)
 
     @property
+    def unread(self) -> list[Record]:
+        """The records that could not be read."""
+        return [record for record in self.table.faults if not record.rejected]
+
+    @property
+    def rejected(self) -> list[Record]:
+        """The records that whoever labelled them has left out."""
+        return [record for record in self.table.faults if record.rejected]
+
+    @property
     def trains(self) -> bool:
         """Whether the model learns from it."""
         return self.split == "train"

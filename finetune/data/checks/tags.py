@@ -7,17 +7,16 @@ from itertools import pairwise
 from finetune.chunks import split_tag
 from finetune.data.checks.findings import Finding, shown
 from finetune.data.checks.part import Part
-from finetune.data.layout import tags_of
 
 SCHEMES = {"IOB2": "BIO", "IOB1": "BIO", "IOBES": "BIOES", "BILOU": "BIOLU"}
 
 
 def schemes(part: Part) -> Iterator[Finding]:
     """Transitions that the file's scheme forbids, and rows in another scheme."""
-    if part.layout.shape != "tagging" or not part.layout.label or not part.has(part.layout.label):
+    if part.layout.shape != "tagging" or part.layout.spans or not part.layout.label or not part.has(part.layout.label):
         return
     cells = part.table.columns[part.layout.label[0]]
-    rows = {row: tags_of(cells[row]) for row, gold in enumerate(part.golds) if gold and set(gold) != {"O"}}
+    rows = {row: part.layout.tags(cells[row]) for row, gold in enumerate(part.golds) if gold and set(gold) != {"O"}}
     fitting = {row: [name for name in SCHEMES if is_legal(tags, name)] for row, tags in rows.items()}
     counts = Counter(name for names in fitting.values() for name in names)
     main = max(SCHEMES, key=lambda name: counts[name])

@@ -1,0 +1,43 @@
+"""Honest dev scores of tasks that choose options on dev: each row is answered by what other rows of dev chose."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from finetune.options import configured
+from finetune.task import Answer, Row, Task
+
+FOLDS = 5
+
+
+def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Answer]:
+    """The answers as options decide them that were chosen on the rows of the other folds."""
+    found = list(answers)
+    for fold in folds(rows):
+        others = sorted(set(range(len(rows))) - set(fold))
+        chosen = chosen_by(task, [answers[i] for i in others], [rows[i] for i in others])
+        for index, answer in zip(fold, chosen.decided([answers[i] for i in fold]), strict=True):
+            found[index] = answer
+    return found
+
+
+def chosen_by(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> Task:
+    """The task with the options that are best for these answers."""
+    return configured(task, task.calibrate(answers, rows))
+
+
+def folds(rows: Sequence[Row], count: int = FOLDS) -> list[list[int]]:
+    """The numbers of each fold's rows, in whatever order these come; rows of equal content are in one fold."""
+    contents = [_content(row) for row in rows]
+    fold_of = {content: place % count for place, content in enumerate(sorted(set(contents)))}
+    found: list[list[int]] = [[] for _ in range(count)]
+    for index, content in enumerate(contents):
+        found[fold_of[content]].append(index)
+    return [fold for fold in found if fold]
+
+
+def _content(row: Row) -> str:
+    """A hash of what a model reads of a row."""
+    read = {name: value for name, value in asdict(row).items() if name not in ("id", "gold")}
+    return hashlib.sha256(json.dumps(read, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,120 @@
+"""Entities as spans of characters, `[[0, 4, "PER"]]` or `[{"start_offset": 0, ...}]`: to tags of words, and back."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from finetune.chunks import chunks
+from finetune.data.kinds import as_list, as_text
+
+PLACES = (
+    ("start", "end"),
+    ("start_offset", "end_offset"),
+    ("startOffset", "endOffset"),
+    ("begin", "end"),
+    ("from", "to"),
+)
+NAMES = ("label", "labels", "type", "entity", "entity_type", "tag", "category", "class", "entity_group", "name")
+LISTS = ("0", "1", "2")  # of a list in place of an object
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans:
+    """The spans of a text that could be used, with what was done to them: how many were trimmed, widened or dropped."""
+
+    spans: tuple[tuple[int, int, str], ...]
+    changes: Counter[str]
+
+
+def span_form(cells: Sequence[Any]) -> tuple[str, str, str] | None:
+    """The keys of start, end and label in a column of spans (`LISTS` for lists); None where it holds something else."""
+    items = [item for cell in cells for item in as_list(cell) or ()]
+    if not items:
+        return None
+    if all(_is_triple(item) for item in items):
+        return LISTS
+    if not all(isinstance(item, dict) for item in items):
+        return None
+    for start, end in PLACES:
+        for name in NAMES:
+            if all({start, end, name} <= set(item) and _is_place(item[start]) for item in items):
+                return start, end, name
+    return None
+
+
+def spans_of(cell: Any, form: Sequence[str], text: str) -> Spans:
+    """The spans in a cell: without outer blanks, within the text, and without those that overlap a longer one."""
+    changes: Counter[str] = Counter()
+    found = []
+    for item in as_list(cell) or ():
+        start, end, label = _triple(item, form)
+        if not 0 <= start < end <= len(text) or not text[start:end].strip() or not label:
+            changes["outside the text, empty or without a label: left out"] += 1
+            continue
+        part = text[start:end]
+        trimmed = start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
+        changes["with blanks at the ends: trimmed"] += trimmed != (start, end)
+        found.append((*trimmed, label))
+    kept: list[tuple[int, int, str]] = []
+    for span in sorted(dict.fromkeys(found), key=lambda one: (one[0] - one[1], one)):
+        if any(span[0] < end and start < span[1] for start, end, _ in kept):
+            changes["that overlap a longer one: left out"] += 1
+        else:
+            kept.append(span)
+    return Spans(spans=tuple(sorted(kept)), changes=+changes)
+
+
+def tags_for(
+    words: Sequence[str], starts: Sequence[int], spans: Sequence[tuple[int, int, str]]
+) -> tuple[tuple[str, ...], int]:
+    """(IOB2 tags of words, how many spans begin or end within a word and were widened to it)."""
+    tags, widened = ["O"] * len(words), 0
+    ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
+    for start, end, label in spans:
+        inside = [i for i in range(len(words)) if starts[i] < end and start < ends[i] and tags[i] == "O"]
+        if not inside:
+            continue
+        widened += starts[inside[0]] < start or ends[inside[-1]] > end
+        for i in inside:
+            tags[i] = f"{'B' if i == inside[0] else 'I'}-{label}"
+    return tuple(tags), widened
+
+
+def as_spans(tags: Sequence[str], words: Sequence[str], starts: Sequence[int]) -> list[tuple[int, int, str]]:
+    """The entities in tags, as (first character, character behind the last, type)."""
+    return [(starts[a], starts[b - 1] + len(words[b - 1]), kind) for kind, a, b in chunks(tags)]
+
+
+def in_form(spans: Sequence[tuple[int, int, str]], form: Sequence[str], text: str) -> list[Any]:
+    """Spans as the file of training had them."""
+    if tuple(form) == LISTS:
+        return [list(span) for span in spans]
+    start, end, label = form
+    return [{start: a, end: b, "text": text[a:b], label: [kind] if label == "labels" else kind} for a, b, kind in spans]
+
+
+def types_in(cell: Any, form: Sequence[str]) -> list[str]:
+    """The labels of the spans in a cell."""
+    return [label for item in as_list(cell) or () if (label := _triple(item, form)[2])]
+
+
+def _is_triple(item: Any) -> bool:
+    if not isinstance(item, list | tuple) or len(item) < 3:
+        return False
+    return _is_place(item[0]) and _is_place(item[1]) and isinstance(item[2], str) and bool(item[2])
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _triple(item: Any, form: Sequence[str]) -> tuple[int, int, str]:
+    """(start, end, label) of an item; a start of -1 where it is none."""
+    if tuple(form) == LISTS:
+        return (item[0], item[1], as_text(item[2])) if _is_triple(item) else (-1, -1, "")
+    if not isinstance(item, Mapping) or not _is_place(item.get(form[0])) or not _is_place(item.get(form[1])):
+        return -1, -1, ""
+    label = item.get(form[2])
+    label = label[0] if isinstance(label, list) and label else label
+    return item[form[0]], item[form[1]], as_text(label) if isinstance(label, str | int) else ""

@@ -1,0 +1,193 @@
+"""What the name of a column says of it: a text, a label, an id, or a fact about the row (a date, a source, a count).
+
+Names are split into words at signs, capitals and digits, so that `customer_sentiment` and `ToxicityLabel` are labels;
+words of scripts without spaces are looked for anywhere in the name.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+# The words of each list are in the order in which they are preferred.
+STRONG_LABELS = (
+    *("label", "labels", "gold_label", "target", "class", "gold", "y", "targets", "classes", "true_label"),
+    *(
+        "레이블",
+        "라벨",
+        "정답",
+        "标签",
+        "標籤",
+        "ラベル",
+        "метка",
+        "etiqueta",
+        "etikett",
+        "étiquette",
+        "etichetta",
+        "etiket",
+    ),
+)
+CLASSES = ("class", "classes", "target", "targets", "y")  # which in a longer name say less
+LABELS = (
+    *("category", "sentiment", "topic", "tag", "tags", "stars", "rating", "score", "similarity", "intent", "emotion"),
+    *("polarity", "stance", "toxicity", "toxic", "spam", "answer", "output", "is_duplicate", "duplicate", "sarcasm"),
+    *("sarcastic", "hate", "offensive", "relation", "entailment", "judgment", "judgement", "grade", "verdict", "mood"),
+    *("categories", "topics", "emotions", "quality", "relevance", "acceptability", "difficulty", "urgency"),
+    *("분류", "평점", "감정", "감성", "카테고리", "주제", "클래스", "긍부정", "별점", "점수", "유형", "의도"),
+    *("klasse", "kategorie", "bewertung", "stimmung", "note", "thema", "classe", "catégorie", "sujet", "sentimento"),
+    *(
+        "clase",
+        "categoría",
+        "categoria",
+        "sentimiento",
+        "calificación",
+        "tema",
+        "polaridad",
+        "kategori",
+        "duygu",
+        "sınıf",
+    ),
+    *("类别", "類別", "分类", "分類", "情感", "情绪", "评分", "カテゴリ", "感情", "評価", "正解", "星"),
+    *("класс", "категория", "оценка", "тональность", "рейтинг", "тема", "эмоция"),
+)
+STRONG_TEXTS = (
+    *("text", "sentence", "document", "review", "content", "comment", "body", "message", "tweet", "utterance", "post"),
+    *(
+        "문장",
+        "내용",
+        "본문",
+        "리뷰",
+        "텍스트",
+        "댓글",
+        "발화",
+        "文本",
+        "内容",
+        "评论",
+        "句子",
+        "正文",
+        "テキスト",
+        "本文",
+    ),
+    *("レビュー", "コメント", "文", "текст", "предложение", "отзыв", "комментарий", "сообщение", "texto", "texte"),
+    *("comentario", "commentaire", "kommentar", "satz", "frase", "phrase", "metin", "yorum", "cümle", "reseña", "avis"),
+    *("nachricht", "bewertungstext", "oración", "mensaje", "mensagem", "testo", "recensione", "commento"),
+)
+WEAK_TEXTS = (
+    *("headline", "title", "description", "summary", "question", "query", "subject", "abstract", "caption", "sms"),
+    *("prompt", "input", "passage", "paragraph", "context", "article", "statement", "claim", "response", "request"),
+    *(
+        "제목",
+        "질문",
+        "요약",
+        "기사",
+        "标题",
+        "タイトル",
+        "件名",
+        "质问",
+        "заголовок",
+        "вопрос",
+        "titel",
+        "titre",
+        "título",
+    ),
+)
+# A column whose name ends with one of these says something about the row or the label, and is neither text nor label.
+ABOUT = (
+    *("confidence", "confidences", "agreement", "probability", "prob", "count", "counts", "num", "number", "length"),
+    *("date", "time", "timestamp", "created", "updated", "at", "day", "month", "year", "utc", "created_utc", "datum"),
+    *("url", "link", "uri", "href", "permalink", "path", "file", "filename", "source", "author", "user", "username"),
+    *(
+        "annotator",
+        "annotators",
+        "worker",
+        "rater",
+        "lang",
+        "language",
+        "locale",
+        "country",
+        "split",
+        "fold",
+        "version",
+    ),
+    *("hash", "votes", "likes", "retweets", "email", "phone", "zip", "latitude", "longitude", "coord", "timezone"),
+    *("lead_time", "span", "helpfulness", "numerator", "denominator", "작성일", "날짜", "작성자", "언어", "출처"),
+)
+IDS = (
+    *("id", "ids", "idx", "index", "guid", "uid", "uuid", "_id", "row_id", "key", "no", "nr", "번호", "아이디", "编号"),
+    *("序号", "номер", "identifier", "pk", "rowid", "sno", "asin"),
+)
+WORD = re.compile(r"[^\W\d_]+|\d+")
+LATIN_ACCENT = re.compile("([A-Za-z])[\u0300-\u036f]+")
+CAPITAL = re.compile(r"(?<=[a-zа-я])(?=[A-ZА-Я])|(?<=[A-Z])(?=[A-Z][a-z])")
+NO_SPACES = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af]")
+
+EXACT, COMPOUND = 1, 2
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column's name in small letters: `CustomerSentiment_2` is customer, sentiment, 2."""
+    return [_plain(word) for word in WORD.findall(CAPITAL.sub(" ", _bare(name)).replace("_", " "))]
+
+
+def _bare(name: str) -> str:
+    """A name without accents on Latin letters."""
+    apart = unicodedata.normalize("NFD", name)
+    return unicodedata.normalize("NFC", LATIN_ACCENT.sub(r"\1", apart))
+
+
+@lru_cache(maxsize=4096)
+def _plain(name: str) -> str:
+    return _bare(name).lower()
+
+
+def place_of(name: str, known: Sequence[str]) -> tuple[int, int] | None:
+    """(EXACT or COMPOUND, place in `known`) of the first known word that the name is, or holds; else None."""
+    whole = _plain(name).strip().replace(" ", "_").replace("-", "_")
+    words = set(words_of(name))
+    plain = [_plain(word) for word in known]
+    if whole in plain:
+        return EXACT, plain.index(whole)
+    for place, word in enumerate(plain):
+        if word in words or (NO_SPACES.search(word) and len(word) > 1 and word in whole):
+            return COMPOUND, place
+    return None
+
+
+def label_tier(name: str) -> int | None:
+    """How clearly a name says label: 0 `label`, 1 `gold_label_2`, 2 `sentiment`, 3 `customer_sentiment`; else None."""
+    if is_about(name):
+        return None
+    strong, other = place_of(name, STRONG_LABELS), place_of(name, LABELS)
+    if strong and (strong[0] == EXACT or STRONG_LABELS[strong[1]] not in CLASSES):
+        return 0 if strong[0] == EXACT else 1
+    if other is None and strong:
+        other = strong
+    return None if other is None else 2 if other[0] == EXACT else 3
+
+
+def text_tier(name: str) -> int | None:
+    """How clearly a name says text: 0 `text`, 1 `review_text`, 2 `title`, 3 `product_title`; else None."""
+    if is_about(name) or is_id_name(name):
+        return None
+    strong, weak = place_of(name, STRONG_TEXTS), place_of(name, WEAK_TEXTS)
+    if strong:
+        return 0 if strong[0] == EXACT else 1
+    return None if weak is None else 2 if weak[0] == EXACT else 3
+
+
+def is_id_name(name: str) -> bool:
+    """Whether the name is that of an id, or ends like one: `id`, `tweet_id`, `ProductId`."""
+    words = words_of(name)
+    return name.strip().lower() in IDS or (bool(words) and words[-1] in ("id", "ids", "idx", "uuid", "guid", "번호"))
+
+
+def is_about(name: str) -> bool:
+    """Whether the name is of a fact about the row or its label, such as `created_at` or `label_confidence`."""
+    words = words_of(name)
+    return name.strip().lower() in ABOUT or (bool(words) and words[-1] in ABOUT) or words[:2] == ["annotation", "id"]
+
+
+def named(names: Iterable[str], wanted: Sequence[str]) -> list[str]:
+    """Those of `names` that are one of the wanted ones whatever their case, in the order of the wanted ones."""
+    lower: Mapping[str, str] = {name.lower().replace(" ", "_"): name for name in names}
+    return [lower[name] for name in wanted if name in lower]

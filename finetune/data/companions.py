@@ -1,0 +1,57 @@
+"""Texts in one file and their labels in another, line by line: `train_text.txt` and `train_labels.txt`."""
+
+import re
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+
+from finetune.data.formats import FileFormat
+from finetune.errors import UserError
+
+WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
+TEXTS = re.compile(r"texts?|sentences?|inputs?|x", re.IGNORECASE)
+LABELS = re.compile(r"labels?|tags?|targets?|y", re.IGNORECASE)
+
+
+def labels_of_texts(path: Path) -> Path | None:
+    """The file with the labels of a file of texts, by its name next to it; None where there is none."""
+    words = WORD.findall(path.stem)
+    if sum(TEXTS.fullmatch(word) is not None for word in words) != 1:
+        return None
+    for other in sorted(path.parent.glob(f"*{path.suffix}")):
+        if _is_companion(words, WORD.findall(other.stem)):
+            return other
+    return None
+
+
+def is_companion(path: Path) -> bool:
+    """Whether a file holds the labels of a file of texts next to it."""
+    return any(labels_of_texts(other) == path for other in path.parent.glob(f"*{path.suffix}") if other != path)
+
+
+def read_together(texts: Path, labels: Path, form: FileFormat) -> tuple[dict[str, list[str]], Sequence[int]]:
+    """(columns `text` and `label`, the number of each line). Raises UserError where the files are of other lengths."""
+    some, others = _lines(texts, form.encoding), _lines(labels, "utf-8-sig")
+    if len(some) != len(others):
+        raise UserError(
+            f"{texts}: has {len(some):,} lines, and {labels.name}, which seems to hold their labels, {len(others):,}",
+            "Give them a line each, or rename the file of labels",
+        )
+    return {"text": some, "label": others}, array("q", range(1, len(some) + 1))
+
+
+def _is_companion(texts: Sequence[str], labels: Sequence[str]) -> bool:
+    """Whether names are alike but for `text` in one where the other has `labels`."""
+    if len(texts) != len(labels):
+        return False
+    pairs = [(a, b) for a, b in zip(texts, labels, strict=True) if a.lower() != b.lower()]
+    return len(pairs) == 1 and bool(TEXTS.fullmatch(pairs[0][0])) and bool(LABELS.fullmatch(pairs[0][1]))
+
+
+def _lines(path: Path, encoding: str) -> list[str]:
+    try:
+        text = path.read_text(encoding=encoding, errors="replace")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its name") from error
+    lines = re.split(r"\r\n|\n|\r", text)
+    return lines[:-1] if lines and not lines[-1] else lines

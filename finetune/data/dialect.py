@@ -1,0 +1,162 @@
+"""How the cells of a delimited text are parted: delimiter, quotes, header, and texts that run over delimiters."""
+
+import csv
+import io
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from finetune.data.kinds import NUMBER
+from finetune.data.run_on import run_on_column, usual_width
+
+DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+SWAPPED = str.maketrans({"'": '"', '"': "'"})
+
+csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """How cells are parted; the fields are those of `FileFormat`."""
+
+    delimiter: str
+    quoted: bool
+    quote: str = '"'
+    header: bool = True
+    indexed: bool = False
+    run_on: int | None = None
+    width: int = 0
+
+
+def dialect_of(text: str, suffix: str) -> Dialect:
+    """The dialect of a text, whose file's name ends with `suffix`."""
+    if _in_single_quotes(text):
+        return replace(dialect_of(text.translate(SWAPPED), suffix), quote="'")
+    delimiter, quoted = _delimiter(text, suffix)
+    header = _has_header(text, delimiter, quoted=quoted)
+    indexed = header and _is_indexed(text, delimiter, quoted=quoted)
+    found = Dialect(delimiter=delimiter, quoted=quoted, header=header, indexed=indexed)
+    if not delimiter or indexed:
+        return found
+    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:-1]
+    width = len(rows[0]) if header and rows else usual_width(rows)
+    run_on = run_on_column(rows[header:], width)
+    return found if run_on is None else replace(found, run_on=run_on, width=width)
+
+
+def _in_single_quotes(text: str) -> bool:
+    """Whether cells that hold the delimiter are in single quotes: then all rows have as many cells, and else not."""
+    if '"' in text and _proper_quotes(text, ","):
+        return False
+    for delimiter in DELIMITERS:
+        edge = re.escape(delimiter)
+        cell = rf"(?:^|{edge})'(?:[^'\n]|'')*{edge}(?:[^'\n]|'')*'(?={edge}|\r|$)"
+        if len(re.findall(cell, text, flags=re.MULTILINE)) < 3:
+            continue
+        swapped = Counter(len(row) for row in split_rows(text.translate(SWAPPED), delimiter, quoted=True) if row)
+        plain = Counter(len(row) for row in split_rows(text, delimiter, quoted=True) if row)
+        width, rows = swapped.most_common(1)[0]
+        if width > 1 and rows >= 0.98 * swapped.total() and rows > plain.most_common(1)[0][1]:
+            return True
+    return False
+
+
+def are_rows(text: str) -> bool:
+    """Whether one of the delimiters parts nearly all lines into the same number of cells."""
+    for delimiter, quoted in ((d, q) for d in DELIMITERS for q in (True, False)):
+        widths = Counter(len(fields) for fields in split_rows(text, delimiter, quoted=quoted) if fields)
+        width, rows = widths.most_common(1)[0]
+        if width > 1 and rows >= 0.95 * widths.total():
+            return True
+    return False
+
+
+def _is_indexed(text: str, delimiter: str, *, quoted: bool) -> bool:
+    """Whether all rows have one cell more than the header, and the first is no text: the index of a data frame."""
+    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields]
+    first, rest = rows[0], rows[1:]
+    if len(rest) < 2 or any(len(fields) != len(first) + 1 for fields in rest[:-1]):
+        return False
+    indexes = [fields[0] for fields in rest[:-1]]
+    return len(set(indexes)) == len(indexes) and not any(" " in index.strip() for index in indexes)
+
+
+def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
+    """The delimiter, and whether quotes hold cells together, that give the most rows one number of fields.
+
+    Quotes that would join lines which are whole rows by themselves are part of the texts.
+    """
+    preferred = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(suffix, "")
+    best, found = (0.0, False, False), ("", '"' in text and _proper_quotes(text, ","))
+    for delimiter in DELIMITERS:
+        if delimiter not in text:
+            continue
+        for quoted in (True, False) if '"' in text else (True,):
+            found_rows = [len(fields) for fields in split_rows(text, delimiter, quoted=quoted) if fields]
+            counts = Counter(found_rows)
+            columns, rows = max(counts.items(), key=lambda item: item[1])
+            if columns < 2:
+                continue
+            proper = not quoted or (_proper_quotes(text, delimiter) and not (delimiter == "\t" and _joins_rows(text)))
+            indexed = found_rows[0] == columns - 1 > 0 and set(found_rows[1:]) == {columns}
+            first = found_rows[0] == columns or indexed  # a header without it tells that it only stands in the texts
+            share = round(rows / counts.total(), 2) - 0.3 * (not proper) - 0.6 * (not first)
+            rank = (share, delimiter == preferred, quoted)
+            if rank > best:
+                best, found = rank, (delimiter, quoted)
+    if best[0] < 0.5 and preferred and preferred in text.partition("\n")[0]:
+        return preferred, found[1]
+    return found if best[0] >= 0.5 else ("", '"' in text and _proper_quotes(text, ","))
+
+
+def _joins_rows(text: str) -> bool:
+    """Whether lines are rows of equal width by their tabs, of which reading quotes would join some."""
+    plain = Counter(len(fields) for fields in split_rows(text, "\t", quoted=False) if fields)
+    width, rows = plain.most_common(1)[0]
+    joined = sum(bool(fields) for fields in split_rows(text, "\t", quoted=True))
+    return width > 1 and rows >= 0.99 * plain.total() and joined < plain.total()
+
+
+def split_rows(text: str, delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
+    """The fields of each row of a text that is whole."""
+    lines = io.StringIO(text, newline="")
+    return csv_reader(lines, delimiter, quoted=quoted)
+
+
+def csv_reader(
+    lines: Iterable[str], delimiter: str, *, quoted: bool, quote: str = '"', strict: bool = False
+) -> Iterator[list[str]]:
+    """The fields of lines; without a delimiter each line is one field. `strict` raises csv.Error for bad quotes."""
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    return csv.reader(lines, delimiter=delimiter or "\x1f", quotechar=quote, quoting=quoting, strict=strict)
+
+
+def _proper_quotes(text: str, delimiter: str) -> bool:
+    """Whether cells that begin with a quote also end with one, in nearly all rows."""
+    edge = re.escape(delimiter)
+    cells = re.findall(rf'(?:^|{edge})("(?:[^"]|"")*"(?=$|\r|{edge})|"[^"\n]*)', text, flags=re.MULTILINE)
+    whole = sum(len(cell) > 1 and cell.endswith('"') for cell in cells)
+    return bool(cells) and whole > 0.9 * len(cells)
+
+
+def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
+    """Whether the first row names the columns: no number where the others have them, no value that comes again."""
+    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:500]
+    first, rest = rows[0], [fields for fields in rows[1:] if len(fields) == len(rows[0])]
+    if len(first) == 1 and len(first[0].split()) > 2:
+        return False  # a text a line
+    if any(len(cell) > 100 for cell in first):
+        return not rest
+    for column, name in enumerate(first):
+        below = [fields[column].strip() for fields in rest if fields[column].strip()]
+        if not below:
+            continue
+        numeric = sum(NUMBER.fullmatch(cell) is not None for cell in below) > 0.9 * len(below)
+        if numeric and NUMBER.fullmatch(name.strip()):
+            return False
+        if len(set(below)) <= 0.2 * len(below) and name.strip() in below:
+            return False
+    return True

@@ -1,0 +1,91 @@
+"""Names of labels that are numbers in the data: from a file (`labels=labels.txt`), a recipe, or the data itself."""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from finetune.data.kinds import as_text
+from finetune.errors import UserError, first_line
+
+FILES = re.compile(
+    r"(labels?|class(es)?|mapping|label_?map(ping)?|(class|label)_?names|id2label|categories)\.(txt|json|tsv|csv|names)",
+    re.IGNORECASE,
+)
+
+
+def names_given(value: Any) -> dict[str, str]:
+    """Names by number: of a file with a name a line (or number and name, or JSON), a table, a list, or `0=bad,1=good`.
+
+    Raises UserError for a file that cannot be read, and for what gives no names.
+    """
+    if isinstance(value, Mapping):
+        return _from_mapping(value)
+    if isinstance(value, list | tuple):
+        return {str(number): str(name) for number, name in enumerate(value)}
+    text = str(value)
+    if re.fullmatch(r"[^=,]+=[^=]*(,[^=,]+=[^=]*)*", text):
+        return dict(tuple(map(str.strip, pair.split("=", 1))) for pair in text.split(","))  # type: ignore[misc]
+    return names_in(Path(text))
+
+
+def names_in(path: Path) -> dict[str, str]:
+    """The names in a file. Raises UserError where it cannot be read or has none."""
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{path}: the names of labels cannot be read ({first_line(error)})",
+            "Give labels=FILE with a name a line, or labels=0=bad,1=good",
+        ) from error
+    if path.suffix.lower() == ".json":
+        return _from_json(path, content)
+    lines = [line for line in content.splitlines() if line.strip()]
+    pairs = [re.split(r"[\t,;:= ]+", line.strip(), maxsplit=1) for line in lines]
+    if lines and all(len(pair) == 2 and re.fullmatch(r"-?\d+", pair[0]) for pair in pairs):
+        return {pair[0]: pair[1].strip().strip('"') for pair in pairs}
+    if not lines:
+        raise UserError(f"{path}: has no names of labels", "Write a name a line, the first for the label 0")
+    return {str(number): line.strip() for number, line in enumerate(lines)}
+
+
+def names_nearby(path: Path, numbers: Collection[str]) -> tuple[dict[str, str], Path | None]:
+    """The names in a file such as labels.txt next to the data, where they fit its labels one to one; else none.
+
+    A file without numbers is counted from 0, or from 1 where no label is 0.
+    """
+    folder = path if path.is_dir() else path.parent
+    if not numbers or not all(number.isdigit() for number in numbers):
+        return {}, None
+    for file in sorted(folder.iterdir()):
+        if not FILES.fullmatch(file.name) or file.resolve() == path.resolve():
+            continue
+        try:
+            names = names_in(file)
+        except UserError:
+            continue
+        shifted = {str(int(number) + 1): name for number, name in names.items()}
+        for some in (names, shifted):
+            if set(some) == set(numbers) or (set(numbers) <= set(some) and len(some) <= len(numbers) + 2):
+                return some, file
+    return {}, None
+
+
+def _from_json(path: Path, content: str) -> dict[str, str]:
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is not JSON ({first_line(error)})", "Fix that place") from error
+    if isinstance(found, list):
+        return {str(number): as_text(name) for number, name in enumerate(found)}
+    if isinstance(found, dict) and found:
+        return _from_mapping(found)
+    raise UserError(f"{path}: has no names of labels", 'Write a list of names, or {"0": "bad", "1": "good"}')
+
+
+def _from_mapping(table: Mapping[Any, Any]) -> dict[str, str]:
+    """Names by number, also of a table the other way round: `{"bad": 0}`."""
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in table.values()):
+        return {str(number): str(name) for name, number in table.items()}
+    return {str(number): as_text(name) for number, name in table.items()}

@@ -1,0 +1,76 @@
+"""Lines that hold a label and a text without a table: `DESC:manner How ...`, `__label__x text`, `text@positive`."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+FASTTEXT = "__label__"
+LINES = 2_000  # that are looked at
+MOSTLY = 0.98
+FEWEST = 30  # lines from which a first word that comes again can be told from chance
+ENDS = ("@", "|||", "::", "#")  # that part a text from the label behind it
+PLAIN = re.compile(r"[a-z][a-z_-]*|[A-Z][A-Z_-]*")  # that may be one, where few such words come first in all lines
+LABEL = re.compile(r"[^\W_]+(:[^\W_]+)+|\d{1,3}|[A-Z][A-Z_-]+|\[[^\]]+\]")  # that is hardly a word of a sentence
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledLines:
+    """Where the label is: `first` or `last`, and what parts it from the text; `several` labels may be in a line."""
+
+    place: str
+    separator: str
+    several: bool = False
+
+    def cells(self, line: str) -> tuple[str | list[str], str] | None:
+        """(label or labels, text) of a line; None where it lacks one of them."""
+        if self.separator == FASTTEXT:
+            return self._fasttext(line)
+        if self.place == "first":
+            label, _, text = line.strip().partition(" ")
+        else:
+            text, _, label = line.strip().rpartition(self.separator)
+        return (label.strip(), text.strip()) if label.strip() and text.strip() else None
+
+    def _fasttext(self, line: str) -> tuple[str | list[str], str] | None:
+        words = re.split(r"[ \t]", line.strip())
+        labels = [word.strip().removeprefix(FASTTEXT) for word in words if word.startswith(FASTTEXT)]
+        text = " ".join(word for word in words if not word.startswith(FASTTEXT)).strip().removeprefix(",").strip()
+        if not labels or not text:
+            return None
+        return (labels if self.several else labels[0]), text
+
+
+def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:
+    """How lines hold labels; None where they are something else."""
+    some = [line.strip() for line in lines[:LINES] if line.strip()]
+    marked = [line.count(FASTTEXT) for line in some if FASTTEXT in line]
+    if len(marked) >= MOSTLY * len(some):
+        place = "first" if some[0].startswith(FASTTEXT) else "last"
+        return LabelledLines(place=place, separator=FASTTEXT, several=max(marked) > 1)
+    if _are_labels([line.split(None, 1)[0] for line in some]) and all(" " in line for line in some):
+        return LabelledLines(place="first", separator=" ")
+    for separator in ENDS:
+        parts = [line.rpartition(separator) for line in some]
+        if sum(bool(text.strip() and label.strip()) for text, _, label in parts) >= MOSTLY * len(some):
+            last = [label.strip() for _, _, label in parts]
+            if _are_labels(last) or (
+                len(some) >= 4 and len(set(last)) <= max(2, 0.1 * len(some)) and all(map(str.isalpha, last))
+            ):
+                return LabelledLines(place="last", separator=separator)
+    return None
+
+
+def _are_labels(words: Sequence[str]) -> bool:
+    """Whether words at one place of all lines are labels: few, each of which comes again, or written like labels."""
+    counts = Counter(words)
+    if len(words) < 2 or len(counts) < 2:
+        return False
+    like_labels = sum(LABEL.fullmatch(word) is not None for word in words) >= MOSTLY * len(words)
+    if like_labels and len(counts) <= max(2, 0.5 * len(words)):
+        return True
+    once = sum(count == 1 for count in counts.values())
+    plain = all(PLAIN.fullmatch(word) for word in counts)
+    return (
+        plain and len(words) >= FEWEST and len(counts) <= max(2, 0.06 * len(words)) and once <= 0.1 * len(counts) + 0.5
+    )

@@ -1,0 +1,59 @@
+"""Fields of objects in cells, as columns of their own: `labels.quality` of `{"quality": 3, "tone": 4}`."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+MOST_FIELDS = 200  # of one column
+DEEPEST = 4  # objects within objects
+SEEN = 20_000
+OBJECTS = 0.5  # share of the cells that hold one
+NO_FIELDS = frozenset(
+    {"answer_start", "start", "end", "start_offset", "end_offset", "startOffset", "begin", "from", "to"}
+)
+
+
+def cell_at(values: Mapping[str, Any], name: str) -> Any:
+    """The cell of that name, or the field of an object that a dotted name means; None where there is neither."""
+    if name in values or "." not in name:
+        return values.get(name)
+    parent, _, field = name.rpartition(".")
+    return _field(cell_at(values, parent), field)
+
+
+def fields_of(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> dict[str, list[Any]]:
+    """A column for each field of the objects in these columns, or in lists there, and of the objects in those.
+
+    SQuAD's answers (an object of two lists) and lists of spans are one value.
+    """
+    fields: dict[str, list[Any]] = {}
+    for name, cells in columns.items():
+        some = [cell for cell in islice(cells, SEEN) if cell is not None]
+        keys = Counter(key for cell in some for one in _objects(cell) for key in one)
+        if (
+            not keys
+            or sum(bool(_objects(cell)) for cell in some) <= OBJECTS * len(some)
+            or not NO_FIELDS.isdisjoint(keys)
+        ):
+            continue
+        for key, _ in islice(keys.items(), MOST_FIELDS):
+            fields[f"{name}.{key}"] = [_field(cell, key) for cell in cells]
+    fields = {name: cells for name, cells in fields.items() if name not in columns}
+    return fields | (fields_of(fields, depth=depth + 1) if fields and depth < DEEPEST else {})
+
+
+def _objects(cell: Any) -> list[dict[str, Any]]:
+    """The objects in a cell: itself, or those of a list of nothing else."""
+    if isinstance(cell, dict):
+        return [cell]
+    objects = isinstance(cell, list) and bool(cell) and all(isinstance(item, dict) for item in cell)
+    return cell if objects else []
+
+
+def _field(cell: Any, key: str) -> Any:
+    """The field of an object; of a list of objects the list of theirs, or the only one."""
+    if isinstance(cell, dict):
+        return cell.get(key)
+    found = [one.get(key) for one in _objects(cell)]
+    return found[0] if len(found) == 1 else found or None

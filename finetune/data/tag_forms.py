@@ -1,0 +1,84 @@
+"""How tags are written: `B-PER`, `PER_B`, `PER` or `B`, and what marks a word in no entity; all of them as `B-PER`."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Form = Literal["prefix", "suffix", "bare", "untyped"]
+PREFIX, SUFFIX = (
+    re.compile(r"([BIESLUMW])[-_](\S.*)", re.IGNORECASE),
+    re.compile(r"(\S.*)[-_]([BIESLUMW])", re.IGNORECASE),
+)
+OUTSIDE = ("O", "o", "OTHER", "Other", "other", "OUT")
+SIGNS = ("-", "_", "0")  # mark a word in no entity too, where the other tags have a B or I
+CHUNKS = frozenset({"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"})
+UNTYPED = "entity"  # the type of tags that name none
+MOST_TYPES = 60
+MOSTLY = 0.98
+SAME = {"M": "I", "W": "S"}  # letters of other schemes
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagForm:
+    """How a column writes its tags: `outside` marks a word in no entity."""
+
+    form: Form = "prefix"
+    outside: str = "O"
+
+    def standard(self, tag: str) -> str:
+        """A tag as `O` or `B-PER`; one that is of another form stays as it is."""
+        if tag == self.outside:
+            return "O"
+        if self.form == "untyped" and tag.upper() in "BIESLUMW":
+            return f"{_letter(tag)}-{UNTYPED}"
+        if self.form == "bare" and not PREFIX.fullmatch(tag):
+            return f"I-{tag}"
+        if self.form == "suffix" and (match := SUFFIX.fullmatch(tag)):
+            return f"{_letter(match[2])}-{match[1]}"
+        if match := PREFIX.fullmatch(tag):
+            return f"{_letter(match[1])}-{match[2]}"
+        return tag
+
+
+def _letter(letter: str) -> str:
+    return SAME.get(letter.upper(), letter.upper())
+
+
+def form_of(tags: Counter[str]) -> TagForm | None:
+    """The form of a column's tags; None where they are not tags of entities."""
+    if set(tags) == {"O"}:
+        return TagForm()  # of words in no entity
+    for outside in (*OUTSIDE, *SIGNS):
+        rest = Counter({tag: count for tag, count in tags.items() if tag != outside})
+        if not tags[outside] or not rest:
+            continue
+        if all(tag.upper() in "BIESLUM" and len(tag) == 1 for tag in rest) and "B" in map(str.upper, rest):
+            return TagForm(form="untyped", outside=outside)
+        forms: tuple[tuple[Form, re.Pattern[str]], ...] = (("prefix", PREFIX), ("suffix", SUFFIX))
+        for form, pattern in forms:
+            if _count(rest, pattern) >= MOSTLY * rest.total():
+                return TagForm(form=form, outside=outside)
+        if outside in OUTSIDE and tags[outside] > 0.5 * tags.total() and _are_types(rest):
+            return TagForm(form="bare", outside=outside)
+    rare = Counter({tag: count for tag, count in tags.items() if PREFIX.fullmatch(tag) or tag == "O"})
+    if tags["O"] and len(rare) > 1 and rare.total() >= 0.9 * tags.total():
+        return TagForm()  # some tags are faulty
+    return None
+
+
+def are_chunks(tags: Iterable[str]) -> bool:
+    """Whether tags mark phrases (B-NP, I-VP) rather than entities."""
+    types = {match[2] for tag in tags if (match := PREFIX.fullmatch(tag))}
+    return "NP" in types and types <= CHUNKS
+
+
+def _count(tags: Counter[str], pattern: re.Pattern[str]) -> int:
+    return sum(count for tag, count in tags.items() if pattern.fullmatch(tag))
+
+
+def _are_types(tags: Counter[str]) -> bool:
+    """Whether tags are the names of a few types, each of which comes again."""
+    names = all(re.fullmatch(r"[^\W\d_][\w.-]*", tag) for tag in tags)
+    return names and len(tags) <= min(MOST_TYPES, max(2, tags.total() // 2))

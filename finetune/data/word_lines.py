@@ -1,0 +1,133 @@
+"""Sentences of files with a word a line: CoNLL columns, GermEval, KLUE, CSV tables of words.
+
+Sentences end at an empty line, or where the value of a column changes that numbers them (`Sentence #`).
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+DOCUMENT = "-DOCSTART-"
+SPACES = " "
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordLines:
+    """How such a file is to be read: `names` are its columns, `sentence` the one that numbers sentences."""
+
+    delimiter: str
+    names: tuple[str, ...]
+    header: bool = False
+    quoted: bool = False
+    sentence: str = ""
+    characters: bool = False  # in place of words, so that one may be a blank
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """The cells of a sentence by column; `fault` says what is wrong in line `fault_line`, `document` counts from 1."""
+
+    line: int
+    columns: dict[str, list[str]]
+    document: int = 0
+    fault: str = ""
+    fault_line: int = 0
+
+
+def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Sentence]:
+    """The sentences of numbered lines. One with a line of another number of columns has a fault."""
+    reader = _Reader(form)
+    for number, line in lines:
+        yield from reader.take(number, line.rstrip("\r\n"))
+    yield from reader.end()
+
+
+def fields_of(line: str, delimiter: str, *, quoted: bool) -> list[str]:
+    """The cells of one line. Quotes that enclose a whole cell are taken off where the file is `quoted`."""
+    if delimiter == SPACES:
+        return line.split()
+    if delimiter == "\t" and not quoted:
+        return line.split("\t")
+    try:
+        return next(
+            csv.reader([line], delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE), []
+        )
+    except csv.Error:
+        return line.split(delimiter)
+
+
+def is_comment(line: str, fields: Sequence[str], columns: int) -> bool:
+    """Whether a line before a sentence is a comment: it begins with # and is not a word with its cells."""
+    if not line.startswith("#"):
+        return False
+    return len(fields) != columns or "://" in line or any(" " in cell.strip() for cell in fields)
+
+
+class _Reader:
+    """Collects the lines of a sentence."""
+
+    def __init__(self, form: WordLines) -> None:
+        self.form = form
+        self.document = 0
+        self.header = form.header
+        self.clear()
+
+    def clear(self) -> None:
+        self.rows: list[list[str]] = []
+        self.line = self.fault_line = 0
+        self.fault = self.number = ""
+
+    def take(self, number: int, line: str) -> Iterator[Sentence]:
+        fields = fields_of(line, self.form.delimiter, quoted=self.form.quoted)
+        if is_blank(line, fields):
+            yield from self.end()
+            return
+        if line.split(None, 1)[:1] == [DOCUMENT]:
+            yield from self.end()
+            self.document += 1
+            return
+        if self.header:
+            self.header = False
+            return
+        if not self.rows and not self.fault and is_comment(line, fields, len(self.form.names)):
+            return
+        if self._begins(fields):
+            yield from self.end()
+        self._add(number, fields)
+
+    def _begins(self, fields: Sequence[str]) -> bool:
+        """Whether the column that numbers the sentences has a new number here."""
+        if not self.form.sentence:
+            return False
+        place = self.form.names.index(self.form.sentence)
+        value = fields[place].strip() if place < len(fields) else ""
+        if not value or value == self.number:
+            return False
+        old, self.number = self.number, value
+        return bool(old)
+
+    def _add(self, number: int, fields: list[str]) -> None:
+        self.line = self.line or number
+        if len(fields) != len(self.form.names) and not self.fault:
+            self.fault = f"{len(fields)} columns where the first line has {len(self.form.names)}"
+            self.fault_line = number
+        elif not fields[0] and not self.form.characters and self.form.names[0] == "words" and not self.fault:
+            self.fault, self.fault_line = "the word is missing", number
+        self.rows.append(fields)
+
+    def end(self) -> Iterator[Sentence]:
+        """The sentence so far, if there is any."""
+        if self.rows:
+            whole = not self.fault
+            columns = {n: [row[i] for row in self.rows] for i, n in enumerate(self.form.names)} if whole else {}
+            yield Sentence(
+                line=self.line, columns=columns, document=self.document, fault=self.fault, fault_line=self.fault_line
+            )
+        number = self.number
+        self.clear()
+        self.number = number
+
+
+def is_blank(line: str, fields: Sequence[str]) -> bool:
+    """Whether a line holds nothing: a blank with a tag behind it is a word."""
+    return not line.strip() or not any(cell.strip() for cell in fields)

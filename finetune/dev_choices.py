@@ -1,0 +1,62 @@
+"""What a run chose on dev, which makes its dev scores better than those of new rows: in words, from its record."""
+
+from pathlib import Path
+
+from finetune.record import RunRecord
+
+OWN_DATA = ("shape", "text", "label")  # options that only a user's own data has
+
+
+def dev_choices(record: RunRecord) -> list[str]:
+    """A sentence for what was chosen on the rows that it is scored on, and one for what was chosen on others."""
+    split, *others = record.scores
+    options = _options(record)
+    chosen = [*_epoch(record), *([] if record.cross_fitted else options)]
+    found = []
+    if record.cross_fitted and options:
+        found.append(
+            f"{split}: the {' and '.join(options)} for each row, of the baselines too, were chosen on other rows of "
+            f"{split}; the saved model has those chosen on all"
+        )
+    if chosen:
+        found.append(
+            f"{split} chose {' and '.join(chosen)}, so that its scores are optimistic{_way_out(record, others)}"
+        )
+    return found
+
+
+def is_optimistic(record: RunRecord) -> bool:
+    """Whether something was chosen on the very rows of dev that are scored."""
+    return bool(_epoch(record)) or (bool(_options(record)) and not record.cross_fitted)
+
+
+def chosen_for_model(record: RunRecord) -> str:
+    """What was chosen on all of dev for the saved model, in words; empty for nothing."""
+    return " and ".join((*_epoch(record), *_options(record)))
+
+
+def all_notes(record: RunRecord) -> list[str]:
+    """A record's notes, and what one of before leaves unsaid."""
+    return list(dict.fromkeys([*record.notes, *dev_choices(record)]))
+
+
+def _options(record: RunRecord) -> list[str]:
+    """The options that dev chose."""
+    given = record.recipe.get("options") or {}
+    return [name for name in record.chosen if record.options.get(name) is not None and name not in given]
+
+
+def _epoch(record: RunRecord) -> list[str]:
+    """The best of several epochs, or the one after which training stopped for want of a better one."""
+    train, count = record.recipe.get("train", {}), len(record.epochs)
+    if train.get("select", "last") == "best" and count > 1:
+        return [f"epoch {record.selected_epoch} of {count}"]
+    return ["the number of epochs"] if 0 < count < train.get("epochs", count) else []
+
+
+def _way_out(record: RunRecord, others: list[str]) -> str:
+    if others:
+        return f"; those of {' and '.join(others)} are not"
+    options = record.recipe.get("options") or {}
+    own = any(name in options for name in OWN_DATA) or Path(str(record.recipe["task"])).is_file()
+    return "; test=FILE scores rows that chose nothing" if own else ""

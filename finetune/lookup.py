@@ -1,0 +1,83 @@
+"""Which run a name means: a run's folder, the beginning of its id, a task, or the file that it was trained on."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from finetune.errors import UserError
+from finetune.folder import RunFolder, data_name, folder_name
+from finetune.record import RunRecord, load_record
+from finetune.source import content_hash
+from finetune.targets import is_own_data
+
+SHOWN = 3  # runs in a message
+
+
+def find_run(target: str, out: Path) -> RunFolder | None:
+    """The finished run that a folder, or the beginning of an id, names; None where there is none."""
+    path = Path(target)
+    if (path / "record.json").is_file():
+        return RunFolder(path)
+    found = sorted(out.glob(f"*/{target}*/record.json")) if target.isalnum() and not is_own_data(target) else []
+    if len(found) > 1:
+        raise UserError(f"'{target}' begins the ids of {len(found)} runs", "Give more of the id")
+    return RunFolder(found[0].parent) if found else None
+
+
+def latest_run(name: str, out: Path) -> RunFolder | None:
+    """The run that finished last of those that `runs_of` finds; None where there is none."""
+    return next(iter(runs_of(name, out)), None)
+
+
+def runs_of(name: str, out: Path) -> list[RunFolder]:
+    """The finished runs of a task, or of a file or folder of data that exists, the latest first.
+
+    Of data those count that were trained on the same content, or if there are none, on what has the same path. Raises
+    UserError where there are only runs of other data of that name.
+    """
+    if not is_own_data(name):
+        return _finished(name, out)
+    found = _finished(data_name(name), out)
+    if not found:
+        return _finished(name, out)  # a folder may be called as a task is
+    records = [(folder, load_record(folder.record_file)) for folder in found]
+    data = _training_file(Path(name))
+    content = content_hash(data) if any(record.data_files for _, record in records) else ""
+    mine = [folder for folder, record in records if content and record.data_files.get("train") == content]
+    mine = mine or [folder for folder, record in records if _origin(record).resolve() == data.resolve()]
+    if not mine:
+        others = _listed([f"{record.id} of {_origin(record)}, {record.finished}" for _, record in records])
+        raise UserError(
+            f"no finished run in {out} is of {name} itself; of other data of that name there are {others}",
+            f"Name a run by its id, or train one: finetune run {name}",
+        )
+    return mine
+
+
+def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
+    """Which of several runs a name stands for, and which others there are."""
+    latest, *others = [f"{folder.path.name} of {load_record(folder.record_file).finished}" for folder in runs]
+    return f"{name} stands for its latest run, {latest}" + (f"; others are {_listed(others)}" if others else "")
+
+
+def _finished(task: str, out: Path) -> list[RunFolder]:
+    folders = [RunFolder(file.parent) for file in (out / folder_name(task)).glob("*/record.json")]
+    return sorted(folders, key=lambda folder: load_record(folder.record_file).finished, reverse=True)
+
+
+def _training_file(data: Path) -> Path:
+    """The file that a run of this data trains on."""
+    if not data.is_dir():
+        return data
+    from finetune.data.splits import split_files
+
+    return split_files(data)["train"]
+
+
+def _origin(record: RunRecord) -> Path:
+    """Where the training rows were, seen from the folder that the run was started in."""
+    return Path(record.data_origin.get("train", ""))
+
+
+def _listed(some: Sequence[str]) -> str:
+    more = len(some) - SHOWN
+    return "; ".join(some[:SHOWN]) + (f"; and {more} more" if more > 0 else "")

@@ -1,0 +1,18 @@
+"""Words of a running text, in any language, with their places.
+
+Words are runs of letters and digits, or single signs; in scripts without spaces, and in Korean, where particles follow
+names without a space, every character is a word.
+"""
+
+import re
+
+CHARACTERS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
+)
+WORD = re.compile(rf"[{CHARACTERS}]|[^\W_{CHARACTERS}]+|\S")
+
+
+def segmented(text: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The words of a text, and the place of the first character of each."""
+    found = list(WORD.finditer(text))
+    return tuple(match[0] for match in found), tuple(match.start() for match in found)

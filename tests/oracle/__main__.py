@@ -1,0 +1,35 @@
+"""`python -m tests.oracle`: writes the table into docs/your-data.md and its Korean twin, and lists what is wrong."""
+
+import re
+import tempfile
+from pathlib import Path
+
+from .every import generated, markdown
+from .layout import CLASSES, outcome
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def main() -> None:
+    """Runs every generated layout once."""
+    outcomes = []
+    for number, layout in enumerate(generated()):
+        with tempfile.TemporaryDirectory(prefix=f"oracle-{number}-") as folder:
+            outcomes.append((layout, outcome(layout, Path(folder))))
+    for layout, result in outcomes:
+        if result.verdict != "right":
+            print(f"{result.verdict}: {CLASSES[layout.kind]}: {layout.name} ({layout.language}): {result.seen}")
+    for path in (DOCS / "your-data.md", DOCS / "your-data.ko.md"):
+        _put(path, markdown(outcomes))
+    print(markdown(outcomes))
+
+
+def _put(path: Path, table: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        re.sub(r"(<!-- oracle -->\n).*?(<!-- /oracle -->)", rf"\1{table}\n\2", text, flags=re.DOTALL), encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""All layouts, and the table of how the tool did."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from . import (
+    amounts,
+    ids,
+    labelled,
+    muddled,
+    objects,
+    odd,
+    plain,
+    public,
+    public_other,
+    ragged,
+    real,
+    rivals,
+    spans,
+    tag_tables,
+    tags,
+)
+from .layout import CLASSES, Layout, Outcome
+
+MODULES = (
+    plain,
+    tags,
+    tag_tables,
+    spans,
+    amounts,
+    rivals,
+    ids,
+    muddled,
+    ragged,
+    objects,
+    labelled,
+    odd,
+    public,
+    public_other,
+)
+
+
+def generated() -> list[Layout]:
+    """The layouts that are written from word lists."""
+    return [layout for module in MODULES for layout in module.layouts()]
+
+
+def of_real_files() -> list[Layout]:
+    """The layouts of real files; none where they are not at hand."""
+    named = os.environ.get("FINETUNE_DATA")
+    data = Path(named) if named else Path(__file__).resolve().parents[3] / "shared" / "data"
+    return list(real.layouts(data)) if (data / "glue" / "MRPC" / "dev.tsv").is_file() else []
+
+
+def markdown(outcomes: Sequence[tuple[Layout, Outcome]]) -> str:
+    """A row a class: how many layouts, and how many of each verdict."""
+    head = ["| layouts of files | number | right | asks | wrong |", "|---|---|---|---|---|"]
+    rows = [_row(name, _counts(outcomes, {kind})) for kind, name in enumerate(CLASSES)]
+    return "\n".join([*head, *rows, _row("all", _counts(outcomes, set(range(len(CLASSES)))))])
+
+
+def _counts(outcomes: Sequence[tuple[Layout, Outcome]], kinds: set[int]) -> Mapping[str, int]:
+    return Counter(result.verdict for layout, result in outcomes if layout.kind in kinds)
+
+
+def _row(name: str, counts: Mapping[str, int]) -> str:
+    return f"| {name} | {sum(counts.values())} | {counts['right']} | {counts['asks']} | {counts['wrong']} |"

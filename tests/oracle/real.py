@@ -1,0 +1,129 @@
+"""Layouts of real files, where they are at hand: read, never copied into this repository."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from .layout import Asked, Chosen, Layout, Row, Tagged, Text, Written
+from .tags import blocks
+
+MOST = 3_000  # lines of a file that are taken
+
+
+def layouts(data: Path) -> Iterator[Layout]:
+    """Files of GLUE, CoNLL-2003, WNUT-17, KorSTS, NSMC, CODAH and SQuAD."""
+    yield from _glue(data / "glue")
+    yield _beginning(
+        "Korean reviews", "ko", data / "nsmc" / "ratings_train.txt", lambda row: Text(row[1], None, row[2])
+    )
+    yield _beginning(
+        "Korean pairs with a number",
+        "ko",
+        data / "korsts" / "sts-train.tsv",
+        lambda row: Text(row[5], row[6], float(row[4])),
+    )
+    yield _beginning(
+        "choices without a header",
+        "en",
+        data / "codah" / "full_data.tsv",
+        lambda row: Chosen(row[1], tuple(row[2:6]), int(row[6])),
+        header=None,
+        answers={"shape": "choice", "text": "column 2,column 3,column 4,column 5,column 6", "label": "column 7"},
+    )
+    yield _words("English entities in two columns", data / "wnut17" / "wnut17train.conll", "\t", 1)
+    yield _words("news with four columns in IOB1", data / "conll2003" / "eng.testa", " ", 3)
+    yield _squad(data / "squad" / "dev-v1.1.json")
+
+
+def _glue(folder: Path) -> Iterator[Layout]:
+    yield _beginning(
+        "acceptability without a header",
+        "en",
+        folder / "CoLA" / "train.tsv",
+        lambda row: Text(row[3], None, row[1]),
+        header=None,
+        answers={"text": "column 4", "label": "column 2"},
+    )
+    yield _beginning(
+        "sentences of film reviews", "en", folder / "SST-2" / "train.tsv", lambda row: Text(row[0], None, row[1])
+    )
+    yield _beginning("entailment", "en", folder / "RTE" / "train.tsv", lambda row: Text(row[1], row[2], row[3]))
+    yield _beginning(
+        "similarity with many columns",
+        "en",
+        folder / "STS-B" / "train.tsv",
+        lambda row: Text(row[7], row[8], float(row[9])),
+    )
+    yield _beginning(
+        "paraphrases between ids",
+        "en",
+        folder / "MRPC" / "msr_paraphrase_train.txt",
+        lambda row: Text(row[3], row[4], row[0]),
+    )
+
+
+def _beginning(
+    name: str,
+    language: str,
+    source: Path,
+    row: Callable[[list[str]], Row],
+    *,
+    header: int | None = 0,
+    answers: dict[str, str] | None = None,
+) -> Layout:
+    """The first rows of a table with tabs; the expected ones are pandas's."""
+
+    def write(folder: Path) -> Written:
+        lines = source.read_text(encoding="utf-8-sig").split("\n")[: MOST + 1]
+        path = folder / source.name
+        path.write_text("\n".join(line for line in lines if line) + "\n", encoding="utf-8")
+        frame = pd.read_csv(path, sep="\t", quoting=3, header=header, dtype=str, keep_default_na=False)
+        found = [row(list(cells)) for cells in frame.itertuples(index=False, name=None)]
+        rows = [some for some in found if not isinstance(some, Text) or some.text.strip()]
+        return Written(path=path, rows=rows)
+
+    return Layout(name=name, kind=0, language=language, write=write, answers=answers or {})
+
+
+def _words(name: str, source: Path, separator: str, tag: int) -> Layout:
+    def write(folder: Path) -> Written:
+        text = source.read_text(encoding="utf-8").replace("\r\n", "\n")
+        kept = "\n".join(text.split("\n")[:MOST])
+        path = folder / f"{source.stem}.txt"
+        path.write_text(kept, encoding="utf-8")
+        return Written(path=path, rows=[_iob2(row) for row in blocks(kept, separator, 0, tag, left_out=())])
+
+    return Layout(name=name, kind=1, language="en", write=write)
+
+
+def _iob2(row: Row) -> Row:
+    """A B where an entity begins, which IOB1 leaves out."""
+    assert isinstance(row, Tagged)
+    tags: list[str] = []
+    for before, tag in zip(["O", *row.tags], row.tags, strict=False):
+        begins = tag.startswith("I-") and before[2:] != tag[2:]
+        tags.append(f"B-{tag[2:]}" if begins else tag)
+    return Tagged(row.words, tuple(tags))
+
+
+def _squad(source: Path) -> Layout:
+    def write(folder: Path) -> Written:
+        articles = json.loads(source.read_text(encoding="utf-8"))["data"][:6]
+        path = folder / "squad.json"
+        path.write_text(json.dumps({"data": articles, "version": "1.1"}), encoding="utf-8")
+        rows: list[Row] = [
+            Asked(
+                qa["question"],
+                part["context"],
+                tuple(a["text"] for a in qa["answers"]),
+                qa["answers"][0]["answer_start"],
+            )
+            for article in articles
+            for part in article["paragraphs"]
+            for qa in part["qas"]
+        ]
+        return Written(path=path, rows=rows)
+
+    return Layout(name="questions in SQuAD's layout", kind=0, language="en", write=write)
