@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from finetune.data.column_names import is_about, is_id_name, label_tier, named, text_tier
-from finetune.data.kinds import ColumnFacts, as_text, is_missing
+from finetune.data.kinds import MARKS, ColumnFacts, as_text, is_missing
 from finetune.errors import UserError
 
 PAIRS = (
@@ -23,6 +23,8 @@ PAIRS = (
     *(("question", name) for name in ("passage", "context", "paragraph", "document", "sentence")),
     ("question", "answer"),
     ("claim", "evidence"),
+    ("context", "hypothesis"),
+    ("context", "response"),
     ("title", "body"),
     ("title", "text"),
     ("title", "content"),
@@ -32,6 +34,7 @@ PAIRS = (
     ("标题", "内容"),
 )
 SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
+FEW_ROWS = 5  # of which a column may have one value by chance
 FULL = 0.9  # share of the cells that hold something
 HALF = 0.5
 LONG = 6  # words of a cell from which it is hardly a label
@@ -83,9 +86,13 @@ def label_candidates(
         level = _level(fact)
         if name not in flags or level <= 1:
             found.append(_candidate((name,), level, fact, columns[name]))
-    for style in ("0/1", "false/true"):
+    for style in map("/".join, MARKS):
         group = tuple(name for name in flags if free[name].marks == style)
-        if len(group) > 1:
+        if len(group) > 1 and not _contiguous(group, list(facts)):
+            found += [
+                _candidate((name,), UNNAMED, free[name], columns[name]) for name in group if _level(free[name]) > 1
+            ]
+        elif len(group) > 1:
             tiers = [tier for name in group if (tier := label_tier(name)) is not None]
             what = f"{len(group)} columns of {' and '.join(style.split('/'))}"
             level = 2 if tiers or len(group) > 2 else UNNAMED
@@ -115,7 +122,7 @@ def best_label(
     rivals = [one for one in candidates if one not in same[:1] and one.level <= UNNAMED]
     if len(same) > 1:
         count = {2: "two", 3: "three"}.get(len(same), str(len(same)))
-        raise Ambiguous(f"{file}: {count} columns could be the label", [(one.setting, one.what) for one in same[:6]])
+        raise Ambiguous(f"{file}: {count} columns could be the label", [(one.setting, one.what) for one in same[:12]])
     return same[0], rivals
 
 
@@ -132,8 +139,8 @@ def best_texts(
         if some:
             return _only(some, free, file), "its name"
     unnamed = [name for name in free if name not in tiers and _is_free_text(free[name])]
-    if weak := [name for name in tiers if not _dwarfed(free[name], [free[other] for other in unnamed])]:
-        return _only(weak, free, file), "its name"
+    if tiers and not any(free[name].words >= LONG for name in unnamed):
+        return _only(list(tiers), free, file), "its name"
     some = [*tiers, *unnamed]
     if len(some) == 2 and not header:
         return tuple(some), "the two columns of texts: a pair"
@@ -175,7 +182,12 @@ def _level(fact: ColumnFacts) -> int:
 
 def _may_be_label(fact: ColumnFacts) -> bool:
     tier = label_tier(fact.name)
-    if fact.kind in ("empty", "object", "id") or is_about(fact.name) or (fact.distinct < 2 and tier is None):
+    if (
+        fact.kind in ("empty", "object", "id")
+        or fact.split
+        or is_about(fact.name)
+        or (fact.distinct < 2 and tier is None)
+    ):
         return False
     if tier is None and (is_id_name(fact.name) or fact.counter or text_tier(fact.name) in (0, 1)):
         return False
@@ -185,6 +197,12 @@ def _may_be_label(fact: ColumnFacts) -> bool:
         once = fact.unique and fact.filled > 20 and not fact.combined
         return tier is not None and fact.words < LONG and not once
     return fact.share > 0.02
+
+
+def _contiguous(group: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether columns stand side by side, as those of several labels do; flags of other kinds are strewn about."""
+    places = [names.index(name) for name in group]
+    return max(places) - min(places) < len(places)
 
 
 def _flags(free: Mapping[str, ColumnFacts]) -> list[str]:
@@ -221,21 +239,17 @@ def _equivalent(one: Candidate, other: Candidate, columns: Mapping[str, Sequence
 def _may_be_text(fact: ColumnFacts) -> bool:
     if fact.kind not in ("text", "category") or is_about(fact.name) or is_id_name(fact.name):
         return False
-    return fact.share > 0.02
+    return fact.share > 0.02 and (fact.distinct > 1 or fact.filled < FEW_ROWS)
 
 
 def _is_free_text(fact: ColumnFacts) -> bool:
     return fact.kind == "text" and (fact.words >= FREE or fact.unspaced)
 
 
-def _dwarfed(fact: ColumnFacts, others: Sequence[ColumnFacts]) -> bool:
-    """Whether a column without a name for it has much longer texts than this `title`."""
-    return any(other.words > 3 * fact.words for other in others)
-
-
 def _pair(free: Mapping[str, ColumnFacts]) -> tuple[str, ...]:
+    some = {n: f for n, f in free.items() if f.filled < 50 or (f.kind == "text" and f.distinct > 0.1 * f.filled)}
     for pair in PAIRS:
-        if len(found := named(free, pair)) == 2:
+        if len(found := named(some, pair)) == 2:
             return tuple(found)
     names = [name for name, fact in free.items() if _is_free_text(fact) or text_tier(name) is not None]
     for first, second in (("1", "2"), ("a", "b"), ("A", "B")):

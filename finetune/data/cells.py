@@ -8,7 +8,7 @@ from finetune.answer_place import located
 from finetune.chunks import to_iob2
 from finetune.columns import TAG
 from finetune.data.char_spans import spans_of, tags_for
-from finetune.data.kinds import as_list, as_number, as_text, is_missing
+from finetune.data.kinds import NO, YES, as_list, as_number, as_text, is_missing
 from finetune.data.layout import Layout, Shape, answers_of, choice_named, choices_of, labels_of
 from finetune.data.nested import cell_at
 from finetune.data.reading import Record, Table
@@ -72,7 +72,7 @@ def _row(layout: Layout, values: Mapping[str, Any], number: int) -> Row:
 def _classification(layout: Layout, values: Mapping[str, Any], name: str) -> SentenceRow:
     text, pair = _texts(layout, values)
     cell = _label(layout, values)
-    label = None if is_missing(cell) else layout.named(as_text(cell).strip())
+    label = None if layout.lacks(cell) else layout.named(as_text(cell).strip())
     return SentenceRow(id=name, text=text, pair=pair, gold=label)
 
 
@@ -96,9 +96,9 @@ def _several(layout: Layout, values: Mapping[str, Any]) -> tuple[str, ...] | Non
         marks = {name: as_text(cell_at(values, name)).strip().lower() for name in layout.label}
         if not any(marks.values()):
             return None
-        if wrong := [name for name, mark in marks.items() if mark not in ("", "0", "1", "true", "false")]:
+        if wrong := [name for name, mark in marks.items() if mark not in NO | YES]:
             raise NoRow(f"has {_short(cell_at(values, wrong[0]))} in the column '{wrong[0]}', where 0 or 1 must stand")
-        return tuple(name for name, mark in marks.items() if mark in ("1", "true"))
+        return tuple(name for name, mark in marks.items() if mark in YES)
     cell = _label(layout, values)
     if is_missing(cell):
         return None
@@ -170,15 +170,18 @@ def _span(layout: Layout, values: Mapping[str, Any], name: str) -> SpanRow:
 
 
 def _choice(layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
-    context, *columns = layout.text
+    contexts, columns = layout.text[: layout.contexts], layout.text[layout.contexts :]
     texts = choices_of([cell_at(values, column) for column in columns])
-    if is_missing(cell_at(values, context)):
-        raise NoRow(f"has no text in the column '{context}'")
+    for context in contexts:
+        if is_missing(cell_at(values, context)):
+            raise NoRow(f"has no text in the column '{context}'")
     if len(texts) < 2 or not all(text.strip() for text in texts):
         raise NoRow("has fewer than two choices, or an empty one")
     cell = _label(layout, values)
     gold = None if is_missing(cell) else _number_of_choice(layout, cell, texts)
-    return ChoiceRow(id=name, context=as_text(cell_at(values, context)), choices=texts, gold=gold)
+    return ChoiceRow(
+        id=name, context="\n".join(as_text(cell_at(values, context)) for context in contexts), choices=texts, gold=gold
+    )
 
 
 def _number_of_choice(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:

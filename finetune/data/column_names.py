@@ -74,7 +74,22 @@ STRONG_TEXTS = (
 )
 WEAK_TEXTS = (
     *("headline", "title", "description", "summary", "question", "query", "subject", "abstract", "caption", "sms"),
-    *("prompt", "input", "passage", "paragraph", "context", "article", "statement", "claim", "response", "request"),
+    *(
+        "premise",
+        "hypothesis",
+        "utt",
+        "sentence1",
+        "prompt",
+        "input",
+        "passage",
+        "paragraph",
+        "context",
+        "article",
+        "statement",
+        "claim",
+        "response",
+        "request",
+    ),
     *(
         "제목",
         "질문",

@@ -1,6 +1,7 @@
 """Rows of delimited text, where a quote that is never closed must not swallow what follows it."""
 
 import csv
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,6 +9,7 @@ from finetune.data.dialect import csv_reader
 from finetune.data.formats import FileFormat
 from finetune.data.run_on import joined
 
+RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a table in Markdown
 MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed
 
 
@@ -26,7 +28,7 @@ def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iter
                 break
             number = lines.taken[0][0]
             lines.clear()
-            if not cells or cells == [""]:
+            if not cells or cells == [""] or (form.delimiter == "|" and RULE.fullmatch("".join(cells).strip())):
                 continue
             if form.run_on is not None and len(cells) > width:
                 cells = joined(cells, form.run_on, width, form.delimiter)

@@ -13,6 +13,7 @@ from finetune.data.kinds import NUMBER
 from finetune.data.run_on import run_on_column, usual_width
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+MOST_ABOVE = 10  # lines that may be above the header
 SWAPPED = str.maketrans({"'": '"', '"': "'"})
 
 csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
@@ -28,11 +29,14 @@ class Dialect:
     header: bool = True
     indexed: bool = False
     run_on: int | None = None
+    skip: int = 0
     width: int = 0
 
 
 def dialect_of(text: str, suffix: str) -> Dialect:
     """The dialect of a text, whose file's name ends with `suffix`."""
+    if skip := _lines_above(text):
+        return replace(dialect_of("".join(text.splitlines(keepends=True)[skip:]), suffix), skip=skip)
     if _in_single_quotes(text):
         return replace(dialect_of(text.translate(SWAPPED), suffix), quote="'")
     delimiter, quoted = _delimiter(text, suffix)
@@ -45,6 +49,25 @@ def dialect_of(text: str, suffix: str) -> Dialect:
     width = len(rows[0]) if header and rows else usual_width(rows)
     run_on = run_on_column(rows[header:], width)
     return found if run_on is None else replace(found, run_on=run_on, width=width)
+
+
+def _lines_above(text: str) -> int:
+    """How many lines are above the header: `sep=;`, comments, or a title with nothing in the other cells."""
+    lines = text.splitlines()[: MOST_ABOVE + 40]
+    if lines and re.fullmatch(r"sep=.", lines[0].strip(), re.IGNORECASE):
+        return 1
+    comments = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    if 0 < comments <= MOST_ABOVE and not any(line.startswith("#") for line in lines[comments:]):
+        widths = {line.count(sign) for line in lines[comments:-1] for sign in DELIMITERS}
+        if comments > 1 or not any(lines[0].count(sign) in widths - {0} for sign in DELIMITERS):
+            return comments
+    for sign in DELIMITERS:
+        filled = [sum(bool(cell.strip()) for cell in line.split(sign)) for line in lines]
+        title = next((number for number, count in enumerate(filled) if count > 1), 0)
+        same = len({line.count(sign) for line in lines[:-1]}) == 1 and lines[0].count(sign) > 0
+        if 0 < title <= MOST_ABOVE and same and len(lines) > title + 4:
+            return title
+    return 0
 
 
 def _in_single_quotes(text: str) -> bool:
@@ -157,6 +180,6 @@ def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
         numeric = sum(NUMBER.fullmatch(cell) is not None for cell in below) > 0.9 * len(below)
         if numeric and NUMBER.fullmatch(name.strip()):
             return False
-        if len(set(below)) <= 0.2 * len(below) and name.strip() in below:
+        if len(set(below)) <= 0.7 * len(below) and name.strip() in below:
             return False
     return True

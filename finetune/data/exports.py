@@ -26,7 +26,7 @@ def plain_row(given: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         return _dataturks(given), ""
     if "_input_hash" in given or ("spans" in given and "answer" in given):
         return _prodigy(given)
-    return {key: _choices(value) for key, value in given.items()}, ""
+    return {key: _with_ends(_choices(value)) for key, value in given.items()}, ""
 
 
 def _is_spacy(item: Any) -> bool:
@@ -42,9 +42,14 @@ def _with_empty_spans(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     rows = [_label_studio(task) for task in tasks]
     spans = {name for row in rows for name, value in row.items() if _holds_spans(value)}
     for row, task in zip(rows, tasks, strict=True):
-        for name in spans if _annotations(task) else ():
+        for name in spans if _done(task) else ():
             row.setdefault(name, [])
     return rows
+
+
+def _done(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The annotations of a task that were not cancelled."""
+    return [each for each in _annotations(task) or () if isinstance(each, dict) and not each.get("was_cancelled")]
 
 
 def _holds_spans(value: Any) -> bool:
@@ -59,7 +64,7 @@ def _annotations(given: Mapping[str, Any]) -> list[Any] | None:
 def _label_studio(given: Mapping[str, Any]) -> dict[str, Any]:
     """The task's data, and of its first annotation that was not cancelled what each control holds."""
     row: dict[str, Any] = {"id": given.get("id"), **given["data"]}
-    done = [each for each in _annotations(given) or () if isinstance(each, dict) and not each.get("was_cancelled")]
+    done = _done(given)
     for result in (done[0].get("result") or []) if done else []:
         value = result.get("value") if isinstance(result, dict) else None
         if not isinstance(value, dict):
@@ -81,6 +86,18 @@ def _plain_value(value: Mapping[str, Any]) -> Any:
             found = [" / ".join(map(str, one)) if isinstance(one, list) else one for one in value[key]]
             return found[0] if len(found) == 1 else found
     return next((value[key] for key in ("rating", "number", "datetime", "text") if key in value), dict(value))
+
+
+def _with_ends(value: Any) -> Any:
+    """Objects that give a span as `{"span": [0, 3]}` with `start` and `end`; anything else as it is."""
+    if not isinstance(value, list) or not value or not all(map(_is_short_span, value)):
+        return value
+    return [{"start": item["span"][0], "end": item["span"][1], **item} for item in value]
+
+
+def _is_short_span(item: Any) -> bool:
+    span = item.get("span") if isinstance(item, dict) else None
+    return isinstance(span, list) and len(span) == 2 and all(isinstance(place, int) for place in span)
 
 
 def _choices(value: Any) -> Any:

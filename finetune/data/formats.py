@@ -32,9 +32,9 @@ class FileFormat:
     """How a file is to be read.
 
     `damaged`: some of its bytes are not of its encoding; `sample`: one of its lines, where the encoding is not UTF.
-    `indexed`: rows have a cell in front that the header has no name for. `run_on`: the column whose texts hold the
-    delimiter without quotes, of `width` columns. `words` and `labels` are for files of the kinds `columns` and
-    `labelled`.
+    `skip` lines are above the header. `indexed`: rows have a cell in front that the header has no name for. `run_on`:
+    the column whose texts hold the delimiter without quotes, of `width` columns. `words` and `labels` are for files of
+    the kinds `columns` and `labelled`.
     """
 
     kind: Kind
@@ -48,6 +48,7 @@ class FileFormat:
     header: bool = True
     indexed: bool = False
     run_on: int | None = None
+    skip: int = 0
     width: int = 0
     words: WordLines | None = None
     labels: LabelledLines | None = None
@@ -72,6 +73,7 @@ class FileFormat:
             parts += [f"cells may be quoted{single}" if self.quoted else "quotes mean nothing"]
             parts += [] if self.header else ["no header"]
             parts += ["the first column has no name"] if self.indexed else []
+            parts += [f"{self.skip} lines above it are not read"] if self.skip else []
             parts += [] if self.run_on is None else [f"column {self.run_on + 1} of {self.width} runs over delimiters"]
         if self.words is not None:
             parts.append(f"columns {', '.join(self.words.names)}" + ("" if self.words.header else " (no header)"))

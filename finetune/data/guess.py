@@ -1,13 +1,22 @@
 """Guesses what a table's columns mean, from names, types and values, and why; where two readings fit, it asks."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
 from finetune.data.candidates import Candidate, best_label, best_texts, copied, label_candidates
 from finetune.data.column_names import IDS, is_id_name, named
-from finetune.data.guess_special import choice_task, choices_by, counted_from, says_no_answer, span_task
+from finetune.data.guess_special import (
+    choice_task,
+    choices_by,
+    contexts_in,
+    counted_from,
+    require_no_choices,
+    says_no_answer,
+    span_task,
+)
 from finetune.data.guess_tags import require_tags, span_layout, tag_layout
 from finetune.data.kinds import ColumnFacts, as_text, facts_of, is_missing
 from finetune.data.label_kinds import label_kind, separator_in
@@ -22,6 +31,7 @@ INPUTS = {
     "tagging": "words label=tags",
     "choice": "context,choice1,choice2 label=answer",
 }
+RARE = 0.1  # share of the rows up to which `-` is no class
 ROLES = ("text", "label", "id", "group")  # settings that name columns
 
 
@@ -128,7 +138,8 @@ def _special(
             reasons = {} if shape == name or found is None else dict(found.reasons)
             reasons |= {role: "given" for role in ("text", "label") if chosen.get(role)}
             found = found or Layout(shape=name, text=text)
-            return replace(found, text=text, label=label, reasons=reasons)
+            contexts = contexts_in(text, facts) if name == "choice" and "text" in chosen else found.contexts
+            return replace(found, text=text, label=label, contexts=contexts, reasons=reasons)
     if table.form.kind == "columns" and shape is None:
         require_tags(
             {n: c for n, c in table.columns.items() if n not in ("document", *chosen.get("text", ()))}, str(table.path)
@@ -140,7 +151,7 @@ def _found(name: str, table: Table, facts: Mapping[str, ColumnFacts], chosen: Ma
     if name == "span":
         return span_task(table.columns, facts)
     if name == "choice":
-        return choice_task(facts)
+        return choice_task(facts, file=str(table.path))
     text, label = chosen.get("text", []), chosen.get("label", [])
     return span_layout(table.columns, facts, text, label) or tag_layout(
         table.columns, facts, label, text=text, names=table.names, file=str(table.path)
@@ -172,6 +183,8 @@ def _texts(
         text = list(found)
     if not text:
         raise UserError(f"{file}: no column with texts was found", _columns_remedy("text", facts))
+    if shape is None and "text" not in chosen:
+        require_no_choices(facts, label, text, file)
     if len(text) > 2:
         raise UserError(
             f"{len(text)} text columns were given: {', '.join(text)}",
@@ -184,14 +197,25 @@ def _texts(
     )
     if not label:
         return replace(layout, shape=shape or "classification", reasons=reasons)  # type: ignore[arg-type]
+    no_label = _sign_of_none(table.columns[label[0]]) if len(label) == 1 else ""
     kind = label_kind(table.columns, facts, label, file=file, shape=shape, decimal=decimal)
     reasons["shape"] = "given" if shape else kind.why
     wanted: Any = shape or kind.shape
     separator = kind.separator
     if wanted == "multi-label" and not separator and len(label) == 1 and facts[label[0]].kind != "list":
         cells = [as_text(cell) for cell in table.columns[label[0]] if not is_missing(cell)]
-        separator = separator_in(cells) or ","
-    return replace(layout, shape=wanted, label=tuple(label), separator=separator, decimal=kind.decimal, reasons=reasons)
+        separator = separator_in(cells) or ("," if any("," in cell for cell in cells) else " ")
+    no_label = no_label if wanted == "classification" else ""
+    layout = replace(layout, shape=wanted, label=tuple(label), separator=separator)
+    return replace(layout, decimal=kind.decimal, no_label=no_label, reasons=reasons)
+
+
+def _sign_of_none(cells: Sequence[Any]) -> str:
+    """`-` where it stands for no label, as in SNLI: rare, among labels that are words."""
+    counts = Counter(as_text(cell).strip() for cell in cells if not is_missing(cell))
+    rare = 0 < counts["-"] < RARE * counts.total()
+    words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
+    return "-" if rare and words and len(counts) > 2 else ""
 
 
 def _why(best: Candidate | None, candidates: Sequence[Candidate]) -> str:

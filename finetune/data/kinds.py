@@ -13,6 +13,11 @@ Kind = Literal["empty", "object", "list", "number", "category", "text", "id"]
 SEEN = 20_000  # values of a column that its kind is seen from
 FEW = 50  # values that a category has at most, or a twentieth of its rows
 NEARLY_ALL = 0.95
+SPLITS = frozenset({"train", "training", "test", "testing", "dev", "val", "valid", "validation", "unassigned"})
+NULL = "\\N"  # as databases write a missing cell
+NOTHING = frozenset({"nan", "NaN", "NaT", "<NA>"})  # as data frames write a missing label; it may be a text
+MARKS = (("0", "1"), ("false", "true"), ("no", "yes"), ("n", "y"))
+NO, YES = frozenset({"", "0", "false", "no", "n", "f", "-"}), frozenset({"1", "true", "yes", "y", "t", "x", "✓"})
 SEPARATORS = ("|", ";", ",")  # of several labels in a cell
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
@@ -31,9 +36,10 @@ RUINED = re.compile(r"[-+]?\d[.,]\d+E\+(1[1-9]|[2-9]\d)")  # an id of many digit
 class ColumnFacts:
     """A column's kind and the figures that it was seen from, which are of the cells that hold something.
 
-    `marks` names the signs of a column of nothing but yes and no (`0/1` or `true/false`). `counter`: whole numbers that
-    rise from row to row. `unspaced`: of a script without spaces between words. `combined`: cells are made of parts
-    that come again in others, as several labels are. `why` says what makes it an id.
+    `marks` names the signs of a column of nothing but yes and no (such as `0/1`). `counter`: whole numbers that rise
+    from row to row. `unspaced`: of a script without spaces between words. `combined`: cells are made of parts that come
+    again in others, as several labels are. `split`: cells say train or test; `letters`: A, B, C and so on. `why` says
+    what makes it an id.
     """
 
     name: str
@@ -47,6 +53,8 @@ class ColumnFacts:
     counter: bool = False
     unspaced: bool = False
     combined: bool = False
+    split: bool = False
+    letters: bool = False
     why: str = ""
 
     @property
@@ -59,7 +67,7 @@ def is_missing(value: Any) -> bool:
     """None, not a number, or nothing but spaces; an empty list says something: that there is none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return True
-    return isinstance(value, str) and not value.strip()
+    return isinstance(value, str) and (not value.strip() or value == NULL)
 
 
 def as_text(value: Any) -> str:
@@ -134,7 +142,9 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
     texts = [as_text(value).strip() for value in some]
     facts["distinct"] = distinct = len(set(texts))
     signs = {text.lower() for text in texts}
-    facts["marks"] = next(("/".join(pair) for pair in (("0", "1"), ("false", "true")) if signs == set(pair)), "")
+    facts["split"] = signs <= SPLITS
+    facts["letters"] = distinct > 2 and signs <= set("abcdef")
+    facts["marks"] = next(("/".join(pair) for pair in MARKS if signs == set(pair)), "")
     if why := _identifies(texts):
         return ColumnFacts(**facts, kind="id", words=1, why=why)
     numbers = [number for value in some if (number := _any_number(value)) is not None]

@@ -10,10 +10,12 @@ from finetune.data.column_names import words_of
 from finetune.data.commas import reading_of_commas
 from finetune.data.kinds import SEPARATORS, ColumnFacts, as_text, is_missing
 from finetune.data.layout import Shape
+from finetune.errors import UserError
 
 LOOKED_AT = 5_000
+MANY = 0.5  # share of the rows: with so many values a column does not hold classes
 FEW = 20  # whole numbers that are classes
-EACH = 5  # rows of each class, in the mean, where there are more
+EACH = 2  # rows of each class, in the mean, where there are more
 CLASSES = {"label", "labels", "class", "classes", "category", "intent", "topic", "genre", "target", "레이블", "라벨"}
 DEGREES = {"score", "rating", "similarity", "grade", "stars", "quality", "age", "price", "점수", "평점"}
 
@@ -53,8 +55,19 @@ def label_kind(
         what = f"{fact.distinct} different numbers" + ("" if fact.whole else ", some not whole")
         written = {"decimal": ", with a decimal comma", "thousands": ", with commas between thousands"}.get(reading, "")
         return LabelKind(shape="regression", why=what + written, decimal=sign)
+    if shape is None and _are_apart(cells):
+        choices = [
+            ("shape=multi-label", "labels with a space between them"),
+            ("shape=classification", "names of two words"),
+        ]
+        raise Ambiguous(f"{file}: the cells of the column '{label[0]}' can be one label or several", choices)
     if separator := separator_in(cells):
         return LabelKind(shape="multi-label", why=f"labels with '{separator}' between them", separator=separator)
+    if shape is None and fact.distinct > MANY * fact.filled and fact.filled > FEW:
+        raise UserError(
+            f"{file}: the column '{label[0]}' has {fact.distinct:,} values in {fact.filled:,} rows: too many classes",
+            "Name another with label=COLUMN, or say shape=classification",
+        )
     return LabelKind(shape="classification", why=f"{fact.distinct} different values", decimal=sign)
 
 
@@ -69,6 +82,16 @@ def separator_in(cells: Sequence[str]) -> str:
         if len(parts) < len(set(some)) and all(len(part.split()) <= 4 for part in parts) and min(map(len, parts)) > 0:
             return separator
     return ""
+
+
+def _are_apart(cells: Sequence[str]) -> bool:
+    """Whether cells of several words are made of words that are cells by themselves: `cs.CL cs.LG`."""
+    alone = {cell for cell in cells if " " not in cell}
+    several = [cell.split() for cell in cells if " " in cell]
+    parts = Counter(part for words in several for part in words)
+    return (
+        len(several) > 0.05 * len(cells) and sum(n for part, n in parts.items() if part in alone) > 0.6 * parts.total()
+    )
 
 
 def _ask_commas(cells: Sequence[str], label: str, file: str, shape: str | None) -> None:

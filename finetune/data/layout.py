@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 from finetune.data.char_spans import types_in
-from finetune.data.kinds import as_list, as_number, as_text, is_missing
+from finetune.data.kinds import NOTHING, as_list, as_number, as_text, is_missing
 from finetune.data.nested import cell_at
 from finetune.data.tag_forms import Form, TagForm
 from finetune.heads.choice import LETTERS
@@ -30,7 +30,8 @@ class Layout:
     `names` are those of labels that are numbers in the data, `decimal` is the decimal sign of numbers. `spans` are the
     keys of start, end and label where entities are spans of characters; `tag_form` and `outside` say how tags are
     written, and `characters` that they are of single characters. `rest` are columns without a name that a text runs on
-    into, with `delimiter` between them. `rivals` are other columns that could hold the label.
+    into, with `delimiter` between them; `no_label` is a sign that stands for none. Of choices, the first `contexts`
+    columns are their context. `rivals` are other columns that could hold the label.
     """
 
     shape: Shape
@@ -52,6 +53,8 @@ class Layout:
     rest: tuple[str, ...] = ()
     delimiter: str = ","
     rivals: tuple[str, ...] = ()
+    no_label: str = ""
+    contexts: int = 1
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
@@ -65,6 +68,10 @@ class Layout:
         """The tags in a cell as O, B-X and so on: of a list, or a text with spaces between them."""
         form = TagForm(form=self.tag_form, outside=self.outside)
         return [form.standard(self.names.get(tag, tag)) for tag in tags_of(cell)]
+
+    def lacks(self, cell: Any) -> bool:
+        """Whether a cell of the label holds none."""
+        return is_missing(cell) or (isinstance(cell, str) and cell.strip() in (*NOTHING, self.no_label))
 
     def named(self, label: str) -> str:
         """A label by its name, where it is a number that has one."""
@@ -92,7 +99,7 @@ def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[
         return layout.label
     if not layout.label or layout.shape in ("regression", "span", "choice"):
         return ()
-    cells = [cell for cell in columns.get(layout.label[0], ()) if not is_missing(cell)]
+    cells = [cell for cell in columns.get(layout.label[0], ()) if not layout.lacks(cell)]
     if layout.shape == "classification":
         names = {layout.named(as_text(cell).strip()) for cell in cells}
     elif layout.shape == "multi-label":

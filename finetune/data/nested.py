@@ -1,17 +1,18 @@
 """Fields of objects in cells, as columns of their own: `labels.quality` of `{"quality": 3, "tone": 4}`."""
 
+import ast
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from finetune.data.char_spans import span_form
+
 MOST_FIELDS = 200  # of one column
 DEEPEST = 4  # objects within objects
 SEEN = 20_000
 OBJECTS = 0.5  # share of the cells that hold one
-NO_FIELDS = frozenset(
-    {"answer_start", "start", "end", "start_offset", "end_offset", "startOffset", "begin", "from", "to"}
-)
 
 
 def cell_at(values: Mapping[str, Any], name: str) -> Any:
@@ -19,7 +20,7 @@ def cell_at(values: Mapping[str, Any], name: str) -> Any:
     if name in values or "." not in name:
         return values.get(name)
     parent, _, field = name.rpartition(".")
-    return _field(cell_at(values, parent), field)
+    return _field(parsed(cell_at(values, parent)), field)
 
 
 def fields_of(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> dict[str, list[Any]]:
@@ -29,18 +30,31 @@ def fields_of(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> dict[s
     """
     fields: dict[str, list[Any]] = {}
     for name, cells in columns.items():
-        some = [cell for cell in islice(cells, SEEN) if cell is not None]
+        some = [parsed(cell) for cell in islice(cells, SEEN) if cell is not None]
         keys = Counter(key for cell in some for one in _objects(cell) for key in one)
-        if (
-            not keys
-            or sum(bool(_objects(cell)) for cell in some) <= OBJECTS * len(some)
-            or not NO_FIELDS.isdisjoint(keys)
-        ):
+        few = sum(bool(_objects(cell)) for cell in some) <= OBJECTS * len(some)
+        if not keys or few or "answer_start" in keys or _are_spans(some):
             continue
         for key, _ in islice(keys.items(), MOST_FIELDS):
-            fields[f"{name}.{key}"] = [_field(cell, key) for cell in cells]
+            fields[f"{name}.{key}"] = [_field(parsed(cell), key) for cell in cells]
     fields = {name: cells for name, cells in fields.items() if name not in columns}
     return fields | (fields_of(fields, depth=depth + 1) if fields and depth < DEEPEST else {})
+
+
+def parsed(cell: Any) -> Any:
+    """A text that is an object, or a list of them, in JSON or Python, as what it is; any other cell as it is."""
+    if not isinstance(cell, str) or cell[:1] not in "[{" or "{" not in cell[:3]:
+        return cell
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return cell
+
+
+def _are_spans(cells: Sequence[Any]) -> bool:
+    return span_form(cells[:1000]) is not None
 
 
 def _objects(cell: Any) -> list[dict[str, Any]]:

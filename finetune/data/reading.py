@@ -24,6 +24,7 @@ from finetune.data.nested import fields_of
 from finetune.data.word_lines import sentences
 from finetune.errors import UserError, first_line
 
+TITLES = 5  # lines above the header of a sheet that may be titles
 MOST_EMPTY = 50_000_000  # cells of a table that no row fills
 SHORT, MOST_SEEN = 20, 100_000  # characters of a text that comes often, and how many of those are kept in mind
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -169,8 +170,8 @@ def _cells_table(path: Path, form: FileFormat) -> Table:
             cells.append(seen[value] if len(value) < SHORT else value)
         rows.append(row)
         lines.append(line)
-    by_name = dict(zip(names, columns, strict=True))
-    return Table(path=path, form=form, columns=by_name, rows=rows, lines=lines, faults=faults)
+    by_name: dict[str, list[Any]] = dict(zip(names, columns, strict=True))
+    return with_fields(Table(path=path, form=form, columns=by_name, rows=rows, lines=lines, faults=faults))
 
 
 class _Seen(dict[str, str]):
@@ -197,9 +198,16 @@ def first_cells(path: Path, form: FileFormat) -> list[str]:
     if form.kind != "delimited":
         return []
     with open_text(path, form) as file:
+        skip_lines(file, form.skip)
         return next(
             (cells for cells in csv_reader(file, form.delimiter, quoted=form.quoted, quote=form.quote) if cells), []
         )
+
+
+def skip_lines(file: Iterator[str], count: int) -> None:
+    """Reads over the lines above the header."""
+    for _ in range(count):
+        next(file, None)
 
 
 def nameless_columns(path: Path, form: FileFormat) -> list[str]:
@@ -268,11 +276,12 @@ def _delimited(path: Path, form: FileFormat) -> Iterator[Record]:
 def _numbered(path: Path, form: FileFormat, *, width: int) -> Iterator[tuple[int, int, list[str], str]]:
     """(row, line, cells, fault) of every row below the header."""
     with open_text(path, form) as file:
+        skip_lines(file, form.skip)
         rows = numbered_cells(file, form, width=width)
         if form.header:
             next(rows, None)
         for row, (line, cells, fault) in enumerate(rows, start=1):
-            yield row, line, cells, fault
+            yield row, line + form.skip, cells, fault
 
 
 def _json_lines(path: Path, form: FileFormat) -> Iterator[Record]:
@@ -393,11 +402,18 @@ def _excel(path: Path, form: FileFormat) -> Iterator[Record]:
     for line, cells in enumerate(_sheet(path, form, openpyxl), start=1):
         if all(cell is None for cell in cells):
             continue
+        if not names and row_filled(cells) < 2 and line <= TITLES:
+            continue  # a title above the header
         if not names:
             names = column_names(["" if cell is None else str(cell) for cell in cells])
             continue
         row += 1
         yield Record(row=row, line=line, values=dict(zip(names, cells, strict=False)))
+
+
+def row_filled(cells: Sequence[Any]) -> int:
+    """How many cells of a row hold something."""
+    return sum(cell is not None and str(cell).strip() != "" for cell in cells)
 
 
 def _sheet(path: Path, form: FileFormat, openpyxl: Any) -> Iterator[tuple[Any, ...]]:

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from finetune.data.checks.findings import Finding, Severity, shown
+from finetune.data.checks.findings import MOSTLY, Finding, Severity, shown
 from finetune.data.checks.part import Part, labelled
 from finetune.data.checks.spellings import misspelled, unified
 from finetune.data.checks.text import BLANK
@@ -30,8 +30,12 @@ def missing_labels(part: Part) -> Iterator[Finding]:
         return
     indexes = [i for i, gold in enumerate(part.golds) if gold is None and part.texts[i]]
     if indexes:
+        most = len(indexes) > MOSTLY * part.size and part.split != "test"
         remedy = "Label them; such rows are left out, and `--fix` drops them"
-        yield part.found("warning", "missing-label", "rows without a label", remedy, indexes)
+        if most:
+            remedy = "Drop them with `finetune check FILE --fix NEW.csv`, or name another column: label=COLUMN"
+        what = "most rows have no label" if most else "rows without a label"
+        yield part.found("error" if most else "warning", "missing-label", what, remedy, indexes)
 
 
 def blank_labels(part: Part) -> Iterator[Finding]:

@@ -48,7 +48,7 @@ def choices(part: Part) -> Iterator[Finding]:
     """Numbers of choices that vary, and choices that a row has twice."""
     if part.layout.shape != "choice":
         return
-    columns = [part.table.columns[name] for name in part.layout.text[1:]]
+    columns = [part.table.columns[name] for name in part.layout.text[part.layout.contexts :]]
     given = {row: choices_of([cells[row] for cells in columns]) for row, text in enumerate(part.texts) if text}
     counts = Counter(map(len, given.values()))
     if len(counts) > 1:

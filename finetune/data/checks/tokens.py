@@ -129,10 +129,11 @@ def _inputs(part: Part, rows: Sequence[int]) -> tuple[list[str], list[str] | Non
     columns = [part.table.columns[name] for name in part.layout.text]
     if part.layout.shape == "tagging" or len(columns) == 1:
         return [part.texts[row] for row in rows], None
-    firsts = [as_text(columns[0][row]) for row in rows]
+    contexts = part.layout.contexts if part.layout.shape == "choice" else 1
+    firsts = ["\n".join(as_text(cells[row]) for cells in columns[:contexts]) for row in rows]
     if part.layout.shape != "choice":
         return firsts, [as_text(columns[1][row]) for row in rows]
-    return firsts, [max(choices_of([cells[row] for cells in columns[1:]]), key=len) for row in rows]
+    return firsts, [max(choices_of([cells[row] for cells in columns[contexts:]]), key=len) for row in rows]
 
 
 def _percent(share: float) -> str:
