@@ -236,7 +236,7 @@ def test_a_score_that_is_no_number_keeps_no_command_from_working(
     )
     assert record["scores"]["dev"]["odd"] is None
     task_file = ["--task", "odd.py:mine"]  # which is not run without its name
-    for arguments in (["ls"], ["show", names[0]], ["compare", *names, *task_file], ["report", *names, *task_file]):
+    for arguments in (["ls"], ["show", names[0]], ["compare", *names, *task_file], ["report", *names]):
         shown = here(*arguments)
         assert shown.returncode == 0, shown.stderr
 
