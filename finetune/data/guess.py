@@ -135,6 +135,9 @@ def _special(
             continue
         if found is not None or shape == name:
             label = tuple(chosen.get("label") or (found.label if found else ()))
+            if found is None and name == "choice" and "label" not in chosen:
+                best, _ = best_label(label_candidates(facts, table.columns, text), table.columns, file=str(table.path))
+                label = best.columns if best else ()
             reasons = {} if shape == name or found is None else dict(found.reasons)
             reasons |= {role: "given" for role in ("text", "label") if chosen.get(role)}
             found = found or Layout(shape=name, text=text)

@@ -22,7 +22,12 @@ def missing_labels(part: Part) -> Iterator[Finding]:
     """Rows without a label; a file for tests may have none at all."""
     if not part.layout.label:
         remedy = f"Name it: label=COLUMN, one of {', '.join(part.table.columns)}"
-        yield part.found("error", "no-label-column", "no column with labels was found", remedy)
+        what = "no column with labels was found"
+        if len(part.table.columns) == 1:
+            example = shown(next((text for text in part.texts if text), ""))
+            what += f": the file has a single column, such as {example}"
+            remedy = "Give each row a text and a label, for example as CSV with the columns text and label"
+        yield part.found("error", "no-label-column", what, remedy)
         return
     if not labelled(part):
         if part.split != "test":
