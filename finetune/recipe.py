@@ -77,7 +77,7 @@ class Recipe(Settings):
     freeze_layers: int = Field(0, ge=0, description="the embeddings and so many first layers stay as they are")
     reinit_layers: int = Field(0, ge=0, description="so many last layers, and the pooler, begin with new weights")
     limit: int | None = Field(None, ge=1, description="rows of each split to use, drawn once and for all")
-    options: dict[str, str | int | float | bool | list[float] | list[str]] = Field(
+    options: dict[str, str | int | float | bool | list[float] | list[str] | dict[str, str]] = Field(
         {}, description="what the task itself lets a recipe set"
     )
     train: Train = Train()

@@ -15,7 +15,9 @@ import pytest
 from finetune.data.candidates import Ambiguous
 from finetune.data.own import own_task
 from finetune.data.reading import read_table
+from finetune.data.starting import commented, starting_recipe
 from finetune.errors import UserError
+from finetune.recipe import load
 from finetune.source import Source
 
 Here = Callable[..., subprocess.CompletedProcess[str]]
@@ -149,3 +151,16 @@ def test_the_command_for_json_of_several_splits_writes_files_that_are_read(tmp_p
     subprocess.run(f"{sys.executable} {command}", shell=True, check=True, cwd=tmp_path)
     (tmp_path / "all.json").unlink()
     assert len(own_task(str(tmp_path), {"text": "column 1"}).load(Source(), "dev").rows) == 40
+
+
+def test_names_of_labels_and_signs_go_into_the_recipe_and_back(tmp_path: Path) -> None:
+    data = write(tmp_path / "x" / "a.csv", "text,label", lambda i: f"{sentence(i)},{i % 3}")
+    (tmp_path / "x" / "labels.txt").write_text("bad\nfair\ngood\n")
+    started, read = starting_recipe(str(data), {})
+    (tmp_path / "my.toml").write_text(commented(started, read))
+    (tmp_path / "x" / "labels.txt").unlink()
+    again = load(tmp_path / "my.toml")
+    assert own_task(again.task, again.options).labels == ("bad", "fair", "good")
+    amounts = write(tmp_path / "b.tsv", "text\tscore", lambda i: f"{sentence(i)}\t{1000 + 37 * i:,}")
+    started, _ = starting_recipe(str(amounts), {"decimal": "."})
+    assert own_task(str(amounts), started.options).load(Source(), "train").rows[0].gold >= 1000
