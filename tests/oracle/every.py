@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from . import (
+    above,
     amounts,
+    choices,
     ids,
     labelled,
     muddled,
@@ -18,6 +20,7 @@ from . import (
     ragged,
     real,
     rivals,
+    seen,
     spans,
     tag_tables,
     tags,
@@ -39,6 +42,9 @@ MODULES = (
     odd,
     public,
     public_other,
+    choices,
+    seen,
+    above,
 )
 
 

@@ -106,6 +106,7 @@ def table(
     dialect: Dialect = COMMAS,
     must_ask: bool = False,
     answers: Mapping[str, str] | None = None,
+    least: int = 40,
 ) -> Layout:
     """A table whose columns `text` (and `pair`) and `label` hold what is to be learned."""
     places = [list(columns).index(column) for column in (text, pair, label) if column]
@@ -125,6 +126,7 @@ def table(
         language=language,
         write=write,
         must_ask=must_ask,
+        least=least,
         answers=answers if answers is not None else _named(columns, text, pair, label, header=dialect.header),
     )
 

@@ -103,7 +103,8 @@ class Layout:
     """A class of files: `kind` is the place in CLASSES.
 
     `answers` are the settings that answer the tool's question ({folder} is where the files are). With `must_ask`
-    nobody could tell without them. Where nothing can be trained, the message must match `refused`.
+    nobody could tell without them. Where nothing can be trained, the message must match `refused`. `least` is how many
+    rows there must be.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Layout:
     answers: Mapping[str, str] = field(default_factory=dict)
     must_ask: bool = False
     refused: str = ""
+    least: int = 40
 
 
 @dataclass(frozen=True)
