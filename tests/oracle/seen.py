@@ -55,10 +55,10 @@ def _beside() -> Iterator[Layout]:
     splits = {
         "id": [str(n) for n in range(COUNT)],
         "text": opinions("en", COUNT, 1218),
-        "label": one_of(["refund", "delivery", "praise"], COUNT, 1219),
-        "split": one_of(["train", "validation", "test"], COUNT, 1220),
+        "part": one_of(["train", "dev", "test"], COUNT, 1219),
+        "tone": one_of(["calm", "angry", "glad"], COUNT, 1220),
     }
-    yield table("train and test next to the label", 4, "en", splits)
+    yield table("train and test next to the label", 4, "en", splits, label="tone")
     batch = {
         "HITId": [f"3{n * 7_919_123:09X}" for n in range(COUNT)],
         "Title": ["Judge a short review"] * COUNT,
