@@ -239,7 +239,8 @@ def _equivalent(one: Candidate, other: Candidate, columns: Mapping[str, Sequence
 def _may_be_text(fact: ColumnFacts) -> bool:
     if fact.kind not in ("text", "category") or is_about(fact.name) or is_id_name(fact.name):
         return False
-    return fact.share > 0.02 and (fact.distinct > 1 or fact.filled < FEW_ROWS)
+    says_text = text_tier(fact.name) in (0, 1)  # also where all rows have the same
+    return fact.share > 0.02 and (fact.distinct > 1 or fact.filled < FEW_ROWS or says_text)
 
 
 def _is_free_text(fact: ColumnFacts) -> bool:

@@ -54,7 +54,7 @@ def _may_be_decimal(cells: Sequence[str], with_comma: Sequence[str]) -> bool:
         return not _repeats_parts(cells, with_comma)
     if all(len(some) == 3 for some in decimals) and _may_be_thousands(cells, with_comma):
         return len(with_comma) > 0.9 * len(cells)
-    return not _repeats_parts(cells, with_comma)
+    return len(with_comma) > 0.5 * len(cells) and not _repeats_parts(cells, with_comma)
 
 
 def _may_be_labels(cells: Sequence[str], with_comma: Sequence[str]) -> bool:

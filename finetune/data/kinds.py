@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, Literal
 
+from finetune.data.commas import reading_of_commas
+
 Kind = Literal["empty", "object", "list", "number", "category", "text", "id"]
 SEEN = 20_000  # values of a column that its kind is seen from
 FEW = 50  # values that a category has at most, or a twentieth of its rows
@@ -16,8 +18,20 @@ NEARLY_ALL = 0.95
 SPLITS = frozenset({"train", "training", "test", "testing", "dev", "val", "valid", "validation", "unassigned"})
 NULL = "\\N"  # as databases write a missing cell
 NOTHING = frozenset({"nan", "NaN", "NaT", "<NA>"})  # as data frames write a missing label; it may be a text
-MARKS = (("0", "1"), ("false", "true"), ("no", "yes"), ("n", "y"))
-NO, YES = frozenset({"", "0", "false", "no", "n", "f", "-"}), frozenset({"1", "true", "yes", "y", "t", "x", "✓"})
+MARKS = (
+    *(("0", "1"), ("false", "true"), ("no", "yes"), ("n", "y"), ("nein", "ja"), ("non", "oui"), ("no", "sí")),
+    *(
+        ("no", "si"),
+        ("não", "sim"),
+        ("아니오", "예"),
+        ("아니요", "네"),
+        ("いいえ", "はい"),
+        ("否", "是"),
+        ("нет", "да"),
+    ),
+)
+NO = frozenset({"", "f", "-", *(no for no, _ in MARKS)})
+YES = frozenset({"t", "x", "✓", *(yes for _, yes in MARKS)})
 SEPARATORS = ("|", ";", ",")  # of several labels in a cell
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
@@ -152,8 +166,9 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
         whole = all(number.is_integer() for number in numbers)
         return ColumnFacts(**facts, kind="number", words=1, whole=whole, counter=whole and counts_up(numbers))
     words = sum(len(text.split()) for text in texts) / len(texts)
-    few = distinct <= max(2, min(FEW, 0.5 * len(some))) or distinct <= 0.05 * len(some)
     unspaced, facts["combined"] = not _spaced(texts), _combines(texts)
+    numbers_apart = facts["combined"] and reading_of_commas(texts) == "labels"
+    few = numbers_apart or distinct <= max(2, min(FEW, 0.5 * len(some))) or distinct <= 0.05 * len(some)
     if (
         not few
         and not facts["combined"]
