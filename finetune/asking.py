@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from finetune.data.candidates import Ambiguous
+from finetune.data.candidates import Ambiguous, copied, single_settings
 from finetune.recipe import override_value
 from finetune.terminal import echo
 
@@ -24,18 +24,18 @@ def asking(read: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:
         except Ambiguous as question:
             if not (sys.stdin.isatty() and sys.stderr.isatty()):
                 raise
-            name, value = _answer(question)
-            settings[name] = value
+            settings |= _answer(question)
 
 
-def _answer(question: Ambiguous) -> tuple[str, Any]:
-    """The setting that the user chooses by its number."""
+def _answer(question: Ambiguous) -> dict[str, Any]:
+    """The setting, or the settings, that the user chooses by number."""
     echo(f"{question.what}:", err=True)
     for number, (setting, meaning) in enumerate(question.choices, start=1):
         echo(f"  {number}  {setting}" + (f"  ({meaning})" if meaning else ""), err=True)
     chosen = 0
     while not 1 <= chosen <= len(question.choices):
         chosen = typer.prompt(f"Which one, 1 to {len(question.choices)}", type=int, err=True)
-    name, _, value = question.choices[chosen - 1][0].partition("=")
-    echo(f"the same without a question: add {name}={value}", err=True)
-    return name, override_value(value)
+    setting = question.choices[chosen - 1][0]
+    echo(f"the same without a question: add {copied(setting)}", err=True)
+    pairs = (one.partition("=") for one in single_settings(setting))
+    return {name: override_value(value) for name, _, value in pairs}

@@ -55,8 +55,13 @@ class Ambiguous(UserError):
 
 
 def copied(setting: str) -> str:
-    """A setting as it can be typed into a shell: in quotes where it holds a space or another of the shell's signs."""
-    return shlex.quote(setting) if SHELL.search(setting) else setting
+    """Settings as they can be typed into a shell: in quotes where one holds a space or another of the shell's signs."""
+    return " ".join(shlex.quote(one) if SHELL.search(one) else one for one in single_settings(setting))
+
+
+def single_settings(setting: str) -> list[str]:
+    """`shape=choice text=a b,c` as two settings: a column's name may hold blanks."""
+    return re.split(r" (?=text=)", setting)
 
 
 @dataclass(frozen=True, kw_only=True)

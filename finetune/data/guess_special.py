@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any, Literal
 
-from finetune.data.candidates import Ambiguous, copied
+from finetune.data.candidates import Ambiguous
 from finetune.data.column_names import STRONG_TEXTS, is_about, is_id_name, label_tier, named, words_of
 from finetune.data.kinds import ColumnFacts, as_list, as_number, as_text, is_missing
 from finetune.data.layout import Layout, answers_of, choice_named, choices_of
@@ -92,8 +92,8 @@ def require_no_choices(facts: Mapping[str, ColumnFacts], label: Sequence[str], t
         if len(group) > 2 or (len(group) == 2 and set(group) == set(text) and others and _are_places(facts, label)):
             wanted = ",".join([*others[:1], *group])
             choices = [
-                ("shape=choice", f"with {copied(f'text={wanted}')}"),
-                ("shape=classification", "of the text alone, with text="),
+                (f"shape=choice text={wanted}", "a choice among texts"),
+                ("shape=classification", "of one text"),
             ]
             raise Ambiguous(f"{file}: the columns {', '.join(group)} look like choices of one question", choices)
     letters = [fact for name in label if (fact := facts[name]).kind == "category" and 2 < fact.distinct <= 6]
@@ -104,7 +104,7 @@ def require_no_choices(facts: Mapping[str, ColumnFacts], label: Sequence[str], t
             f"{file}: the label is a letter, and {len(many)} columns hold texts, which look like choices",
             [
                 (f"shape=choice text={wanted}", "a question and its choices"),
-                ("shape=classification text=COLUMN", "classes"),
+                ("shape=classification", "of one text"),
             ],
         )
 
