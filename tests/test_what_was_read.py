@@ -164,3 +164,11 @@ def test_names_of_labels_and_signs_go_into_the_recipe_and_back(tmp_path: Path) -
     amounts = write(tmp_path / "b.tsv", "text\tscore", lambda i: f"{sentence(i)}\t{1000 + 37 * i:,}")
     started, _ = starting_recipe(str(amounts), {"decimal": "."})
     assert own_task(str(amounts), started.options).load(Source(), "train").rows[0].gold >= 1000
+
+
+def test_a_column_that_names_splits_is_told_as_not_used(here: Here, tmp_path: Path) -> None:
+    split = ("train", "train", "test")
+    write(tmp_path / "a.csv", "text,label,split", lambda i: f"{sentence(i)},{'ab'[i % 2]},{split[i % 3]}")
+    shown = here("check", "a.csv").stdout
+    assert "not used: the column 'split' says which rows are for training" in shown
+    assert "warning split-column" in shown

@@ -7,6 +7,7 @@ from typing import Any
 
 from finetune.data.cells import NoRow, gold_of, rows_of
 from finetune.data.checks.findings import shown
+from finetune.data.kinds import SPLITS, as_text, is_missing
 from finetune.data.layout import Layout
 from finetune.data.reading import Table
 from finetune.heads.choice import ChoiceRow
@@ -17,6 +18,7 @@ from finetune.task import Row
 ROWS = 2
 VALUES = 12  # of a label
 LONG = 100  # characters of a text
+SEEN = 20_000  # cells of a column that may name splits
 COUNTED = 200_000  # rows of which labels are counted
 
 
@@ -28,8 +30,22 @@ def first_rows(layout: Layout, table: Table) -> Iterator[str]:
         yield f"row {table.rows[index]}: {facts}"
     if layout.label:
         yield f"{_name(layout)}: {_values(layout, table)}"
+    for name in split_columns(layout, table):
+        yield f"not used: the column {shown(name)} says which rows are for training and which are not"
     for rival in layout.rivals:
         yield f"not the label, but could be: {rival}"
+
+
+def split_columns(layout: Layout, table: Table) -> list[str]:
+    """Columns that name a split in each row; rows of all of them are trained on."""
+    found = []
+    for name, cells in table.columns.items():
+        if name in (*layout.text, *layout.label, layout.group):
+            continue
+        values = {as_text(cell).strip().lower() for cell in islice(cells, SEEN) if not is_missing(cell)}
+        if len(values) > 1 and values <= SPLITS:
+            found.append(name)
+    return found
 
 
 def _facts(row: Row) -> dict[str, str]:

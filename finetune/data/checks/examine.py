@@ -28,6 +28,7 @@ CHECKS: tuple[Check, ...] = (
     file.formulas,
     file.double_ids,
     ids.ruined_ids,
+    ids.named_splits,
     text.in_any,
     text.in_foreign,
     text.counted,

@@ -1,12 +1,20 @@
-"""Checks of ids: long numbers that a spreadsheet has rounded."""
+"""Checks of columns about the rows: ids that a spreadsheet has rounded, names of splits."""
 
 from collections.abc import Iterator
 
 from finetune.data.checks.findings import Finding, shown
 from finetune.data.checks.part import Part
+from finetune.data.first_rows import split_columns
 from finetune.data.kinds import RUINED, as_text
 
 OFTEN = 0.5  # share of a column's filled cells
+
+
+def named_splits(part: Part) -> Iterator[Finding]:
+    """A column that says which rows are for training, which is not read."""
+    for name in split_columns(part.layout, part.table) if part.trains else ():
+        what = f"the column {shown(name)} names splits, and all rows are used for training and dev"
+        yield part.found("warning", "split-column", what, "Write each split into a file: FILE dev=FILE test=FILE")
 
 
 def ruined_ids(part: Part) -> Iterator[Finding]:
