@@ -18,7 +18,7 @@ def set_by(grid: dict[str, list[Any]]) -> list[str]:
 
 
 def full_name(key: str) -> str:
-    """`options.fold` for an option that stands beside the recipe's own keys, as `fold`; any other key as it is."""
+    """`options.fold` for an option among the recipe's own keys, as `fold`; any other key as it is."""
     return key if "." in key or key in Recipe.model_fields else f"options.{key}"
 
 

@@ -12,7 +12,7 @@ GENERATOR = random.Random(0)
 
 
 def some(make: str, count: int = 120) -> list[str]:
-    """Cells of one kind, drawn anew for each test."""
+    """Cells of one kind, drawn again for each test."""
     draw = {
         "decimal": lambda: f"{GENERATOR.randint(1, 5)},{GENERATOR.randint(0, 9)}",
         "small decimal": lambda: f"0,{GENERATOR.randint(100, 999)}",

@@ -96,7 +96,7 @@ def _labelled(
 
 
 def _sign_of_none(cells: Sequence[Any]) -> str:
-    """`-` where it stands for no label, as in SNLI: rare, among labels that are words."""
+    """`-` where it means no label, as in SNLI: rare, among labels that are words."""
     counts = Counter(as_text(cell).strip() for cell in cells if not is_missing(cell))
     rare = 0 < counts["-"] < RARE * counts.total()
     words = all(any(map(str.isalpha, label)) for label in counts if label != "-")

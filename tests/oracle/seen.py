@@ -1,4 +1,4 @@
-"""Layouts that were once read wrongly: flags and constants beside the label, signs of nothing, objects in cells."""
+"""Layouts that were once read wrongly: flags and constants next to the label, signs of nothing, objects in cells."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ COUNT = 150
 
 
 def layouts() -> Iterator[Layout]:
-    """Columns beside the label, pairs, signs of nothing, several labels, entities."""
+    """Columns next to the label, pairs, signs of nothing, several labels, entities."""
     yield from _beside()
     yield from _pairs()
     yield from _nothing()
