@@ -54,6 +54,7 @@ def test_numbers_are_read_by_their_decimal_sign() -> None:
 def test_lists_in_cells_of_text_are_lists() -> None:
     assert as_list('["a", "b"]') == as_list("['a', 'b']") == as_list("['a' 'b']") == ["a", "b"]
     assert as_list("[0 3 0]") == [0, 3, 0]
+    assert as_list("[{[]: 1}]") is None  # Python cannot make it
     assert as_list("[*] not a list]") is as_list("[see note]") is as_list("plain") is None
 
 

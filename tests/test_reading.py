@@ -23,7 +23,7 @@ from finetune.data.checks.examine import check_data
 from finetune.data.checks.mend import write_mended
 from finetune.data.formats import detect
 from finetune.data.guess import guess
-from finetune.data.own import usable_rows
+from finetune.data.own import own_task, usable_rows
 from finetune.data.reading import Table, column_names, read_table
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
@@ -95,6 +95,22 @@ def test_one_bad_byte_spoils_one_row(tmp_path: Path) -> None:
     assert table.form.damaged
     assert [(fault.row, fault.line) for fault in table.faults] == [(21, 22)]
     assert len(table) == 49
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["# only\n# comments\n", "# one\n\n\n", "sep=;\n", "title,,\n,,\n"],
+)
+def test_lines_above_nothing_are_told_in_one_line(tmp_path: Path, content: str) -> None:
+    path = write(tmp_path / "odd.csv", content)
+    with pytest.raises(UserError):
+        own_task(str(path), {})
+
+
+def test_lines_above_a_header_are_counted_in_line_numbers(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "a.csv", "# made by a tool\n# today\ntext,label\none,a\ntwo,b\nthree\n"))
+    assert table.columns == {"text": ["one", "two"], "label": ["a", "b"]}
+    assert (list(table.lines), [(fault.row, fault.line) for fault in table.faults]) == ([4, 5], [(3, 6)])
 
 
 def test_quotes_that_mean_nothing(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -36,7 +36,7 @@ class Dialect:
 def dialect_of(text: str, suffix: str) -> Dialect:
     """The dialect of a text, whose file's name ends with `suffix`."""
     if skip := _lines_above(text):
-        return replace(dialect_of("".join(text.splitlines(keepends=True)[skip:]), suffix), skip=skip)
+        return replace(dialect_of("".join(_lines(text)[skip:]), suffix), skip=skip)
     if _in_single_quotes(text):
         return replace(dialect_of(text.translate(SWAPPED), suffix), quote="'")
     delimiter, quoted = _delimiter(text, suffix)
@@ -53,14 +53,13 @@ def dialect_of(text: str, suffix: str) -> Dialect:
 
 def _lines_above(text: str) -> int:
     """How many lines are above the header: `sep=;`, comments, or a title with nothing in the other cells."""
-    lines = text.splitlines()[: MOST_ABOVE + 40]
-    if lines and re.fullmatch(r"sep=.", lines[0].strip(), re.IGNORECASE):
+    lines = [line.rstrip("\r\n") for line in _lines(text)[: MOST_ABOVE + 40]]
+    if not any(line.strip() for line in lines[1:]):
+        return 0
+    if re.fullmatch(r"sep=.", lines[0].strip(), re.IGNORECASE):
         return 1
-    comments = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    if 0 < comments <= MOST_ABOVE and not any(line.startswith("#") for line in lines[comments:]):
-        widths = {line.count(sign) for line in lines[comments:-1] for sign in DELIMITERS}
-        if comments > 1 or not any(lines[0].count(sign) in widths - {0} for sign in DELIMITERS):
-            return comments
+    if comments := _comments_above(lines):
+        return comments
     for sign in DELIMITERS:
         filled = [sum(bool(cell.strip()) for cell in line.split(sign)) for line in lines]
         title = next((number for number, count in enumerate(filled) if count > 1), 0)
@@ -68,6 +67,21 @@ def _lines_above(text: str) -> int:
         if 0 < title <= MOST_ABOVE and same and len(lines) > title + 4:
             return title
     return 0
+
+
+def _comments_above(lines: Sequence[str]) -> int:
+    """How many lines with a # are above rows without one; a single line with as many cells as these is a header."""
+    count = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    rest = [line for line in lines[count:] if line.strip()]
+    if not 0 < count <= MOST_ABOVE or not rest or any(line.startswith("#") for line in rest):
+        return 0
+    widths = {line.count(sign) for line in rest[:-1] for sign in DELIMITERS} - {0}
+    return 0 if count == 1 and any(lines[0].count(sign) in widths for sign in DELIMITERS) else count
+
+
+def _lines(text: str) -> list[str]:
+    """The lines as a file gives them, with their ends."""
+    return list(io.StringIO(text, newline=""))
 
 
 def _in_single_quotes(text: str) -> bool:

@@ -120,13 +120,18 @@ def as_list(cell: Any) -> list[Any] | None:
         return list(cell)
     if not isinstance(cell, str) or not LIST.fullmatch(cell):
         return None
+    found = evaluated(cell)
+    return found if isinstance(found, list) and not _joined_by_python(cell, found) else _as_numpy(cell)
+
+
+def evaluated(text: str) -> Any:
+    """The value that a text writes in JSON or as a Python literal; None where it is neither."""
     for parse in (json.loads, ast.literal_eval):
         try:
-            found = parse(cell.strip())
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return parse(text.strip())
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             continue
-        return found if isinstance(found, list) and not _joined_by_python(cell, found) else _as_numpy(cell)
-    return _as_numpy(cell)
+    return None
 
 
 def _joined_by_python(cell: str, found: list[Any]) -> bool:

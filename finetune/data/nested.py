@@ -1,13 +1,12 @@
 """Fields of objects in cells, as columns of their own: `labels.quality` of `{"quality": 3, "tone": 4}`."""
 
-import ast
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from finetune.data.char_spans import span_form
+from finetune.data.kinds import evaluated
 
 MOST_FIELDS = 200  # of one column
 DEEPEST = 4  # objects within objects
@@ -45,12 +44,8 @@ def parsed(cell: Any) -> Any:
     """A text that is an object, or a list of them, in JSON or Python, as what it is; any other cell as it is."""
     if not isinstance(cell, str) or cell[:1] not in "[{" or "{" not in cell[:3]:
         return cell
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return parse(cell)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return cell
+    found = evaluated(cell)
+    return cell if found is None else found
 
 
 def _are_spans(cells: Sequence[Any]) -> bool:
