@@ -13,8 +13,8 @@ from pathlib import Path
 import machine
 import numpy as np
 
-from finetune.counting import Counted, f1_counted, mean_counted
-from finetune.resampling import mcnemar, paired_bootstrap
+from finetune.metrics.significance import mcnemar, paired_bootstrap
+from finetune.metrics.sums import Counted, f1_counted, mean_counted
 
 Draw = Callable[[np.random.Generator, np.ndarray, float], Counted]
 RESAMPLES = 1_000

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from finetune.chunks import to_iob2
 from finetune.errors import UserError
+from finetune.metrics.entities import to_iob2
 from finetune.source import numbered_lines
 
 DOCUMENT = "-DOCSTART-"

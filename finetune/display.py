@@ -11,10 +11,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
-from finetune.metrics import Scores
+from finetune.metrics.scores import Scores
+from finetune.metrics.squad import normalised
 from finetune.published import beside
 from finetune.record import RunRecord
-from finetune.squad_metrics import normalised
 from finetune.terminal import printable
 
 PIPED_WIDTH = 300  # characters

@@ -9,7 +9,7 @@ from finetune.dev_choices import chosen_for_model
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.lookup import find_run, latest_run
-from finetune.metrics import Scores
+from finetune.metrics.scores import Scores
 from finetune.predictions import write_predictions
 from finetune.predictor import load, saved
 from finetune.prepare import load_splits

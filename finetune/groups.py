@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy.stats import t
 
-from finetune.metrics import ranked
+from finetune.metrics.scores import ranked
 from finetune.record import RunRecord
 from finetune.settings import applied
 

@@ -12,7 +12,7 @@ import torch
 
 from finetune.errors import UserError
 from finetune.features import Feature, collate, label_count
-from finetune.metrics import Scores
+from finetune.metrics.scores import Scores
 from finetune.model import Head, Model
 from finetune.trainer import PREDICT_TOKENS, Progress, Trainer
 

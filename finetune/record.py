@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from finetune import environment
 from finetune.errors import UserError
-from finetune.metrics import Scores
+from finetune.metrics.scores import Scores
 from finetune.recipe import Recipe
 from finetune.task import row_fields
 

@@ -12,7 +12,7 @@ import torch
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.groups import SEEDS
-from finetune.metrics import ranked
+from finetune.metrics.scores import ranked
 from finetune.recipe import Recipe
 from finetune.record import RunRecord
 from finetune.run import run

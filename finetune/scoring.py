@@ -6,7 +6,7 @@ from typing import Any
 
 from finetune.cross_fit import chosen_by, cross_fitted
 from finetune.features import Feature
-from finetune.metrics import Scores
+from finetune.metrics.scores import Scores
 from finetune.options import configured
 from finetune.task import Answer, Row, Task
 from finetune.trainer import Progress, Trainer

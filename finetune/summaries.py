@@ -8,12 +8,12 @@ from rich.table import Table
 
 from finetune.display import plain, plain_metrics
 from finetune.groups import differing_settings, failed, groups, spread_by_seed, summarised
-from finetune.metrics import ranked
+from finetune.metrics.scores import ranked
 from finetune.record import RunRecord
 
 if TYPE_CHECKING:
     from finetune.compare import Comparison
-    from finetune.resampling import Difference
+    from finetune.metrics.significance import Difference
 
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
 

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from finetune.errors import UserError, nearest
 from finetune.groups import Summary, failed, groups, summarised
-from finetune.metrics import ranked
+from finetune.metrics.scores import ranked
 from finetune.published import Anchor, anchors, structure
 from finetune.recipe import Settings
 from finetune.record import RunRecord

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from transformers import PreTrainedTokenizerBase
 
-    from finetune.counting import Counted
     from finetune.features import Feature
+    from finetune.metrics.sums import Counted
     from finetune.model import Backbone, Head
     from finetune.source import Source
 

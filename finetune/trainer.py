@@ -24,7 +24,7 @@ from finetune.batching import prediction_batches, share, training_batches
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.features import Feature, collate, label_count
-from finetune.metrics import Scores, ranked
+from finetune.metrics.scores import Scores, ranked
 from finetune.model import Model
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.recipe import Train

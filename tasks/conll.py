@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from finetune.chunks import to_iob2
 from finetune.columns import DOCUMENT, read_columns
 from finetune.errors import UserError
 from finetune.heads.tagging import TaggingRow, TaggingTask
+from finetune.metrics.entities import to_iob2
 from finetune.source import Source, hub_rows
 from finetune.task import Rows
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow, SentenceTask
-from finetune.metrics import F1Of, Metric, accuracy, matthews, pearson, spearman
+from finetune.metrics.scores import F1Of, Metric, accuracy, matthews, pearson, spearman
 from finetune.source import Source, hub_rows, read_tsv
 from finetune.task import Rows
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow, SentenceTask
-from finetune.metrics import F1Of, accuracy
+from finetune.metrics.scores import F1Of, accuracy
 from finetune.source import Source, read_csv
 from finetune.task import Rows
 

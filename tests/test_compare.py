@@ -14,15 +14,15 @@ from statsmodels.stats.contingency_tables import mcnemar as theirs_mcnemar
 from statsmodels.stats.multitest import multipletests
 from toys import choice_task, every_shape, labels_task, span_task
 
-from finetune import metrics
 from finetune.compare import compare
-from finetune.counting import Counted, counted, mean_counted
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow
 from finetune.heads.span import SpanTask
+from finetune.metrics import scores as metrics
+from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootstrap
+from finetune.metrics.sums import Counted, counted, mean_counted
 from finetune.predictions import write_predictions
 from finetune.record import RunRecord
-from finetune.resampling import Rescored, holm, mcnemar, paired_bootstrap
 from finetune.source import Source
 from finetune.span_answers import SpanAnswer
 from finetune.task import Answer, Task, find

@@ -6,9 +6,9 @@ import pytest
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 from toys import length_task
 
-from finetune import metrics
-from finetune.counting import counted
 from finetune.heads.sentence import SentenceRow
+from finetune.metrics import scores as metrics
+from finetune.metrics.sums import counted
 from finetune.task import Answer
 
 GOLD = ["a", "a", "a", "b", "b", "b", "b", "b"]

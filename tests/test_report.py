@@ -22,12 +22,13 @@ from finetune.heads.choice import ChoiceRow
 from finetune.heads.sentence import SentenceRow
 from finetune.heads.span import SpanRow
 from finetune.heads.tagging import TaggingRow
-from finetune.metrics import Scores
+from finetune.metrics.calibration import expected_error, reliability
+from finetune.metrics.scores import Scores
+from finetune.metrics.temperature import fit_temperature, highest_with_temperature, with_temperature
 from finetune.predictions import write_predictions
 from finetune.predictor import Predictor
 from finetune.recipe import Recipe, Train
 from finetune.record import RunRecord
-from finetune.report.calibration import expected_error, reliability
 from finetune.report.lengths import length_bins
 from finetune.report.markup import Segment, cut, entities, spans
 from finetune.report.material import read_losses
@@ -42,7 +43,6 @@ from finetune.settings import settings_of
 from finetune.source import Source
 from finetune.span_answers import SpanAnswer
 from finetune.task import Answer, Task
-from finetune.temperature import fit_temperature, highest_with_temperature, with_temperature
 from finetune.tempered import tempered
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,7 +18,7 @@ from finetune.errors import UserError
 from finetune.features import Feature
 from finetune.heads import pooled
 from finetune.heads.sentence import SentenceHead, SentenceRow, SentenceTask
-from finetune.metrics import accuracy
+from finetune.metrics.scores import accuracy
 from finetune.options import changed_options, configured, option_values
 from finetune.predictions import read_predictions
 from finetune.predictor import load
@@ -29,7 +29,7 @@ from finetune.task import find
 
 OWN = """
 from finetune.heads.sentence import SentenceRow, SentenceTask
-from finetune.metrics import accuracy
+from finetune.metrics.scores import accuracy
 from finetune.task import Rows
 
 def read(source, split):

@@ -12,10 +12,10 @@ from seqeval.scheme import IOB2
 from toys import tag_task
 from transformers import AutoTokenizer
 
-from finetune.chunks import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
 from finetune.columns import read_columns
 from finetune.errors import UserError
 from finetune.heads.tagging import TaggingRow, TaggingTask
+from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
 from finetune.options import configured
 from finetune.source import Source
 from finetune.task import Answer, find

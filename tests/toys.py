@@ -21,7 +21,7 @@ from finetune.heads.multilabel import MultiLabelRow, MultiLabelTask
 from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.heads.span import SpanRow, SpanTask
 from finetune.heads.tagging import TaggingRow, TaggingTask
-from finetune.metrics import accuracy, pearson
+from finetune.metrics.scores import accuracy, pearson
 from finetune.prepare import load_tokenizer
 from finetune.recipe import Recipe, Train
 from finetune.resume import Checkpoints
@@ -33,7 +33,7 @@ from finetune.trainer import Progress, Trainer
 CPU = torch.device("cpu")
 OWN_TASK = """
 from finetune.heads.sentence import SentenceRow, SentenceTask
-from finetune.metrics import accuracy
+from finetune.metrics.scores import accuracy
 from finetune.task import Rows
 
 def read(source, split):

@@ -5,7 +5,6 @@ from itertools import accumulate
 from typing import Any
 
 from finetune.answer_place import located
-from finetune.chunks import to_iob2
 from finetune.columns import TAG
 from finetune.data.char_spans import spans_of, tags_for
 from finetune.data.kinds import NO, YES, as_list, as_number, as_text, is_missing
@@ -17,6 +16,7 @@ from finetune.heads.multilabel import MultiLabelRow
 from finetune.heads.sentence import SentenceRow
 from finetune.heads.span import SpanRow
 from finetune.heads.tagging import TaggingRow
+from finetune.metrics.entities import to_iob2
 from finetune.segments import segmented
 from finetune.task import Row
 

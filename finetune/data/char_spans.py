@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.chunks import chunks
 from finetune.data.kinds import as_list, as_text
+from finetune.metrics.entities import chunks
 
 PLACES = (
     ("start", "end"),

@@ -11,7 +11,7 @@ from finetune.heads.multilabel import MultiLabelTask
 from finetune.heads.sentence import SentenceTask
 from finetune.heads.span import SpanTask
 from finetune.heads.tagging import TaggingTask
-from finetune.metrics import ClassScore, Metric, accuracy, macro_f1, pearson, spearman
+from finetune.metrics.scores import ClassScore, Metric, accuracy, macro_f1, pearson, spearman
 from finetune.task import Task
 
 SHAPES = (SentenceTask, MultiLabelTask, TaggingTask, SpanTask, ChoiceTask)

@@ -12,12 +12,12 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
-from finetune.counting import Counted, mean_counted
 from finetune.errors import UserError
 from finetune.families import CHOICE
 from finetune.features import Feature
 from finetune.heads.pooled import PooledHead, encode_texts
-from finetune.metrics import accuracy
+from finetune.metrics.scores import accuracy
+from finetune.metrics.sums import Counted, mean_counted
 from finetune.model import Backbone
 from finetune.source import Source
 from finetune.task import Answer, Rows, Task

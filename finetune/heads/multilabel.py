@@ -12,12 +12,12 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
-from finetune.counting import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
 from finetune.errors import UserError
 from finetune.families import SENTENCE
 from finetune.features import Feature
 from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
-from finetune.metrics import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
+from finetune.metrics.scores import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
+from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
 from finetune.model import Backbone
 from finetune.source import Source
 from finetune.task import Answer, Rows, Task

@@ -12,15 +12,15 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
-from finetune.counting import Counted, mean_counted
 from finetune.errors import UserError
 from finetune.families import SPAN_DROPOUT, head_dropout
 from finetune.features import IGNORED, Feature
+from finetune.metrics.squad import best_threshold, score_v1, score_v2
+from finetune.metrics.sums import Counted, mean_counted
 from finetune.model import Backbone, Head
 from finetune.source import Source
 from finetune.span_answers import SpanAnswer, answers, official_files
 from finetune.span_search import Window, best_spans, null_logits
-from finetune.squad_metrics import best_threshold, score_v1, score_v2
 from finetune.task import Answer, Rows, Task
 from finetune.template import Template, pair_template
 from finetune.windows import most_context, window_starts

@@ -11,10 +11,10 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
-from finetune.chunks import chunks, entity_scores, illegal_transitions, strict_chunks
-from finetune.counting import Counted, part_counted, set_counts
 from finetune.families import TOKEN_DROPOUT, head_dropout
 from finetune.features import IGNORED, Feature
+from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
+from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.model import Backbone, Head
 from finetune.segments import segmented
 from finetune.source import Source

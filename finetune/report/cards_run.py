@@ -6,7 +6,7 @@ from typing import Any
 from finetune.dev_choices import all_notes
 from finetune.display import plain_metrics
 from finetune.groups import seed_words
-from finetune.metrics import ranked
+from finetune.metrics.scores import ranked
 from finetune.published import beside
 from finetune.record import RunRecord
 from finetune.report.card import Card, Table

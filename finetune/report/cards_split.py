@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from finetune.report.calibration import expected_error, reliability
+from finetune.metrics.calibration import expected_error, reliability
+from finetune.metrics.temperature import fit_temperature, highest_with_temperature
 from finetune.report.card import Card, Matrix, Table
 from finetune.report.cards_rows import examples_card, mistakes_card, shown_of, suspects_card
 from finetune.report.charts_split import class_chart, length_chart, reliability_chart, scatter_chart
@@ -12,7 +13,6 @@ from finetune.report.lengths import length_bins
 from finetune.report.markup import cut
 from finetune.report.view import View
 from finetune.report.view_sentence import NumberView
-from finetune.temperature import fit_temperature, highest_with_temperature
 
 MOST_CLASSES = 25  # of a chart and of a matrix
 MOST_LINES = 60  # of a table

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from finetune.report.calibration import Bin
+from finetune.metrics.calibration import Bin
 from finetune.report.lengths import LengthBin
 from finetune.report.markup import cut
 from finetune.report.svg import NAME, ONE, QUIET, SURFACE, THREE, TWO, axes_of, drawn, percent

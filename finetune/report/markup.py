@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from finetune.chunks import Chunk
+from finetune.metrics.entities import Chunk
 
 LONGEST = 400  # characters of a text that are shown
 AROUND = 160  # characters of a context that are shown on either side of an answer

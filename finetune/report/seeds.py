@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from finetune.display import plain_metrics
 from finetune.groups import Summary, groups, summarised
-from finetune.metrics import ranked
+from finetune.metrics.scores import ranked
 from finetune.report.material import Material
 
 

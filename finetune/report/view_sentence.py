@@ -5,7 +5,7 @@ from itertools import chain
 
 import numpy as np
 
-from finetune.metrics import label_scores, label_set_scores
+from finetune.metrics.scores import label_scores, label_set_scores
 from finetune.report.markup import Part, plain
 from finetune.report.view import ClassScore, Line, View, most_probable
 

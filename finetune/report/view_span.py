@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from finetune.metrics.squad import score_v1, score_v2
 from finetune.report.markup import Part, plain, spans
 from finetune.report.view import Line, View
-from finetune.squad_metrics import score_v1, score_v2
 
 NONE = "no answer"
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from finetune.chunks import chunks, entity_scores, split_tag
+from finetune.metrics.entities import chunks, entity_scores, split_tag
 from finetune.report.markup import Part, entities
 from finetune.report.view import ClassScore, Line, View
 

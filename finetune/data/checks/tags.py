@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from finetune.chunks import split_tag
 from finetune.data.checks.findings import Finding, shown
 from finetune.data.checks.part import Part
+from finetune.metrics.entities import split_tag
 
 SCHEMES = {"IOB2": "BIO", "IOB1": "BIO", "IOBES": "BIOES", "BILOU": "BIOLU"}
 

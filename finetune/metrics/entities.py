@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from finetune.metrics import precision_recall_f1
+from finetune.metrics.scores import precision_recall_f1
 
 Chunk = tuple[str, int, int]  # type, first word, word after the last
 PREFIXES = {"L": "E", "U": "S"}  # BILOU's names for what IOBES calls E and S

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.metrics import ClassScore, F1Of, Metric, accuracy, macro_f1, matthews, pearson
+from finetune.metrics.scores import ClassScore, F1Of, Metric, accuracy, macro_f1, matthews, pearson
 
 Numbers = Sequence[float] | np.ndarray
 

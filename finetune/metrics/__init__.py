@@ -1,0 +1,1 @@
+"""Scores and their sums, entities, significance, calibration: pure functions."""
