@@ -13,13 +13,13 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from finetune import task, weights
 from finetune.checkpoints import load_backbone
+from finetune.data.source import source_of
 from finetune.device import build_accelerator
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow
 from finetune.model import Backbone, Head, Model
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.recipe import Recipe, Train
-from finetune.source import source_of
 from finetune.trainer import Trainer
 
 MRPC = task.find("mrpc")

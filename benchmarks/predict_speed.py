@@ -21,7 +21,7 @@ import machine
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from finetune import weights
-from finetune.source import source_of
+from finetune.data.source import source_of
 from finetune.task import find
 
 

@@ -16,11 +16,11 @@ from measured import SHAPES
 from finetune import task as tasks
 from finetune import weights
 from finetune.checkpoints import build_model
+from finetune.data.source import source_of
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.options import configured
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.recipe import parse
-from finetune.source import source_of
 from finetune.trainer import Trainer
 
 

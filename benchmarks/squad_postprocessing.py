@@ -21,10 +21,10 @@ import machine
 import numpy as np
 
 from finetune import weights
+from finetune.data.source import source_of
 from finetune.features import Feature
 from finetune.heads.span import SpanRow, SpanTask
 from finetune.prepare import load_tokenizer
-from finetune.source import source_of
 from finetune.task import find
 
 MODEL, MAX_LENGTH = "minilm", 384

@@ -81,11 +81,11 @@ def run(
 
         print_guesses(names, settings)
     _quiet_libraries()
+    from finetune.data.source import source_of
     from finetune.display import ProgressDisplay, standard_error
     from finetune.events import unwatched
     from finetune.printing import print_records
     from finetune.runs import run_all
-    from finetune.source import source_of
     from finetune.trainer import Diverged
 
     watch = unwatched if quiet or as_json or not _first_process() else ProgressDisplay(standard_error())
@@ -119,9 +119,9 @@ def evaluate(
     _quiet_libraries()
     import json
 
+    from finetune.data.source import source_of
     from finetune.display import ProgressDisplay, in_words, standard_error
     from finetune.evaluating import evaluate as score
-    from finetune.source import source_of
     from finetune.targets import is_own_data, split_arguments
 
     others, given = split_arguments(settings or [])
@@ -157,9 +157,9 @@ def score(
     """Score a file of answers, without a model: `finetune score squad-v1 predictions.json`."""
     import json
 
+    from finetune.data.source import source_of
     from finetune.options import configured
     from finetune.score_file import score_file
-    from finetune.source import source_of
     from finetune.targets import split_arguments
     from finetune.task import find
 
@@ -254,9 +254,9 @@ def features(
 ) -> None:
     """Write what an encoder makes of texts: `finetune features minilm reviews.csv --pool mean -o reviews.npz`."""
     _quiet_libraries()
+    from finetune.data.source import source_of
     from finetune.display import ProgressDisplay, standard_error
     from finetune.recipe import override_value
-    from finetune.source import source_of
     from finetune.targets import load_recipe, split_arguments
     from finetune.vectors import write_features
 
@@ -280,8 +280,8 @@ def submission(
 ) -> None:
     """Predict GLUE's test sets and write the zip that its server takes: `finetune submission mrpc ... -o glue.zip`."""
     _quiet_libraries()
+    from finetune.data.source import source_of
     from finetune.display import ProgressDisplay, facts_table, standard_error, standard_output
-    from finetune.source import source_of
     from finetune.submission import submit
 
     watch = ProgressDisplay(standard_error())

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from finetune.data.source import content_hash
 from finetune.errors import UserError
 from finetune.folder import RunFolder, data_name, folder_name
 from finetune.record import RunRecord, load_record
-from finetune.source import content_hash
 from finetune.targets import is_own_data
 
 SHOWN = 3  # runs in a message

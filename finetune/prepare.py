@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 
+from finetune.data.source import Source
 from finetune.errors import UserError, first_line
 from finetune.families import most_tokens
 from finetune.features import Feature
-from finetune.source import Source
 from finetune.task import Row, Rows, Task
 
 

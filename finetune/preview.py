@@ -8,11 +8,11 @@ import numpy as np
 
 from finetune import weights
 from finetune.checkpoints import empty_model, load_config
+from finetune.data.source import Source
 from finetune.device import resolve_device, resolve_precision
 from finetune.options import option_values, resolved
 from finetune.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
 from finetune.recipe import Recipe
-from finetune.source import Source
 
 
 @dataclass(frozen=True, kw_only=True)

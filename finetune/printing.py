@@ -13,6 +13,7 @@ from finetune.data.checks.mend import require_place, write_mended
 from finetune.data.first_rows import first_rows
 from finetune.data.reading import table_of
 from finetune.data.showing import file_line, finding_lines, layout_table, summary
+from finetune.data.source import source_of
 from finetune.data.starting import starting_recipe
 from finetune.dev_choices import all_notes
 from finetune.display import (
@@ -31,7 +32,6 @@ from finetune.predictions import read_predictions
 from finetune.preview import check as preview
 from finetune.recipe import Recipe, to_toml
 from finetune.record import RunRecord, load_record
-from finetune.source import source_of
 from finetune.summaries import summary_lines, summary_table
 from finetune.targets import is_own_data, load_recipe
 from finetune.terminal import echo

@@ -21,9 +21,9 @@ from finetune.task import row_fields
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+    from finetune.data.source import Source
     from finetune.features import Feature
     from finetune.scoring import Evaluation
-    from finetune.source import Source
     from finetune.task import Row, Rows, Task
     from finetune.trainer import Progress
     from finetune.weights import Weights

@@ -10,6 +10,7 @@ from finetune import task as tasks
 from finetune import weights
 from finetune.checkpoints import build_model, save_checkpoint
 from finetune.data.checks.vocabulary import vocabulary_notes
+from finetune.data.source import Source
 from finetune.data.tasks import columns_of
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.environment import versions
@@ -24,7 +25,6 @@ from finetune.recipe import Recipe
 from finetune.record import RunRecord, build_record, data_fingerprint, load_record, run_id
 from finetune.resume import Checkpoints
 from finetune.scoring import Evaluation
-from finetune.source import Source
 from finetune.states import with_states
 from finetune.trainer import Trainer
 

@@ -9,6 +9,7 @@ from statistics import fmean
 
 import torch
 
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.events import Watcher
 from finetune.groups import SEEDS
@@ -16,7 +17,6 @@ from finetune.metrics.scores import ranked
 from finetune.recipe import Recipe
 from finetune.record import RunRecord
 from finetune.run import run
-from finetune.source import Source
 from finetune.trainer import Paused
 
 Named = tuple[str, Recipe]

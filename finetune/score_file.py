@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.heads.span import SpanTask
 from finetune.options import configured
 from finetune.prepare import load_splits
-from finetune.source import Source
 from finetune.span_answers import SpanAnswer
 from finetune.task import Answer, Row, Task
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from finetune import weights
 from finetune.checkpoints import build_model
+from finetune.data.source import Source
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
 from finetune.events import Watcher
@@ -20,7 +21,6 @@ from finetune.model import Head
 from finetune.options import resolved
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.recipe import Recipe
-from finetune.source import Source
 from finetune.states import encode_states
 from finetune.trainer import Trainer
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from finetune.data.source import Source, read_tsv
 from finetune.errors import UserError
 from finetune.heads.choice import ChoiceRow, ChoiceTask
-from finetune.source import Source, read_tsv
 from finetune.task import Rows
 
 COLUMNS = ("category", "context", "choice0", "choice1", "choice2", "choice3", "gold")

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from finetune.columns import DOCUMENT, read_columns
+from finetune.data.formats.conll import DOCUMENT, read_columns
+from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
 from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics.entities import to_iob2
-from finetune.source import Source, hub_rows
 from finetune.task import Rows
 
 NO_DOCUMENTS = "does not mark its documents: with context = document, windows reach over all neighbouring sentences"

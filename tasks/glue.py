@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from finetune.data.source import Source, hub_rows, read_tsv
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.metrics.scores import F1Of, Metric, accuracy, matthews, pearson, spearman
-from finetune.source import Source, hub_rows, read_tsv
 from finetune.task import Rows
 
 REPOSITORY = "nyu-mll/glue"

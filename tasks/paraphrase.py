@@ -5,10 +5,10 @@ Positives reword, negatives share words, so that counting words is not enough.
 
 from pathlib import Path
 
+from finetune.data.source import Source, read_csv
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.metrics.scores import F1Of, accuracy
-from finetune.source import Source, read_csv
 from finetune.task import Rows
 
 

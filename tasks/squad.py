@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from finetune.answer_place import located
+from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
 from finetune.heads.span import SpanRow, SpanTask
-from finetune.source import Source, hub_rows
 from finetune.task import Rows
 
 SURROGATE = re.compile("[\ud800-\udfff]")

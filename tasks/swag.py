@@ -1,8 +1,8 @@
 """SWAG (Zellers et al. 2018): which of four sentences follows, from the official csv files or the Hub."""
 
+from finetune.data.source import Source, hub_rows, read_csv
 from finetune.errors import UserError
 from finetune.heads.choice import ChoiceRow, ChoiceTask
-from finetune.source import Source, hub_rows, read_csv
 from finetune.task import Rows
 
 REPOSITORY = "allenai/swag"

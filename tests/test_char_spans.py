@@ -15,9 +15,9 @@ from finetune.data.checks.examine import check_data
 from finetune.data.layout import Layout
 from finetune.data.own import own_task
 from finetune.data.reading import Record
+from finetune.data.source import Source
 from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.segments import segmented
-from finetune.source import Source
 
 TEXT = "김철수는 New York에서 (don't) 산다"
 SPANS = ((0, 3, "PER"), (5, 13, "LOC"))

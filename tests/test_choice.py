@@ -9,12 +9,12 @@ from toys import build, choice_task, fit, toy
 from transformers import AutoTokenizer
 
 from finetune import baselines
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.features import collate
 from finetune.heads.choice import ChoiceRow, ChoiceTask
 from finetune.options import configured
 from finetune.recipe import Train
-from finetune.source import Source
 from finetune.task import find
 
 

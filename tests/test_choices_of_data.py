@@ -8,7 +8,7 @@ import pytest
 
 from finetune.data.candidates import Ambiguous
 from finetune.data.own import own_task
-from finetune.source import Source
+from finetune.data.source import Source
 
 WORDS = ("river", "market", "garden", "window", "letter", "winter", "valley", "bridge")
 

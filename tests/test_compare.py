@@ -15,6 +15,7 @@ from statsmodels.stats.multitest import multipletests
 from toys import choice_task, every_shape, labels_task, span_task
 
 from finetune.compare import compare
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow
 from finetune.heads.span import SpanTask
@@ -23,7 +24,6 @@ from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootst
 from finetune.metrics.sums import Counted, counted, mean_counted
 from finetune.predictions import write_predictions
 from finetune.record import RunRecord
-from finetune.source import Source
 from finetune.span_answers import SpanAnswer
 from finetune.task import Answer, Task, find
 

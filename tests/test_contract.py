@@ -32,6 +32,7 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrai
 from finetune import baselines as methods
 from finetune.checkpoints import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.data.own import every_option
+from finetune.data.source import Source
 from finetune.features import IGNORED, Feature, collate
 from finetune.heads.choice import ChoiceTask
 from finetune.heads.multilabel import MultiLabelTask
@@ -42,7 +43,6 @@ from finetune.model import Backbone, Head, Model
 from finetune.options import configured, option_values
 from finetune.recipe import Recipe, Train
 from finetune.scoring import Evaluation
-from finetune.source import Source
 from finetune.task import Answer, Rows, Task, available
 
 

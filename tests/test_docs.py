@@ -23,9 +23,9 @@ from finetune.data.guess import guess
 from finetune.data.layout import Shape
 from finetune.data.own import usable_rows
 from finetune.data.reading import read_table
+from finetune.data.source import Source
 from finetune.grid import expand
 from finetune.recipe import parse
-from finetune.source import Source
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN_TASK = ROOT / "docs" / "your-own-task.md"  # test_own_task.py runs all of it

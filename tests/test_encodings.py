@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from finetune.data.formats import detect
+from finetune.data.detect import detect
 from finetune.data.own import own_task
 from finetune.data.reading import read_table
+from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.source import Source
 
 InProcess = Callable[..., tuple[int, str, str]]
 # Beginnings and endings of sentences: any two make one.

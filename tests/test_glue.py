@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from finetune.data.source import Source, read_tsv, source_of
 from finetune.errors import UserError
-from finetune.source import Source, read_tsv, source_of
 from finetune.task import find
 
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"

@@ -12,6 +12,7 @@ from finetune.data.guess import guess
 from finetune.data.layout import Layout
 from finetune.data.own import own_task, usable_rows
 from finetune.data.reading import Record, Table, read_table
+from finetune.data.source import Source
 from finetune.data.splits import dev_rows, number_strata, split_files, unit_text
 from finetune.errors import UserError
 from finetune.heads.choice import ChoiceTask
@@ -19,7 +20,6 @@ from finetune.heads.multilabel import MultiLabelTask
 from finetune.heads.sentence import SentenceRow
 from finetune.heads.span import SpanTask
 from finetune.heads.tagging import TaggingTask
-from finetune.source import Source
 
 LONG = "a text with quite a few words in it, number"
 

@@ -12,13 +12,13 @@ from sklearn.preprocessing import StandardScaler
 from toys import CPU, build, cat_task, choice_task, labels_task, length_task, span_task, tag_task
 
 from finetune.checkpoints import build_model, load_trained, save_checkpoint
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.features import Feature
 from finetune.logistic import fit_logistic, require_linear
 from finetune.prepare import load_tokenizer
 from finetune.recipe import Recipe, Train
 from finetune.scoring import Evaluation
-from finetune.source import Source
 from finetune.states import with_states
 from finetune.targets import expand_targets
 from finetune.task import Task

@@ -25,11 +25,11 @@ from toys import (
 from transformers import AutoTokenizer, BertModel, RobertaModel, T5Config, pipeline
 
 from finetune import checkpoints, cpu, model
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.families import most_tokens
 from finetune.features import collate
 from finetune.recipe import Recipe, Train
-from finetune.source import Source
 from finetune.task import Task
 
 

@@ -18,6 +18,7 @@ from transformers import AutoTokenizer
 from finetune import baselines
 from finetune.checkpoints import load_backbone, load_config
 from finetune.cross_fit import cross_fitted, folds
+from finetune.data.source import Source
 from finetune.display import groups_table
 from finetune.errors import UserError
 from finetune.evaluate_metric import TaskMetric
@@ -31,7 +32,6 @@ from finetune.recipe import Recipe, Train
 from finetune.record import RunRecord
 from finetune.run import run
 from finetune.scoring import Evaluation
-from finetune.source import Source
 from finetune.summaries import summary_lines
 from finetune.task import Answer, find
 

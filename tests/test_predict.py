@@ -35,6 +35,7 @@ from finetune.data.layout import Layout
 from finetune.data.predict import default_output, predict_file
 from finetune.data.reading import Record, read_table
 from finetune.data.scored import scores_of
+from finetune.data.source import Source
 from finetune.data.starting import starting_recipe
 from finetune.data.tasks import trained_task
 from finetune.data.writing import safe, write_rows
@@ -44,7 +45,6 @@ from finetune.folder import folder_name
 from finetune.lookup import latest_run
 from finetune.predictor import Predictor, load
 from finetune.run import run
-from finetune.source import Source
 from finetune.task import Answer
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]

@@ -14,12 +14,12 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 
 from finetune import reader
 from finetune.checkpoints import build_model, load_backbone, load_trained, save_checkpoint
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.features import collate
 from finetune.model import Backbone
 from finetune.reader import BiLSTM, Reader, mix_of
 from finetune.recipe import Recipe, Train
-from finetune.source import Source
 from finetune.task import Task
 
 NAMED = {

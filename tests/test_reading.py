@@ -21,7 +21,7 @@ from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 from finetune.data.checks import tokens
 from finetune.data.checks.examine import check_data
 from finetune.data.checks.mend import write_mended
-from finetune.data.formats import detect
+from finetune.data.detect import detect
 from finetune.data.guess import guess
 from finetune.data.own import own_task, usable_rows
 from finetune.data.reading import Table, column_names, read_table

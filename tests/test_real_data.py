@@ -13,12 +13,12 @@ from scipy.stats import binomtest
 from toys import build
 
 from finetune import checkpoints, model
+from finetune.data.source import Source, read_csv
 from finetune.metrics.squad import score_v1
 from finetune.predictions import read_predictions
 from finetune.predictor import load
 from finetune.recipe import Recipe, Train
 from finetune.score_file import score_file
-from finetune.source import Source, read_csv
 from finetune.task import find
 from finetune.weights import MINILM_PACKAGE, MINILM_SHA256, resolve
 

@@ -16,6 +16,7 @@ import pytest
 from scipy.special import softmax
 from toys import cat_rows, cat_task, choice_task, every_shape, fit, labels_task, length_task, span_task, tag_task
 
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.folder import RunFolder
 from finetune.heads.choice import ChoiceRow
@@ -40,7 +41,6 @@ from finetune.report.view_tags import TagsView
 from finetune.report.views import view_of
 from finetune.report.write import write_report
 from finetune.settings import settings_of
-from finetune.source import Source
 from finetune.span_answers import SpanAnswer
 from finetune.task import Answer, Task
 from finetune.tempered import tempered

@@ -14,6 +14,7 @@ from toys import build, cat_rows, cat_task, fit, late_task, length_task, sentenc
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.checkpoints import load_backbone
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.features import Feature
 from finetune.heads import pooled
@@ -24,7 +25,6 @@ from finetune.predictions import read_predictions
 from finetune.predictor import load
 from finetune.recipe import Recipe, Train
 from finetune.run import run
-from finetune.source import Source
 from finetune.task import find
 
 OWN = """

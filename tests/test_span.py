@@ -13,12 +13,12 @@ from toys import span_task, toy, write_squad
 from transformers import AutoTokenizer
 
 import finetune as package
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.features import label_count
 from finetune.heads.span import SpanHead, SpanRow, SpanTask, sentences
 from finetune.metrics.squad import best_threshold, normalised, score_v1, score_v2
 from finetune.options import configured
-from finetune.source import Source
 from finetune.span_answers import SpanAnswer
 from finetune.span_search import Window, best_spans, null_logits
 from finetune.task import Answer, find

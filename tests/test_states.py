@@ -14,11 +14,11 @@ from toys import build, cat_task, choice_task, span_task, tag_task
 
 from finetune import reader
 from finetune.cache import cache_folder, fits, make_room
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.features import Feature
 from finetune.heads.sentence import SentenceRow
 from finetune.recipe import Train
-from finetune.source import Source
 from finetune.states import with_states
 from finetune.task import Task
 from finetune.trainer import Trainer

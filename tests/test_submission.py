@@ -12,9 +12,9 @@ from toys import CPU, sentences
 
 from finetune import predictor, submission
 from finetune.checkpoints import build_model, save_checkpoint
+from finetune.data.source import Source
 from finetune.prepare import load_tokenizer
 from finetune.recipe import Recipe
-from finetune.source import Source
 from finetune.task import find
 
 InProcess = Callable[..., tuple[int, str, str]]

@@ -12,12 +12,12 @@ from seqeval.scheme import IOB2
 from toys import tag_task
 from transformers import AutoTokenizer
 
-from finetune.columns import read_columns
+from finetune.data.formats.conll import read_columns
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
 from finetune.options import configured
-from finetune.source import Source
 from finetune.task import Answer, find
 from finetune.windows import most_context, window_starts
 

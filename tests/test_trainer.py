@@ -28,6 +28,7 @@ from toys import (
 )
 
 from finetune.batching import training_batches
+from finetune.data.source import Source
 from finetune.device import build_accelerator
 from finetune.errors import UserError
 from finetune.families import set_dropout
@@ -37,7 +38,6 @@ from finetune.model import Backbone, Head, Model
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.recipe import Schedule, Train
 from finetune.scoring import Evaluation
-from finetune.source import Source
 from finetune.task import Rows, Task
 from finetune.trainer import Diverged
 

@@ -15,10 +15,10 @@ import pytest
 from finetune.data.candidates import Ambiguous
 from finetune.data.own import own_task
 from finetune.data.reading import read_table
+from finetune.data.source import Source
 from finetune.data.starting import commented, starting_recipe
 from finetune.errors import UserError
 from finetune.recipe import load
-from finetune.source import Source
 
 Here = Callable[..., subprocess.CompletedProcess[str]]
 WORDS = ("soup", "train", "garden", "window", "river", "letter", "market")

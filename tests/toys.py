@@ -13,6 +13,7 @@ import torch
 from conftest import WORDS
 
 from finetune.checkpoints import build_model
+from finetune.data.source import Source
 from finetune.device import build_accelerator
 from finetune.events import Watcher, unwatched
 from finetune.features import IGNORED, Batch, Feature
@@ -26,7 +27,6 @@ from finetune.prepare import load_tokenizer
 from finetune.recipe import Recipe, Train
 from finetune.resume import Checkpoints
 from finetune.scoring import Evaluation
-from finetune.source import Source
 from finetune.task import Rows, Task
 from finetune.trainer import Progress, Trainer
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from finetune.data.column_names import is_about, is_id_name, label_tier, named, text_tier
-from finetune.data.kinds import MARKS, ColumnFacts, as_text, is_missing
+from finetune.data.column_types import MARKS, ColumnFacts, as_text, is_missing
 from finetune.errors import UserError
 
 PAIRS = (

@@ -5,9 +5,9 @@ from itertools import accumulate
 from typing import Any
 
 from finetune.answer_place import located
-from finetune.columns import TAG
 from finetune.data.char_spans import spans_of, tags_for
-from finetune.data.kinds import NO, YES, as_list, as_number, as_text, is_missing
+from finetune.data.column_types import NO, YES, as_list, as_number, as_text, is_missing
+from finetune.data.formats.conll import TAG
 from finetune.data.layout import Layout, Shape, answers_of, choice_named, choices_of, labels_of
 from finetune.data.nested import cell_at
 from finetune.data.reading import Record, Table

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.data.kinds import as_list, as_text
+from finetune.data.column_types import as_list, as_text
 from finetune.metrics.entities import chunks
 
 PLACES = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from finetune.data.cells import NoRow, gold_of, rows_of
 from finetune.data.checks.findings import shown
-from finetune.data.kinds import SPLITS, as_text, is_missing
+from finetune.data.column_types import SPLITS, as_text, is_missing
 from finetune.data.layout import Layout
 from finetune.data.reading import Table
 from finetune.heads.choice import ChoiceRow

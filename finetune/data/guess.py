@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from finetune.data.candidates import best_label, label_candidates
 from finetune.data.column_names import IDS, named
+from finetune.data.column_types import ColumnFacts, facts_of
 from finetune.data.guess_special import (
     choice_task,
     choices_by,
@@ -17,7 +18,6 @@ from finetune.data.guess_special import (
 )
 from finetune.data.guess_tags import require_tags, span_layout, tag_layout
 from finetune.data.guess_texts import text_layout
-from finetune.data.kinds import ColumnFacts, facts_of
 from finetune.data.label_names import names_given, names_nearby
 from finetune.data.layout import NAMED, Layout, Shape, found_labels, numbers_of
 from finetune.data.reading import Table

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from finetune.data.candidates import Ambiguous
 from finetune.data.column_names import STRONG_TEXTS, is_about, is_id_name, label_tier, named, words_of
-from finetune.data.kinds import ColumnFacts, as_list, as_number, as_text, is_missing
+from finetune.data.column_types import ColumnFacts, as_list, as_number, as_text, is_missing
 from finetune.data.layout import Layout, answers_of, choice_named, choices_of
 from finetune.heads.choice import LETTERS
 

@@ -8,10 +8,10 @@ from typing import Any
 from finetune.data.candidates import Ambiguous
 from finetune.data.char_spans import span_form, spans_of
 from finetune.data.column_names import named, text_tier
-from finetune.data.find_word_lines import are_characters
-from finetune.data.kinds import ColumnFacts, as_list, as_text, is_missing
+from finetune.data.column_types import ColumnFacts, as_list, as_text, is_missing
+from finetune.data.formats.find_word_lines import are_characters
+from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of
 from finetune.data.layout import Layout
-from finetune.data.tag_forms import TagForm, are_chunks, form_of
 from finetune.errors import UserError
 
 WORD_NAMES = ("words", "tokens", "token", "word", "form", "text", "sentence", "단어", "토큰")

@@ -7,8 +7,8 @@ from typing import Any
 
 from finetune.data.candidates import Candidate, best_label, best_texts, copied, label_candidates
 from finetune.data.column_names import is_id_name
+from finetune.data.column_types import ColumnFacts, as_text, is_missing
 from finetune.data.guess_special import require_no_choices
-from finetune.data.kinds import ColumnFacts, as_text, is_missing
 from finetune.data.label_kinds import label_kind, separator_in
 from finetune.data.layout import Layout
 from finetune.data.reading import Table, nameless_columns

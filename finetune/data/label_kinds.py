@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from finetune.data.candidates import Ambiguous
 from finetune.data.column_names import words_of
+from finetune.data.column_types import SEPARATORS, ColumnFacts, as_text, is_missing
 from finetune.data.commas import reading_of_commas
-from finetune.data.kinds import SEPARATORS, ColumnFacts, as_text, is_missing
 from finetune.data.layout import Shape
 from finetune.errors import UserError
 

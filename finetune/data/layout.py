@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Literal
 
 from finetune.data.char_spans import types_in
-from finetune.data.kinds import NOTHING, as_list, as_number, as_text, is_missing
+from finetune.data.column_types import NOTHING, as_list, as_number, as_text, is_missing
+from finetune.data.formats.tag_forms import Form, TagForm
 from finetune.data.nested import cell_at
-from finetune.data.tag_forms import Form, TagForm
 from finetune.heads.choice import LETTERS
 
 Shape = Literal["classification", "regression", "multi-label", "tagging", "span", "choice"]

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from finetune.data.char_spans import span_form
-from finetune.data.kinds import evaluated
+from finetune.data.column_types import evaluated
 
 MOST_FIELDS = 200  # of one column
 DEEPEST = 4  # objects within objects

@@ -15,11 +15,11 @@ from finetune.data.checks.spans import changed_spans
 from finetune.data.guess import guess
 from finetune.data.layout import NAMED, Layout, found_labels
 from finetune.data.reading import Table, table_of
+from finetune.data.source import Source, content_hash
 from finetune.data.splits import drawn_for_dev, split_files
 from finetune.data.tasks import SHAPES, trained_task
 from finetune.errors import UserError, first_line
 from finetune.folder import data_name
-from finetune.source import Source, content_hash
 from finetune.task import Row, Rows, Task
 
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data

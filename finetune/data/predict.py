@@ -11,7 +11,7 @@ from typing import Any
 
 from finetune.data.answering import ERROR, answer_records, beside, free_name
 from finetune.data.checks.findings import so_many
-from finetune.data.formats import FileFormat, detect, open_bytes
+from finetune.data.detect import FileFormat, detect, open_bytes
 from finetune.data.guess import guess, named_columns
 from finetune.data.journal import Journal
 from finetune.data.layout import Layout

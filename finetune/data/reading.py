@@ -12,16 +12,16 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from finetune.data.class_folders import texts_of
-from finetune.data.companions import labels_of_texts, read_together
-from finetune.data.delimited import numbered_cells
-from finetune.data.dialect import csv_reader
-from finetune.data.encodings import find_encoding
-from finetune.data.exports import plain_row
-from finetune.data.formats import FileFormat, detect, open_bytes, open_text
-from finetune.data.json_rows import rows_in
+from finetune.data.detect import FileFormat, detect, open_bytes, open_text
+from finetune.data.encodings.detect import find_encoding
+from finetune.data.formats.class_folders import texts_of
+from finetune.data.formats.companions import labels_of_texts, read_together
+from finetune.data.formats.delimited import numbered_cells
+from finetune.data.formats.dialect import csv_reader
+from finetune.data.formats.exports import plain_row
+from finetune.data.formats.json_rows import rows_in
+from finetune.data.formats.word_lines import sentences
 from finetune.data.nested import fields_of
-from finetune.data.word_lines import sentences
 from finetune.errors import UserError, first_line
 
 TITLES = 5  # lines above the header of a sheet that may be titles

@@ -9,8 +9,8 @@ from typing import Any
 
 from finetune.data.cells import gold_of, input_of
 from finetune.data.characters import same_text
-from finetune.data.class_folders import class_folders
-from finetune.data.companions import is_companion
+from finetune.data.formats.class_folders import class_folders
+from finetune.data.formats.companions import is_companion
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.layout import Layout
 from finetune.errors import UserError

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from finetune import task as tasks
+from finetune.data.column_types import as_text
 from finetune.data.first_rows import first_rows
-from finetune.data.kinds import as_text
 from finetune.data.own import OPTIONS, OwnData, own_task
 from finetune.data.reading import table_of
 from finetune.recipe import Recipe, parse

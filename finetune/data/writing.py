@@ -14,7 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.kinds import NUMBER, as_text
+from finetune.data.column_types import NUMBER, as_text
 from finetune.data.layout import tags_of
 from finetune.errors import UserError
 

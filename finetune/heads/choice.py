@@ -12,6 +12,7 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.families import CHOICE
 from finetune.features import Feature
@@ -19,7 +20,6 @@ from finetune.heads.pooled import PooledHead, encode_texts
 from finetune.metrics.scores import accuracy
 from finetune.metrics.sums import Counted, mean_counted
 from finetune.model import Backbone
-from finetune.source import Source
 from finetune.task import Answer, Rows, Task
 
 LETTERS = "ABCDEFGHIJ"

@@ -12,6 +12,7 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.families import SENTENCE
 from finetune.features import Feature
@@ -19,7 +20,6 @@ from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_n
 from finetune.metrics.scores import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
 from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
 from finetune.model import Backbone
-from finetune.source import Source
 from finetune.task import Answer, Rows, Task
 
 Probability = Annotated[float, Field(ge=0, le=1)]

@@ -12,13 +12,13 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.families import SPAN_DROPOUT, head_dropout
 from finetune.features import IGNORED, Feature
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
 from finetune.metrics.sums import Counted, mean_counted
 from finetune.model import Backbone, Head
-from finetune.source import Source
 from finetune.span_answers import SpanAnswer, answers, official_files
 from finetune.span_search import Window, best_spans, null_logits
 from finetune.task import Answer, Rows, Task

@@ -11,13 +11,13 @@ from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
+from finetune.data.source import Source
 from finetune.families import TOKEN_DROPOUT, head_dropout
 from finetune.features import IGNORED, Feature
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
 from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.model import Backbone, Head
 from finetune.segments import segmented
-from finetune.source import Source
 from finetune.task import ADDED_LATER, Answer, Rows, Task
 from finetune.windows import most_context, window_starts
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from finetune.data.own import own_task
+from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.source import Source
 
 CLASSES = (
     "plain tables",

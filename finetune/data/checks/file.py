@@ -6,9 +6,9 @@ from collections.abc import Container, Iterator, Sequence
 
 from finetune.data.checks.findings import MANY, MOSTLY, Finding, Severity, shown
 from finetune.data.checks.part import Part
-from finetune.data.encodings import spelled
+from finetune.data.column_types import as_text, is_missing
+from finetune.data.encodings.detect import spelled
 from finetune.data.guess import ID_NAMES
-from finetune.data.kinds import as_text, is_missing
 from finetune.data.reading import Record, first_cells
 
 AROUND = " \t\r\n\ufeff\0"  # what may stand around a name

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from finetune.data.checks.findings import Finding, shown
 from finetune.data.checks.part import Part
+from finetune.data.column_types import RUINED, as_text
 from finetune.data.first_rows import split_columns
-from finetune.data.kinds import RUINED, as_text
 
 OFTEN = 0.5  # share of a column's filled cells
 

@@ -8,7 +8,7 @@ from finetune.data.checks.findings import MOSTLY, Finding, Severity, shown
 from finetune.data.checks.part import Part, labelled
 from finetune.data.checks.spellings import misspelled, unified
 from finetune.data.checks.text import BLANK
-from finetune.data.kinds import as_number
+from finetune.data.column_types import as_number
 from finetune.data.layout import NAMED
 
 FEW = 10  # rows that a label needs to be learned

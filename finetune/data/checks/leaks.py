@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from finetune.data.checks.findings import Finding
 from finetune.data.checks.part import Part
-from finetune.data.kinds import as_number, as_text, is_missing
+from finetune.data.column_types import as_number, as_text, is_missing
 
 SAMPLE = 50_000  # rows
 LEAST_ROWS = 20

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from finetune.answer_place import located
 from finetune.data.checks.findings import MOSTLY, Finding, Severity
 from finetune.data.checks.part import Part
-from finetune.data.kinds import as_text
+from finetune.data.column_types import as_text
 from finetune.data.layout import answers_of, choices_of
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from finetune.data.char_spans import spans_of, tags_for
 from finetune.data.checks.findings import Finding, Severity
 from finetune.data.checks.part import Part
-from finetune.data.kinds import as_list, as_text, is_missing
+from finetune.data.column_types import as_list, as_text, is_missing
 from finetune.data.layout import Layout
 from finetune.data.reading import Table
 from finetune.segments import segmented

@@ -12,7 +12,7 @@ from finetune.data.characters import runs_of
 from finetune.data.checks.findings import Finding
 from finetune.data.checks.part import Part
 from finetune.data.checks.vocabulary import MANY_UNKNOWN, misfit
-from finetune.data.kinds import as_text
+from finetune.data.column_types import as_text
 from finetune.data.layout import Shape, choices_of
 from finetune.errors import UserError
 from finetune.prepare import load_tokenizer

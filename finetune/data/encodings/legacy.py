@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finetune.data.characters import codes_of, kind_number, kinds_of
-from finetune.data.languages import REGIONS, Region, Script
+from finetune.data.encodings.languages import REGIONS, Region, Script
 
 UNREADABLE, CONTROL, SYMBOL, UNUSUAL = 30.0, 24.0, 17.0, 13.0  # bits of characters that a language does not list
 RARE_HAN, RARE_HANGUL, FOREIGN = 13.2, 12.0, 15.0

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from finetune.data.exports import plain_rows
+from finetune.data.formats.exports import plain_rows
 from finetune.errors import UserError
 
 LONGEST_NAME = 40  # characters of a column's

@@ -5,9 +5,9 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from finetune.data.dialect import csv_reader
-from finetune.data.formats import FileFormat
-from finetune.data.run_on import joined
+from finetune.data.detect import FileFormat
+from finetune.data.formats.dialect import csv_reader
+from finetune.data.formats.run_on import joined
 
 RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a table in Markdown
 MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed

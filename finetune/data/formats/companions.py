@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from finetune.data.formats import FileFormat
+from finetune.data.detect import FileFormat
 from finetune.errors import UserError
 
 WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from finetune.data.checks.findings import shown
-from finetune.data.legacy import ENCODINGS, Reading, readings
+from finetune.data.encodings.legacy import ENCODINGS, Reading, readings
 from finetune.errors import UserError, nearest
 
 CHUNK = 1 << 20

@@ -14,11 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from finetune.data.dialect import DELIMITERS, are_rows, dialect_of
-from finetune.data.encodings import find_encoding, spelled
-from finetune.data.find_word_lines import NoSentences, word_lines_of
-from finetune.data.labelled_lines import FASTTEXT, LabelledLines, labelled_lines_of
-from finetune.data.word_lines import WordLines
+from finetune.data.encodings.detect import find_encoding, spelled
+from finetune.data.formats.dialect import DELIMITERS, are_rows, dialect_of
+from finetune.data.formats.find_word_lines import NoSentences, word_lines_of
+from finetune.data.formats.labelled_lines import FASTTEXT, LabelledLines, labelled_lines_of
+from finetune.data.formats.word_lines import WordLines
 from finetune.errors import UserError, first_line
 
 Kind = Literal["delimited", "json-lines", "json", "parquet", "columns", "labelled", "folders", "excel"]

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from finetune.data.kinds import NUMBER
-from finetune.data.run_on import run_on_column, usual_width
+from finetune.data.column_types import NUMBER
+from finetune.data.formats.run_on import run_on_column, usual_width
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 MOST_ABOVE = 10  # lines that may be above the header

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from finetune.data.source import numbered_lines
 from finetune.errors import UserError
 from finetune.metrics.entities import to_iob2
-from finetune.source import numbered_lines
 
 DOCUMENT = "-DOCSTART-"
 TABS, SPACES = re.compile("\t"), re.compile(" +")
