@@ -19,11 +19,11 @@ from finetune import weights
 from finetune.checkpoints import build_model
 from finetune.data.source import source_of
 from finetune.device import build_accelerator, resolve_device
-from finetune.events import unwatched
 from finetune.features import Feature
 from finetune.options import configured
 from finetune.prepare import encode, load_splits, load_tokenizer
-from finetune.recipe import Recipe, parse
+from finetune.runs.events import unwatched
+from finetune.runs.recipe import Recipe, parse
 from finetune.scoring import Evaluation
 from finetune.states import with_states
 from finetune.task import find

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from finetune import environment
+from finetune.runs import environment
 
 
 def facts() -> dict[str, Any]:

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from finetune.recipe import Recipe
-from finetune.record import RunRecord, all_records
+from finetune.runs.recipe import Recipe
+from finetune.runs.record import RunRecord, all_records
 from finetune.table import lines_of, load_table
 from finetune.table_formats import score_words
 

@@ -19,7 +19,7 @@ from finetune.errors import UserError
 from finetune.heads.sentence import SentenceRow
 from finetune.model import Backbone, Head, Model
 from finetune.prepare import encode, load_splits, load_tokenizer
-from finetune.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.trainer import Trainer
 
 MRPC = task.find("mrpc")

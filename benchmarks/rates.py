@@ -20,7 +20,7 @@ from finetune.data.source import source_of
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.options import configured
 from finetune.prepare import encode, load_splits, load_tokenizer
-from finetune.recipe import parse
+from finetune.runs.recipe import parse
 from finetune.trainer import Trainer
 
 

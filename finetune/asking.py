@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import typer
 
 from finetune.data.candidates import Ambiguous, copied, single_settings
-from finetune.recipe import override_value
+from finetune.runs.recipe import override_value
 from finetune.terminal import echo
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from finetune.errors import UserError, first_line
 from finetune.families import set_dropout
 from finetune.model import Backbone, Head, HeadFor, Model
 from finetune.partly import keep_pretrained
-from finetune.recipe import Recipe
+from finetune.runs.recipe import Recipe
 from finetune.weights import OWN_WEIGHTS
 
 

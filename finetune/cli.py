@@ -42,7 +42,7 @@ class Pool(StrEnum):
 
 def _complete(incomplete: str) -> list[str]:
     """Names of recipes and of settings, for the shell's completion."""
-    from finetune.recipe import setting_names
+    from finetune.runs.recipe import setting_names
     from finetune.targets import recipe_files
 
     return [name for name in (*recipe_files(), *(f"{key}=" for key in setting_names())) if name.startswith(incomplete)]
@@ -83,10 +83,10 @@ def run(
     _quiet_libraries()
     from finetune.data.source import source_of
     from finetune.display import ProgressDisplay, standard_error
-    from finetune.events import unwatched
     from finetune.printing import print_records
-    from finetune.runs import run_all
+    from finetune.runs.events import unwatched
     from finetune.trainer import Diverged
+    from finetune.training.run_many import run_all
 
     watch = unwatched if quiet or as_json or not _first_process() else ProgressDisplay(standard_error())
     records, failures = run_all(
@@ -213,7 +213,7 @@ def table(
 ) -> None:
     """Show our scores beside the published ones, from records alone: `finetune table glue`."""
     from finetune.display import facts_table, standard_output
-    from finetune.record import all_records
+    from finetune.runs.record import all_records
     from finetune.table import lines_of, load_table, table_files
     from finetune.table_formats import as_grid, write_table
 
@@ -256,7 +256,7 @@ def features(
     _quiet_libraries()
     from finetune.data.source import source_of
     from finetune.display import ProgressDisplay, standard_error
-    from finetune.recipe import override_value
+    from finetune.runs.recipe import override_value
     from finetune.targets import load_recipe, split_arguments
     from finetune.vectors import write_features
 
@@ -314,8 +314,8 @@ def predict(
     from finetune.data.answering import answer_lines, lines_of
     from finetune.data.predict import default_output, predict_file
     from finetune.display import ProgressDisplay, prediction_words, standard_error
-    from finetune.events import unwatched
     from finetune.predictor import load
+    from finetune.runs.events import unwatched
     from finetune.targets import split_arguments
     from finetune.task import find
     from finetune.tempered import tempered
@@ -355,9 +355,9 @@ def init(
 @app.command(name="ls")
 def list_all(out: Out = RESULTS) -> None:
     """List recipes, tasks and runs."""
-    from finetune import recipe
     from finetune.display import facts_table, plain_metrics, runs_table, standard_output
-    from finetune.record import all_records
+    from finetune.runs import recipe
+    from finetune.runs.record import all_records
     from finetune.targets import recipe_files
     from finetune.task import available
 
@@ -382,8 +382,8 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a recipe with all its settings, or a run with its scores and predictions."""
-    from finetune.lookup import find_run, latest_run
     from finetune.printing import print_recipe, print_run
+    from finetune.runs.lookup import find_run, latest_run
     from finetune.targets import recipe_files, split_arguments
 
     found = find_run(target, out)

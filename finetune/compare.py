@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from finetune.errors import UserError
-from finetune.folder import RunFolder
-from finetune.groups import same_but_seeds
-from finetune.lookup import find_run, latest_run
 from finetune.metrics.significance import RESAMPLES, Difference, Resampled, Rescored, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted
-from finetune.predictions import read_predictions
 from finetune.predictor import trained_on
-from finetune.record import RunRecord, all_records, load_record
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.predictions import read_predictions
+from finetune.runs.record import RunRecord, all_records, load_record
+from finetune.runs.seeds import same_but_seeds
 from finetune.task import Answer, Row, Task
 
 ZERO_OR_ONE = ("accuracy", "exact match", "em")  # metrics by which each row is right or wrong

@@ -14,7 +14,7 @@ from rich.text import Text
 from finetune.metrics.scores import Scores
 from finetune.metrics.squad import normalised
 from finetune.published import beside
-from finetune.record import RunRecord
+from finetune.runs.record import RunRecord
 from finetune.terminal import printable
 
 PIPED_WIDTH = 300  # characters

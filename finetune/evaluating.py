@@ -6,15 +6,15 @@ from pathlib import Path
 from finetune import task as tasks
 from finetune.data.own import task_on
 from finetune.data.source import Source
-from finetune.dev_choices import chosen_for_model
 from finetune.errors import UserError
-from finetune.events import Watcher
-from finetune.lookup import find_run, latest_run
 from finetune.metrics.scores import Scores
-from finetune.predictions import write_predictions
 from finetune.predictor import load, saved
 from finetune.prepare import load_splits
-from finetune.record import RunRecord, load_record
+from finetune.runs.dev_choices import chosen_for_model
+from finetune.runs.events import Watcher
+from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.predictions import write_predictions
+from finetune.runs.record import RunRecord, load_record
 from finetune.targets import is_own_data
 from finetune.task import Rows, Task
 

@@ -12,7 +12,7 @@ from finetune.features import Batch
 from finetune.first_token import last_layer_for_first_token
 from finetune.partly import freeze_unread
 from finetune.reader import Reader, mix_of
-from finetune.recipe import Layers
+from finetune.runs.recipe import Layers
 
 POOLED = -1  # stands among numbers of layers for the pretrained pooler's output
 

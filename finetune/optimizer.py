@@ -13,7 +13,7 @@ from transformers import get_scheduler
 
 from finetune.model import Model
 from finetune.partly import depths
-from finetune.recipe import Train
+from finetune.runs.recipe import Train
 
 BETAS = (0.9, 0.999)
 

@@ -18,13 +18,13 @@ from finetune.data.layout import Layout, inputs_fault
 from finetune.data.tasks import layout_from, layout_of, trained_task
 from finetune.device import build_accelerator, resolve_device, usable_precision
 from finetune.errors import UserError
-from finetune.events import Watcher, unwatched
-from finetune.folder import RunFolder
-from finetune.lookup import find_run, latest_words, runs_of
 from finetune.options import configured, option_values
 from finetune.prepare import encode, load_tokenizer
-from finetune.recipe import Recipe, Train
-from finetune.record import load_record
+from finetune.runs.events import Watcher, unwatched
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import find_run, latest_words, runs_of
+from finetune.runs.recipe import Recipe, Train
+from finetune.runs.record import load_record
 from finetune.task import Answer, Row, Task
 from finetune.trainer import Trainer
 from finetune.weights import Weights

@@ -12,7 +12,7 @@ from finetune.data.source import Source
 from finetune.device import resolve_device, resolve_precision
 from finetune.options import option_values, resolved
 from finetune.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
-from finetune.recipe import Recipe
+from finetune.runs.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)

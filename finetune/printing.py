@@ -15,7 +15,6 @@ from finetune.data.reading import table_of
 from finetune.data.showing import file_line, finding_lines, layout_table, summary
 from finetune.data.source import source_of
 from finetune.data.starting import starting_recipe
-from finetune.dev_choices import all_notes
 from finetune.display import (
     Terminal,
     facts_table,
@@ -26,12 +25,13 @@ from finetune.display import (
     standard_error,
     standard_output,
 )
-from finetune.folder import RunFolder
 from finetune.options import option_values, resolved
-from finetune.predictions import read_predictions
 from finetune.preview import check as preview
-from finetune.recipe import Recipe, to_toml
-from finetune.record import RunRecord, load_record
+from finetune.runs.dev_choices import all_notes
+from finetune.runs.folder import RunFolder
+from finetune.runs.predictions import read_predictions
+from finetune.runs.recipe import Recipe, to_toml
+from finetune.runs.record import RunRecord, load_record
 from finetune.summaries import summary_lines, summary_table
 from finetune.targets import is_own_data, load_recipe
 from finetune.terminal import echo

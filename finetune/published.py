@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from finetune.recipe import flat
-from finetune.record import RunRecord
+from finetune.runs.recipe import flat
+from finetune.runs.record import RunRecord
 
 DEFAULTS = {"frozen": False, "layers": "last", "bilstm": False, "train.solver": "adam"}
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from finetune.errors import UserError
-from finetune.recipe import Layers
+from finetune.runs.recipe import Layers
 
 LSTM_LAYERS, LSTM_WIDTH = 2, 768  # in each direction (section 5.3)
 

@@ -13,17 +13,17 @@ from finetune.data.checks.vocabulary import vocabulary_notes
 from finetune.data.source import Source
 from finetune.data.tasks import columns_of
 from finetune.device import build_accelerator, resolve_device, resolve_precision
-from finetune.environment import versions
-from finetune.events import EventLog, Watcher
-from finetune.folder import RunFolder
 from finetune.logistic import fit_logistic, require_linear
 from finetune.options import changed_options, resolved
-from finetune.predictions import write_predictions
 from finetune.predictor import settings_for_use
 from finetune.prepare import encode, load_splits, load_tokenizer
-from finetune.recipe import Recipe
-from finetune.record import RunRecord, build_record, data_fingerprint, load_record, run_id
 from finetune.resume import Checkpoints
+from finetune.runs.environment import versions
+from finetune.runs.events import EventLog, Watcher
+from finetune.runs.folder import RunFolder
+from finetune.runs.predictions import write_predictions
+from finetune.runs.recipe import Recipe
+from finetune.runs.record import RunRecord, build_record, data_fingerprint, load_record, run_id
 from finetune.scoring import Evaluation
 from finetune.states import with_states
 from finetune.trainer import Trainer

@@ -21,8 +21,8 @@ from finetune.batching import prediction_batches
 from finetune.cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.errors import UserError
 from finetune.features import Feature, collate
-from finetune.folder import write_atomically
 from finetune.model import POOLED
+from finetune.runs.folder import write_atomically
 from finetune.trainer import PREDICT_TOKENS, Trainer
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's

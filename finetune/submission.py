@@ -10,10 +10,10 @@ from typing import Any, cast
 from finetune import task as tasks
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.events import Watcher
 from finetune.heads.sentence import SentenceTask
 from finetune.predictor import Predictor, load, saved
 from finetune.prepare import load_splits
+from finetune.runs.events import Watcher
 from finetune.task import Row
 
 AT_ONCE = 20_000  # rows whose features are in memory together; QQP has 390,965

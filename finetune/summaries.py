@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from finetune.display import plain, plain_metrics
-from finetune.groups import differing_settings, failed, groups, spread_by_seed, summarised
 from finetune.metrics.scores import ranked
-from finetune.record import RunRecord
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
 if TYPE_CHECKING:
     from finetune.compare import Comparison

@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from finetune.errors import UserError, nearest
-from finetune.groups import Summary, failed, groups, summarised
 from finetune.metrics.scores import ranked
 from finetune.published import Anchor, anchors, structure
-from finetune.recipe import Settings
-from finetune.record import RunRecord
-from finetune.settings import applied
+from finetune.runs.recipe import Settings
+from finetune.runs.recipe_diff import applied
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import Summary, failed, groups, summarised
 
 TABLES = Path(__file__).with_name("recipes") / "tables"
 

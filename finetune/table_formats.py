@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.table import Table as Grid
 
-from finetune.dev_choices import is_optimistic
 from finetune.errors import UserError
-from finetune.folder import write_atomically
-from finetune.groups import SEEDS, Summary
 from finetune.published import Anchor
-from finetune.settings import settings_of
+from finetune.runs.dev_choices import is_optimistic
+from finetune.runs.folder import write_atomically
+from finetune.runs.recipe_diff import settings_of
+from finetune.runs.seeds import SEEDS, Summary
 from finetune.table import Line, Table, rule
 
 HEADER = (

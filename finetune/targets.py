@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from finetune import recipe
 from finetune.errors import UserError, nearest
-from finetune.grid import expand, full_name, require_different, set_by
-from finetune.recipe import Recipe, flat
+from finetune.runs import recipe
+from finetune.runs.grid import expand, full_name, require_different, set_by
+from finetune.runs.recipe import Recipe, flat
 
 RECIPES = Path(__file__).with_name("recipes")
 PRESET = "preset"  # the setting that names a set of settings

@@ -8,12 +8,12 @@ from typing import Any
 from finetune.errors import UserError
 from finetune.heads.choice import ChoiceTask
 from finetune.heads.sentence import SentenceTask
-from finetune.lookup import find_run, latest_run
 from finetune.metrics.temperature import fit_temperature, with_temperature
 from finetune.predictor import Predictor
-from finetune.record import load_record
 from finetune.report.material import read_lines
 from finetune.report.views import view_of
+from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.record import load_record
 from finetune.task import Answer, Row
 
 

@@ -22,13 +22,13 @@ from torch.optim.lr_scheduler import LRScheduler
 from finetune import cpu
 from finetune.batching import prediction_batches, share, training_batches
 from finetune.errors import UserError
-from finetune.events import Watcher
 from finetune.features import Feature, collate, label_count
 from finetune.metrics.scores import Scores, ranked
 from finetune.model import Model
 from finetune.optimizer import build_optimizer, build_schedule
-from finetune.recipe import Train
 from finetune.resume import Checkpoints
+from finetune.runs.events import Watcher
+from finetune.runs.recipe import Train
 
 PREDICT_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # with padding, in a batch: a CPU's caches want small ones
 LOSSES_AT_ONCE = 10  # updates between two looks at the loss: each look makes a GPU wait

@@ -16,11 +16,11 @@ from finetune.checkpoints import build_model
 from finetune.data.source import Source
 from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
-from finetune.events import Watcher
 from finetune.model import Head
 from finetune.options import resolved
 from finetune.prepare import encode, load_splits, load_tokenizer
-from finetune.recipe import Recipe
+from finetune.runs.events import Watcher
+from finetune.runs.recipe import Recipe
 from finetune.states import encode_states
 from finetune.trainer import Trainer
 

@@ -14,7 +14,7 @@ from finetune.errors import UserError
 from finetune.features import collate
 from finetune.heads.choice import ChoiceRow, ChoiceTask
 from finetune.options import configured
-from finetune.recipe import Train
+from finetune.runs.recipe import Train
 from finetune.task import find
 
 

@@ -13,7 +13,7 @@ from toys import CPU, OWN_TASK, only_run, write_columns
 
 from finetune.device import resolve_precision
 from finetune.display import standard_output
-from finetune.predictions import read_predictions
+from finetune.runs.predictions import read_predictions
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]

@@ -22,8 +22,8 @@ from finetune.heads.span import SpanTask
 from finetune.metrics import scores as metrics
 from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted, counted, mean_counted
-from finetune.predictions import write_predictions
-from finetune.record import RunRecord
+from finetune.runs.predictions import write_predictions
+from finetune.runs.record import RunRecord
 from finetune.span_answers import SpanAnswer
 from finetune.task import Answer, Task, find
 

@@ -41,7 +41,7 @@ from finetune.heads.span import SpanTask
 from finetune.heads.tagging import TaggingTask
 from finetune.model import Backbone, Head, Model
 from finetune.options import configured, option_values
-from finetune.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.scoring import Evaluation
 from finetune.task import Answer, Rows, Task, available
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from toys import only_run
 
-from finetune.dev_choices import all_notes, dev_choices, is_optimistic
-from finetune.record import RunRecord, load_record
+from finetune.runs.dev_choices import all_notes, dev_choices, is_optimistic
+from finetune.runs.record import RunRecord, load_record
 from finetune.table import lines_of, load_table
 from finetune.table_formats import as_markdown
 

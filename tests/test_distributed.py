@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from toys import write_columns, write_squad, write_swag
 
-from finetune.predictions import read_predictions
+from finetune.runs.predictions import read_predictions
 
 SHAPES = {
     "pooled": ("quickstart", "train.batch_size=7", "train.accumulation=2", "limit=100"),  # 2 rows for 4 parts at last

@@ -24,8 +24,8 @@ from finetune.data.layout import Shape
 from finetune.data.own import usable_rows
 from finetune.data.reading import read_table
 from finetune.data.source import Source
-from finetune.grid import expand
-from finetune.recipe import parse
+from finetune.runs.grid import expand
+from finetune.runs.recipe import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN_TASK = ROOT / "docs" / "your-own-task.md"  # test_own_task.py runs all of it

@@ -17,7 +17,7 @@ from finetune.errors import UserError
 from finetune.features import Feature
 from finetune.logistic import fit_logistic, require_linear
 from finetune.prepare import load_tokenizer
-from finetune.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.scoring import Evaluation
 from finetune.states import with_states
 from finetune.targets import expand_targets

@@ -16,10 +16,10 @@ import finetune as package
 from finetune.data.source import Source
 from finetune.data.starting import starting_recipe
 from finetune.errors import UserError
-from finetune.events import unwatched
-from finetune.lookup import find_run, latest_run
-from finetune.record import RunRecord
 from finetune.run import run
+from finetune.runs.events import unwatched
+from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.record import RunRecord
 
 ROOT = Path(__file__).resolve().parents[1]
 Here = Callable[..., subprocess.CompletedProcess[str]]

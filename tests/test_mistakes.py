@@ -10,7 +10,7 @@ from toys import CPU, OWN_TASK, only_run
 
 from finetune.checkpoints import build_model, save_checkpoint
 from finetune.prepare import load_tokenizer
-from finetune.recipe import Recipe
+from finetune.runs.recipe import Recipe
 from finetune.task import find
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]

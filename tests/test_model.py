@@ -29,7 +29,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.families import most_tokens
 from finetune.features import collate
-from finetune.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task import Task
 
 

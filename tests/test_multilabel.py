@@ -23,14 +23,14 @@ from finetune.display import groups_table
 from finetune.errors import UserError
 from finetune.evaluate_metric import TaskMetric
 from finetune.features import Feature, collate
-from finetune.groups import groups
 from finetune.heads.multilabel import MultiLabelHead, MultiLabelRow, MultiLabelTask, best_threshold
 from finetune.options import configured
-from finetune.predictions import read_predictions
 from finetune.predictor import load
-from finetune.recipe import Recipe, Train
-from finetune.record import RunRecord
 from finetune.run import run
+from finetune.runs.predictions import read_predictions
+from finetune.runs.recipe import Recipe, Train
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import groups
 from finetune.scoring import Evaluation
 from finetune.summaries import summary_lines
 from finetune.task import Answer, find

@@ -10,7 +10,7 @@ from toys import CPU, cat_task, fit
 from finetune.checkpoints import build_model, load_backbone
 from finetune.errors import UserError
 from finetune.optimizer import build_optimizer
-from finetune.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe, Train
 
 
 def changed(folder: Path, **reading: Any) -> set[str]:

@@ -40,11 +40,11 @@ from finetune.data.starting import starting_recipe
 from finetune.data.tasks import trained_task
 from finetune.data.writing import safe, write_rows
 from finetune.errors import UserError
-from finetune.events import unwatched
-from finetune.folder import folder_name
-from finetune.lookup import latest_run
 from finetune.predictor import Predictor, load
 from finetune.run import run
+from finetune.runs.events import unwatched
+from finetune.runs.folder import folder_name
+from finetune.runs.lookup import latest_run
 from finetune.task import Answer
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]

@@ -19,7 +19,7 @@ from finetune.errors import UserError
 from finetune.features import collate
 from finetune.model import Backbone
 from finetune.reader import BiLSTM, Reader, mix_of
-from finetune.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task import Task
 
 NAMED = {

@@ -15,9 +15,9 @@ from toys import build
 from finetune import checkpoints, model
 from finetune.data.source import Source, read_csv
 from finetune.metrics.squad import score_v1
-from finetune.predictions import read_predictions
 from finetune.predictor import load
-from finetune.recipe import Recipe, Train
+from finetune.runs.predictions import read_predictions
+from finetune.runs.recipe import Recipe, Train
 from finetune.score_file import score_file
 from finetune.task import find
 from finetune.weights import MINILM_PACKAGE, MINILM_SHA256, resolve

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import cat_task
 
-from finetune import grid, recipe
 from finetune.errors import UserError
-from finetune.record import run_id
+from finetune.runs import grid, recipe
+from finetune.runs.record import run_id
 from finetune.targets import recipe_files, split_arguments
 from finetune.task import find
 

@@ -18,7 +18,6 @@ from toys import cat_rows, cat_task, choice_task, every_shape, fit, labels_task,
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.folder import RunFolder
 from finetune.heads.choice import ChoiceRow
 from finetune.heads.sentence import SentenceRow
 from finetune.heads.span import SpanRow
@@ -26,10 +25,7 @@ from finetune.heads.tagging import TaggingRow
 from finetune.metrics.calibration import expected_error, reliability
 from finetune.metrics.scores import Scores
 from finetune.metrics.temperature import fit_temperature, highest_with_temperature, with_temperature
-from finetune.predictions import write_predictions
 from finetune.predictor import Predictor
-from finetune.recipe import Recipe, Train
-from finetune.record import RunRecord
 from finetune.report.lengths import length_bins
 from finetune.report.markup import Segment, cut, entities, spans
 from finetune.report.material import read_losses
@@ -40,7 +36,11 @@ from finetune.report.view_span import SpanView
 from finetune.report.view_tags import TagsView
 from finetune.report.views import view_of
 from finetune.report.write import write_report
-from finetune.settings import settings_of
+from finetune.runs.folder import RunFolder
+from finetune.runs.predictions import write_predictions
+from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe_diff import settings_of
+from finetune.runs.record import RunRecord
 from finetune.span_answers import SpanAnswer
 from finetune.task import Answer, Task
 from finetune.tempered import tempered
@@ -281,7 +281,7 @@ def test_spans_are_marked_and_what_both_have_is_right() -> None:
 
 def lines_of(task: Task, answers: Sequence[Answer], tmp_path: Path) -> Any:
     """The view of answers to a toy's rows."""
-    from finetune.predictions import read_predictions
+    from finetune.runs.predictions import read_predictions
 
     write_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
     return view_of(read_predictions(tmp_path / "p.parquet"), getattr(task, "labels", ()))

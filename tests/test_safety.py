@@ -20,7 +20,7 @@ from finetune.errors import UserError
 from finetune.heads.sentence import SentenceTask
 from finetune.predictor import load as load_predictor
 from finetune.prepare import load_tokenizer
-from finetune.recipe import parse as recipe_of
+from finetune.runs.recipe import parse as recipe_of
 from finetune.terminal import printable
 
 Here = Callable[..., subprocess.CompletedProcess[str]]

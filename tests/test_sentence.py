@@ -21,10 +21,10 @@ from finetune.heads import pooled
 from finetune.heads.sentence import SentenceHead, SentenceRow, SentenceTask
 from finetune.metrics.scores import accuracy
 from finetune.options import changed_options, configured, option_values
-from finetune.predictions import read_predictions
 from finetune.predictor import load
-from finetune.recipe import Recipe, Train
 from finetune.run import run
+from finetune.runs.predictions import read_predictions
+from finetune.runs.recipe import Recipe, Train
 from finetune.task import find
 
 OWN = """

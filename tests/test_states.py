@@ -18,7 +18,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.features import Feature
 from finetune.heads.sentence import SentenceRow
-from finetune.recipe import Train
+from finetune.runs.recipe import Train
 from finetune.states import with_states
 from finetune.task import Task
 from finetune.trainer import Trainer

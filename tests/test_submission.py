@@ -14,7 +14,7 @@ from finetune import predictor, submission
 from finetune.checkpoints import build_model, save_checkpoint
 from finetune.data.source import Source
 from finetune.prepare import load_tokenizer
-from finetune.recipe import Recipe
+from finetune.runs.recipe import Recipe
 from finetune.task import find
 
 InProcess = Callable[..., tuple[int, str, str]]

@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 from finetune.errors import UserError
-from finetune.groups import differing_settings, failed, groups, spread_by_seed, summarised
 from finetune.published import anchors, beside
-from finetune.record import RunRecord, all_records
+from finetune.runs.record import RunRecord, all_records
+from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 from finetune.summaries import summary_lines, summary_table
 from finetune.table import Table, lines_of, load_table, rule, table_files
 from finetune.table_formats import as_csv, as_html, as_markdown

@@ -36,7 +36,7 @@ from finetune.features import Feature, collate
 from finetune.heads.span import SpanTask
 from finetune.model import Backbone, Head, Model
 from finetune.optimizer import build_optimizer, build_schedule
-from finetune.recipe import Schedule, Train
+from finetune.runs.recipe import Schedule, Train
 from finetune.scoring import Evaluation
 from finetune.task import Rows, Task
 from finetune.trainer import Diverged

@@ -18,7 +18,7 @@ from finetune.data.reading import read_table
 from finetune.data.source import Source
 from finetune.data.starting import commented, starting_recipe
 from finetune.errors import UserError
-from finetune.recipe import load
+from finetune.runs.recipe import load
 
 Here = Callable[..., subprocess.CompletedProcess[str]]
 WORDS = ("soup", "train", "garden", "window", "river", "letter", "market")

@@ -15,7 +15,6 @@ from conftest import WORDS
 from finetune.checkpoints import build_model
 from finetune.data.source import Source
 from finetune.device import build_accelerator
-from finetune.events import Watcher, unwatched
 from finetune.features import IGNORED, Batch, Feature
 from finetune.heads.choice import ChoiceRow, ChoiceTask
 from finetune.heads.multilabel import MultiLabelRow, MultiLabelTask
@@ -24,8 +23,9 @@ from finetune.heads.span import SpanRow, SpanTask
 from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics.scores import accuracy, pearson
 from finetune.prepare import load_tokenizer
-from finetune.recipe import Recipe, Train
 from finetune.resume import Checkpoints
+from finetune.runs.events import Watcher, unwatched
+from finetune.runs.recipe import Recipe, Train
 from finetune.scoring import Evaluation
 from finetune.task import Rows, Task
 from finetune.trainer import Progress, Trainer

@@ -19,7 +19,7 @@ from finetune.data.source import Source, content_hash
 from finetune.data.splits import drawn_for_dev, split_files
 from finetune.data.tasks import SHAPES, trained_task
 from finetune.errors import UserError, first_line
-from finetune.folder import data_name
+from finetune.runs.folder import data_name
 from finetune.task import Row, Rows, Task
 
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data

@@ -20,8 +20,8 @@ from finetune.data.scored import scores_of
 from finetune.data.tasks import shape_of
 from finetune.data.writing import ESCAPED, SUFFIXES, require_writable, write_rows
 from finetune.errors import UserError
-from finetune.events import Watcher
 from finetune.predictor import Predictor
+from finetune.runs.events import Watcher
 
 WINDOW = 4_096  # rows that are sorted by length and predicted together
 FIRST_WINDOW = 64

@@ -8,7 +8,7 @@ from finetune.data.column_types import as_text
 from finetune.data.first_rows import first_rows
 from finetune.data.own import OPTIONS, OwnData, own_task
 from finetune.data.reading import table_of
-from finetune.recipe import Recipe, parse
+from finetune.runs.recipe import Recipe, parse
 
 MODEL = "minilm"  # small enough to train in minutes without a GPU
 RATES = {MODEL: 1e-4}  # small encoders want a higher learning rate than the paper's

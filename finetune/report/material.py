@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from finetune.errors import UserError
-from finetune.folder import RunFolder
-from finetune.lookup import find_run, latest_run
-from finetune.predictions import read_predictions
-from finetune.record import RunRecord, load_record
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.predictions import read_predictions
+from finetune.runs.record import RunRecord, load_record
 
 NOT_READ = ("n_best",)  # most of the file where there is one, and nothing of it is shown
 NEEDED = ("id", "gold", "answer")

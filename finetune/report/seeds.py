@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.display import plain_metrics
-from finetune.groups import Summary, groups, summarised
 from finetune.metrics.scores import ranked
 from finetune.report.material import Material
+from finetune.runs.seeds import Summary, groups, summarised
 
 
 @dataclass(frozen=True, kw_only=True)

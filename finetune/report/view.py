@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from finetune.groups import CONSTANT
 from finetune.report.markup import Part
+from finetune.runs.seeds import CONSTANT
 
 Line = dict[str, Any]
 

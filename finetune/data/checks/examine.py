@@ -17,7 +17,7 @@ from finetune.data.reading import table_of
 from finetune.data.splits import split_files
 from finetune.data.starting import MODEL, fitting_length
 from finetune.heads.span import SpanTask
-from finetune.recipe import Recipe, parse
+from finetune.runs.recipe import Recipe, parse
 
 CHECKS: tuple[Check, ...] = (
     file.encoding,

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from finetune.errors import UserError
-from finetune.folder import write_atomically
+from finetune.runs.folder import write_atomically
 from finetune.task import Answer, Row, Task, row_fields
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from finetune.errors import UserError
-from finetune.recipe import Recipe, Train, flat
+from finetune.runs.recipe import Recipe, Train, flat
 
 VARIANT = "variant"  # the axis whose values are tables of settings that go together
 SEEN_BY_LOGISTIC = {"solver", "precision"}  # of the settings of `train`

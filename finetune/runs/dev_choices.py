@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from finetune.record import RunRecord
+from finetune.runs.record import RunRecord
 
 OWN_DATA = ("shape", "text", "label")  # options that only a user's own data has
 

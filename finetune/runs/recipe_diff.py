@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.recipe import Recipe, flat
-from finetune.record import RunRecord
+from finetune.runs.recipe import Recipe, flat
+from finetune.runs.record import RunRecord
 
 DEFAULTS = flat(Recipe(task="any").model_dump(exclude={"grid", "options", "task"}))
 

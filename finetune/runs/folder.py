@@ -10,8 +10,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from finetune.errors import UserError
-from finetune.recipe import Recipe
-from finetune.record import RunRecord, load_record
+from finetune.runs.recipe import Recipe
+from finetune.runs.record import RunRecord, load_record
 from finetune.task import Rows
 
 

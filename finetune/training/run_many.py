@@ -11,12 +11,12 @@ import torch
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.events import Watcher
-from finetune.groups import SEEDS
 from finetune.metrics.scores import ranked
-from finetune.recipe import Recipe
-from finetune.record import RunRecord
 from finetune.run import run
+from finetune.runs.events import Watcher
+from finetune.runs.recipe import Recipe
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import SEEDS
 from finetune.trainer import Paused
 
 Named = tuple[str, Recipe]

@@ -10,8 +10,8 @@ from typing import Any
 from scipy.stats import t
 
 from finetune.metrics.scores import ranked
-from finetune.record import RunRecord
-from finetune.settings import applied
+from finetune.runs.recipe_diff import applied
+from finetune.runs.record import RunRecord
 
 SEEDS = ("seed", "init_seed", "data_seed")
 NO_SPREAD = 1e-12  # a standard deviation that rounding alone can make

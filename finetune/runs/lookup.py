@@ -5,8 +5,8 @@ from pathlib import Path
 
 from finetune.data.source import content_hash
 from finetune.errors import UserError
-from finetune.folder import RunFolder, data_name, folder_name
-from finetune.record import RunRecord, load_record
+from finetune.runs.folder import RunFolder, data_name, folder_name
+from finetune.runs.record import RunRecord, load_record
 from finetune.targets import is_own_data
 
 SHOWN = 3  # runs in a message

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from finetune import environment
 from finetune.errors import UserError
 from finetune.metrics.scores import Scores
-from finetune.recipe import Recipe
+from finetune.runs import environment
+from finetune.runs.recipe import Recipe
 from finetune.task import row_fields
 
 if TYPE_CHECKING:
@@ -149,10 +149,10 @@ def build_record(
     seconds: float,
 ) -> RunRecord:
     """The record of a run that has just ended."""
-    from finetune.dev_choices import all_notes
     from finetune.device import describe_device, peak_memory
     from finetune.options import option_values
     from finetune.prepare import truncated_share
+    from finetune.runs.dev_choices import all_notes
 
     origins = {split: _origin(loaded, source) for split, loaded in splits.items()}
     read = [note.replace(loaded.origin, origins[split]) for split, loaded in splits.items() for note in loaded.notes]

@@ -1,0 +1,1 @@
+"""A run on disk: recipe in, record out, and the folder between."""
