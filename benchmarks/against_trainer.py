@@ -23,8 +23,9 @@ from transformers import (
     default_data_collator,
 )
 
-from finetune import cpu, weights
-from finetune.model import Backbone, Head, Model
+from finetune.models import pretrained as weights
+from finetune.models.backbone import Backbone, Head, Model
+from finetune.models.kernels import cpu
 from finetune.prepare import load_tokenizer
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import machine
 import torch
 
-from finetune import weights
-from finetune.checkpoints import build_model
 from finetune.data.source import source_of
-from finetune.device import build_accelerator, resolve_device
-from finetune.features import Feature
+from finetune.models import pretrained as weights
+from finetune.models.batch import Feature
+from finetune.models.device import build_accelerator, resolve_device
+from finetune.models.saving import build_model
 from finetune.options import configured
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.runs.events import unwatched

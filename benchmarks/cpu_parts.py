@@ -1,4 +1,4 @@
-"""What each part of finetune/cpu.py and finetune/first_token.py brings to our training rate, one added to the other.
+"""What each part of finetune/models/kernels/cpu.py and finetune/models/kernels/first_token.py brings to our training rate, one added to the other.
 
 python benchmarks/cpu_parts.py --data DIR --out results/cpu_parts.json
 """
@@ -10,9 +10,9 @@ from unittest.mock import patch
 from comparing import compare
 from measuring import train_ours
 
-from finetune import cpu
-from finetune import model as models
-from finetune.model import Backbone, Head, Model
+from finetune.models import backbone as models
+from finetune.models.backbone import Backbone, Head, Model
+from finetune.models.kernels import cpu
 
 
 def plain(backbone: Backbone, head: Head) -> Model:

@@ -20,8 +20,8 @@ from pathlib import Path
 import machine
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from finetune import weights
 from finetune.data.source import source_of
+from finetune.models import pretrained as weights
 from finetune.task import find
 
 

@@ -14,10 +14,10 @@ import machine
 from measured import SHAPES
 
 from finetune import task as tasks
-from finetune import weights
-from finetune.checkpoints import build_model
 from finetune.data.source import source_of
-from finetune.device import build_accelerator, resolve_device, resolve_precision
+from finetune.models import pretrained as weights
+from finetune.models.device import build_accelerator, resolve_device, resolve_precision
+from finetune.models.saving import build_model
 from finetune.options import configured
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.runs.recipe import parse

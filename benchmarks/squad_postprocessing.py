@@ -20,10 +20,10 @@ from typing import Any
 import machine
 import numpy as np
 
-from finetune import weights
 from finetune.data.source import source_of
-from finetune.features import Feature
 from finetune.heads.span import SpanRow, SpanTask
+from finetune.models import pretrained as weights
+from finetune.models.batch import Feature
 from finetune.prepare import load_tokenizer
 from finetune.task import find
 

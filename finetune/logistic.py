@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from finetune.errors import UserError
-from finetune.features import Feature, collate, label_count
 from finetune.metrics.scores import Scores
-from finetune.model import Head, Model
+from finetune.models.backbone import Head, Model
+from finetune.models.batch import Feature, collate, label_count
 from finetune.trainer import PREDICT_TOKENS, Progress, Trainer
 
 UNSEEN = -100.0  # the logit of a label that no row has

@@ -10,14 +10,16 @@ from typing import Any
 import torch
 from transformers import PretrainedConfig
 
-from finetune import cpu, weights
 from finetune import task as tasks
-from finetune.checkpoints import load_config, load_trained
 from finetune.data.answering import answer_values
 from finetune.data.layout import Layout, inputs_fault
 from finetune.data.tasks import layout_from, layout_of, trained_task
-from finetune.device import build_accelerator, resolve_device, usable_precision
 from finetune.errors import UserError
+from finetune.models import pretrained
+from finetune.models.device import build_accelerator, resolve_device, usable_precision
+from finetune.models.kernels import cpu
+from finetune.models.pretrained import Weights
+from finetune.models.saving import load_config, load_trained
 from finetune.options import configured, option_values
 from finetune.prepare import encode, load_tokenizer
 from finetune.runs.events import Watcher, unwatched
@@ -27,7 +29,6 @@ from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record import load_record
 from finetune.task import Answer, Row, Task
 from finetune.trainer import Trainer
-from finetune.weights import Weights
 
 DEFAULT_LENGTH = 128
 
@@ -170,7 +171,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     if found is not None and not found.model.is_dir():
         raise UserError(f"{found.path}: its model is not here", "Weights are not kept in git: run it with --force")
     try:
-        files = weights.resolve(str(found.model) if found else name)
+        files = pretrained.resolve(str(found.model) if found else name)
     except UserError as error:
         if "/" in name:
             raise

@@ -10,8 +10,8 @@ from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBas
 
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
-from finetune.families import most_tokens
-from finetune.features import Feature
+from finetune.models.batch import Feature
+from finetune.models.families import most_tokens
 from finetune.task import Row, Rows, Task
 
 

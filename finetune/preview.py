@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from finetune import weights
-from finetune.checkpoints import empty_model, load_config
 from finetune.data.source import Source
-from finetune.device import resolve_device, resolve_precision
+from finetune.models import pretrained
+from finetune.models.device import resolve_device, resolve_precision
+from finetune.models.saving import empty_model, load_config
 from finetune.options import option_values, resolved
 from finetune.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
 from finetune.runs.recipe import Recipe
@@ -29,7 +29,7 @@ def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: i
     precision = resolve_precision(recipe.train.precision, place)
     _, task = resolved(recipe.task, recipe.options)
     splits = load_splits(task, source, limit=recipe.limit)
-    files = weights.resolve(recipe.model)
+    files = pretrained.resolve(recipe.model)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
     empty_model(config, task.head)
     facts: dict[str, dict[str, Any]] = {

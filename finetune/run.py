@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from finetune import task as tasks
-from finetune import weights
-from finetune.checkpoints import build_model, save_checkpoint
 from finetune.data.checks.vocabulary import vocabulary_notes
 from finetune.data.source import Source
 from finetune.data.tasks import columns_of
-from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.logistic import fit_logistic, require_linear
+from finetune.models import pretrained
+from finetune.models.device import build_accelerator, resolve_device, resolve_precision
+from finetune.models.saving import build_model, save_checkpoint
 from finetune.options import changed_options, resolved
 from finetune.predictor import settings_for_use
 from finetune.prepare import encode, load_splits, load_tokenizer
@@ -48,7 +48,7 @@ def run(
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
     default, task = resolved(recipe.task, recipe.options)
-    files = weights.resolve(recipe.model)
+    files = pretrained.resolve(recipe.model)
     splits = load_splits(task, source, limit=recipe.limit)
     rows = {split: loaded.rows for split, loaded in splits.items()}
     task = task.seen(rows[task.train_split])

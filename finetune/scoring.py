@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from finetune.cross_fit import chosen_by, cross_fitted
-from finetune.features import Feature
 from finetune.metrics.scores import Scores
+from finetune.models.batch import Feature
 from finetune.options import configured
 from finetune.task import Answer, Row, Task
 from finetune.trainer import Progress, Trainer

@@ -20,8 +20,8 @@ from torch import Tensor
 from finetune.batching import prediction_batches
 from finetune.cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.errors import UserError
-from finetune.features import Feature, collate
-from finetune.model import POOLED
+from finetune.models.backbone import POOLED
+from finetune.models.batch import Feature, collate
 from finetune.runs.folder import write_atomically
 from finetune.trainer import PREDICT_TOKENS, Trainer
 

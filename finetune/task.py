@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from finetune.data.source import Source
-    from finetune.features import Feature
     from finetune.metrics.sums import Counted
-    from finetune.model import Backbone, Head
+    from finetune.models.backbone import Backbone, Head
+    from finetune.models.batch import Feature
 
 ADDED_LATER = {"added later": True}  # of a row's field: at its default it is left out of the data's fingerprint
 Row = Any  # a frozen dataclass with an `id`; its fields become columns of the predictions

@@ -19,12 +19,12 @@ from accelerate.utils import gather_object
 from torch.nn.utils import get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
-from finetune import cpu
 from finetune.batching import prediction_batches, share, training_batches
 from finetune.errors import UserError
-from finetune.features import Feature, collate, label_count
 from finetune.metrics.scores import Scores, ranked
-from finetune.model import Model
+from finetune.models.backbone import Model
+from finetune.models.batch import Feature, collate, label_count
+from finetune.models.kernels import cpu
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.resume import Checkpoints
 from finetune.runs.events import Watcher

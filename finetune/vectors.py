@@ -11,12 +11,12 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor, nn
 
-from finetune import weights
-from finetune.checkpoints import build_model
 from finetune.data.source import Source
-from finetune.device import build_accelerator, resolve_device, resolve_precision
 from finetune.errors import UserError
-from finetune.model import Head
+from finetune.models import pretrained
+from finetune.models.backbone import Head
+from finetune.models.device import build_accelerator, resolve_device, resolve_precision
+from finetune.models.saving import build_model
 from finetune.options import resolved
 from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.runs.events import Watcher
@@ -83,7 +83,7 @@ def _vectors(
     place = resolve_device(device)
     _, task = resolved(recipe.task, recipe.options)
     rows = load_splits(task, source, limit=recipe.limit, names=[split])[split].rows
-    files = weights.resolve(recipe.model)
+    files = pretrained.resolve(recipe.model)
     model, _ = build_model(files.folder, lambda _: EveryPosition(()), recipe, device=place)
     tokenizer = load_tokenizer(files.folder)
     precision = resolve_precision(recipe.train.precision, place)

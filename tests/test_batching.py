@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from finetune.batching import prediction_batches, share, training_batches
-from finetune.features import IGNORED, Feature, collate, label_count
+from finetune.models.batch import IGNORED, Feature, collate, label_count
 
 LENGTHS = np.random.default_rng(0).integers(5, 120, 1000).tolist()
 

@@ -11,8 +11,8 @@ from transformers import AutoTokenizer
 from finetune import baselines
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.features import collate
 from finetune.heads.choice import ChoiceRow, ChoiceTask
+from finetune.models.batch import collate
 from finetune.options import configured
 from finetune.runs.recipe import Train
 from finetune.task import find

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from toys import CPU, OWN_TASK, only_run, write_columns
 
-from finetune.device import resolve_precision
 from finetune.display import standard_output
+from finetune.models.device import resolve_precision
 from finetune.runs.predictions import read_predictions
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]

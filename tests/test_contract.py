@@ -30,16 +30,16 @@ from toys import (
 from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune import baselines as methods
-from finetune.checkpoints import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.data.own import every_option
 from finetune.data.source import Source
-from finetune.features import IGNORED, Feature, collate
 from finetune.heads.choice import ChoiceTask
 from finetune.heads.multilabel import MultiLabelTask
 from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.heads.span import SpanTask
 from finetune.heads.tagging import TaggingTask
-from finetune.model import Backbone, Head, Model
+from finetune.models.backbone import Backbone, Head, Model
+from finetune.models.batch import IGNORED, Feature, collate
+from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.options import configured, option_values
 from finetune.runs.recipe import Recipe, Train
 from finetune.scoring import Evaluation

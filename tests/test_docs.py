@@ -17,13 +17,14 @@ from conftest import SIZES, wordpiece
 from toys import sentences, span_task, write_columns, write_squad, write_swag
 from transformers import BertConfig, BertModel
 
-from finetune import cli, reader, submission
+from finetune import cli, submission
 from finetune.data.checks.file import UNREAD, UNUSED
 from finetune.data.guess import guess
 from finetune.data.layout import Shape
 from finetune.data.own import usable_rows
 from finetune.data.reading import read_table
 from finetune.data.source import Source
+from finetune.models import layer_mix as reader
 from finetune.runs.grid import expand
 from finetune.runs.recipe import parse
 

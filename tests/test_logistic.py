@@ -11,11 +11,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from toys import CPU, build, cat_task, choice_task, labels_task, length_task, span_task, tag_task
 
-from finetune.checkpoints import build_model, load_trained, save_checkpoint
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.features import Feature
 from finetune.logistic import fit_logistic, require_linear
+from finetune.models.batch import Feature
+from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.prepare import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
 from finetune.scoring import Evaluation

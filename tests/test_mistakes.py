@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from toys import CPU, OWN_TASK, only_run
 
-from finetune.checkpoints import build_model, save_checkpoint
+from finetune.models.saving import build_model, save_checkpoint
 from finetune.prepare import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task import find

@@ -24,11 +24,13 @@ from toys import (
 )
 from transformers import AutoTokenizer, BertModel, RobertaModel, T5Config, pipeline
 
-from finetune import checkpoints, cpu, model
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.families import most_tokens
-from finetune.features import collate
+from finetune.models import backbone as model
+from finetune.models import saving as checkpoints
+from finetune.models.batch import collate
+from finetune.models.families import most_tokens
+from finetune.models.kernels import cpu
 from finetune.runs.recipe import Recipe, Train
 from finetune.task import Task
 

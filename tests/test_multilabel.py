@@ -16,14 +16,14 @@ from toys import build, fit, labels_task, late_task, sentences, toy
 from transformers import AutoTokenizer
 
 from finetune import baselines
-from finetune.checkpoints import load_backbone, load_config
 from finetune.cross_fit import cross_fitted, folds
 from finetune.data.source import Source
 from finetune.display import groups_table
 from finetune.errors import UserError
 from finetune.evaluate_metric import TaskMetric
-from finetune.features import Feature, collate
 from finetune.heads.multilabel import MultiLabelHead, MultiLabelRow, MultiLabelTask, best_threshold
+from finetune.models.batch import Feature, collate
+from finetune.models.saving import load_backbone, load_config
 from finetune.options import configured
 from finetune.predictor import load
 from finetune.run import run

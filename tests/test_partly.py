@@ -7,8 +7,8 @@ import pytest
 import torch
 from toys import CPU, cat_task, fit
 
-from finetune.checkpoints import build_model, load_backbone
 from finetune.errors import UserError
+from finetune.models.saving import build_model, load_backbone
 from finetune.optimizer import build_optimizer
 from finetune.runs.recipe import Recipe, Train
 

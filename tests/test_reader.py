@@ -12,13 +12,13 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from toys import CPU, build, cat_task, choice_task, fit, span_task, tag_task
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-from finetune import reader
-from finetune.checkpoints import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.features import collate
-from finetune.model import Backbone
-from finetune.reader import BiLSTM, Reader, mix_of
+from finetune.models import layer_mix as reader
+from finetune.models.backbone import Backbone
+from finetune.models.batch import collate
+from finetune.models.layer_mix import BiLSTM, Reader, mix_of
+from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
 from finetune.task import Task
 

@@ -12,15 +12,16 @@ import transformers
 from scipy.stats import binomtest
 from toys import build
 
-from finetune import checkpoints, model
 from finetune.data.source import Source, read_csv
 from finetune.metrics.squad import score_v1
+from finetune.models import backbone as model
+from finetune.models import saving as checkpoints
+from finetune.models.pretrained import MINILM_PACKAGE, MINILM_SHA256, resolve
 from finetune.predictor import load
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.score_file import score_file
 from finetune.task import find
-from finetune.weights import MINILM_PACKAGE, MINILM_SHA256, resolve
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -32,7 +33,7 @@ def minilm() -> Path:
 
 
 def test_weights_that_were_tampered_with_are_refused(minilm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("finetune.weights.MINILM_SHA256", MINILM_SHA256[::-1])
+    monkeypatch.setattr("finetune.models.pretrained.MINILM_SHA256", MINILM_SHA256[::-1])
     with pytest.raises(Exception, match=f"its sha256 is {MINILM_SHA256}, not the published"):
         resolve("minilm")
 

@@ -14,10 +14,10 @@ import pytest
 from toys import OWN_TASK
 
 import finetune as package
-from finetune.checkpoints import load_config, load_trained
 from finetune.data.starting import commented, starting_recipe
 from finetune.errors import UserError
 from finetune.heads.sentence import SentenceTask
+from finetune.models.saving import load_config, load_trained
 from finetune.predictor import load as load_predictor
 from finetune.prepare import load_tokenizer
 from finetune.runs.recipe import parse as recipe_of

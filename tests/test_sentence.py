@@ -13,13 +13,13 @@ from torch.nn import functional
 from toys import build, cat_rows, cat_task, fit, late_task, length_task, sentences
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from finetune.checkpoints import load_backbone
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.features import Feature
 from finetune.heads import pooled
 from finetune.heads.sentence import SentenceHead, SentenceRow, SentenceTask
 from finetune.metrics.scores import accuracy
+from finetune.models.batch import Feature
+from finetune.models.saving import load_backbone
 from finetune.options import changed_options, configured, option_values
 from finetune.predictor import load
 from finetune.run import run

@@ -15,9 +15,9 @@ from transformers import AutoTokenizer
 import finetune as package
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.features import label_count
 from finetune.heads.span import SpanHead, SpanRow, SpanTask, sentences
 from finetune.metrics.squad import best_threshold, normalised, score_v1, score_v2
+from finetune.models.batch import label_count
 from finetune.options import configured
 from finetune.span_answers import SpanAnswer
 from finetune.span_search import Window, best_spans, null_logits

@@ -12,12 +12,12 @@ import pytest
 from filelock import FileLock
 from toys import build, cat_task, choice_task, span_task, tag_task
 
-from finetune import reader
 from finetune.cache import cache_folder, fits, make_room
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.features import Feature
 from finetune.heads.sentence import SentenceRow
+from finetune.models import layer_mix as reader
+from finetune.models.batch import Feature
 from finetune.runs.recipe import Train
 from finetune.states import with_states
 from finetune.task import Task

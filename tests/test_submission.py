@@ -11,8 +11,8 @@ import torch
 from toys import CPU, sentences
 
 from finetune import predictor, submission
-from finetune.checkpoints import build_model, save_checkpoint
 from finetune.data.source import Source
+from finetune.models.saving import build_model, save_checkpoint
 from finetune.prepare import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task import find

@@ -17,9 +17,9 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
+from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.options import configured
 from finetune.task import Answer, find
-from finetune.windows import most_context, window_starts
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 

@@ -29,12 +29,12 @@ from toys import (
 
 from finetune.batching import training_batches
 from finetune.data.source import Source
-from finetune.device import build_accelerator
 from finetune.errors import UserError
-from finetune.families import set_dropout
-from finetune.features import Feature, collate
 from finetune.heads.span import SpanTask
-from finetune.model import Backbone, Head, Model
+from finetune.models.backbone import Backbone, Head, Model
+from finetune.models.batch import Feature, collate
+from finetune.models.device import build_accelerator
+from finetune.models.families import set_dropout
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.runs.recipe import Schedule, Train
 from finetune.scoring import Evaluation

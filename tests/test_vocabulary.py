@@ -8,8 +8,8 @@ import pytest
 from test_encodings import LANGUAGES, sentences
 from transformers import PreTrainedTokenizerBase
 
-from finetune import weights
 from finetune.data.checks.vocabulary import language_of, misfit, script_shares
+from finetune.models import pretrained as weights
 from finetune.prepare import load_tokenizer
 
 InProcess = Callable[..., tuple[int, str, str]]

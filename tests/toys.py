@@ -12,16 +12,16 @@ from typing import Any
 import torch
 from conftest import WORDS
 
-from finetune.checkpoints import build_model
 from finetune.data.source import Source
-from finetune.device import build_accelerator
-from finetune.features import IGNORED, Batch, Feature
 from finetune.heads.choice import ChoiceRow, ChoiceTask
 from finetune.heads.multilabel import MultiLabelRow, MultiLabelTask
 from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.heads.span import SpanRow, SpanTask
 from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics.scores import accuracy, pearson
+from finetune.models.batch import IGNORED, Batch, Feature
+from finetune.models.device import build_accelerator
+from finetune.models.saving import build_model
 from finetune.prepare import load_tokenizer
 from finetune.resume import Checkpoints
 from finetune.runs.events import Watcher, unwatched

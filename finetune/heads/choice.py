@@ -14,12 +14,12 @@ from transformers import PreTrainedTokenizerBase
 from finetune import baselines
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.families import CHOICE
-from finetune.features import Feature
 from finetune.heads.pooled import PooledHead, encode_texts
 from finetune.metrics.scores import accuracy
 from finetune.metrics.sums import Counted, mean_counted
-from finetune.model import Backbone
+from finetune.models.backbone import Backbone
+from finetune.models.batch import Feature
+from finetune.models.families import CHOICE
 from finetune.task import Answer, Rows, Task
 
 LETTERS = "ABCDEFGHIJ"

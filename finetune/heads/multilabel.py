@@ -14,12 +14,12 @@ from transformers import PreTrainedTokenizerBase
 from finetune import baselines
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.families import SENTENCE
-from finetune.features import Feature
 from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.metrics.scores import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
 from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
-from finetune.model import Backbone
+from finetune.models.backbone import Backbone
+from finetune.models.batch import Feature
+from finetune.models.families import SENTENCE
 from finetune.task import Answer, Rows, Task
 
 Probability = Annotated[float, Field(ge=0, le=1)]

@@ -12,11 +12,11 @@ from transformers.activations import ACT2FN
 
 from finetune import baselines
 from finetune.errors import UserError
-from finetune.families import Pooling, head_dropout, pooling
-from finetune.features import Feature
-from finetune.model import Backbone, Head
+from finetune.models.backbone import Backbone, Head
+from finetune.models.batch import Feature
+from finetune.models.families import Pooling, head_dropout, pooling
+from finetune.models.tokenizers.windows import window_starts
 from finetune.task import Rows
-from finetune.windows import window_starts
 
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
 

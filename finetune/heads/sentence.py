@@ -14,12 +14,12 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
 from finetune.data.source import Source
-from finetune.families import SENTENCE
-from finetune.features import Feature
 from finetune.heads.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.metrics.scores import Metric
 from finetune.metrics.sums import Counted, counted
-from finetune.model import Backbone
+from finetune.models.backbone import Backbone
+from finetune.models.batch import Feature
+from finetune.models.families import SENTENCE
 from finetune.task import Answer, Rows, Task
 
 

@@ -14,16 +14,16 @@ from transformers import PreTrainedTokenizerBase
 from finetune import baselines
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.families import SPAN_DROPOUT, head_dropout
-from finetune.features import IGNORED, Feature
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
 from finetune.metrics.sums import Counted, mean_counted
-from finetune.model import Backbone, Head
+from finetune.models.backbone import Backbone, Head
+from finetune.models.batch import IGNORED, Feature
+from finetune.models.families import SPAN_DROPOUT, head_dropout
+from finetune.models.tokenizers.template import Template, pair_template
+from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.span_answers import SpanAnswer, answers, official_files
 from finetune.span_search import Window, best_spans, null_logits
 from finetune.task import Answer, Rows, Task
-from finetune.template import Template, pair_template
-from finetune.windows import most_context, window_starts
 
 Positive = Annotated[int, Field(ge=1)]
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat

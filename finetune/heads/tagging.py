@@ -12,14 +12,14 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune import baselines
 from finetune.data.source import Source
-from finetune.families import TOKEN_DROPOUT, head_dropout
-from finetune.features import IGNORED, Feature
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
 from finetune.metrics.sums import Counted, part_counted, set_counts
-from finetune.model import Backbone, Head
+from finetune.models.backbone import Backbone, Head
+from finetune.models.batch import IGNORED, Feature
+from finetune.models.families import TOKEN_DROPOUT, head_dropout
+from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.segments import segmented
 from finetune.task import ADDED_LATER, Answer, Rows, Task
-from finetune.windows import most_context, window_starts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from finetune.data.source import Source
-    from finetune.features import Feature
+    from finetune.models.batch import Feature
+    from finetune.models.pretrained import Weights
     from finetune.scoring import Evaluation
     from finetune.task import Row, Rows, Task
     from finetune.trainer import Progress
-    from finetune.weights import Weights
 
 
 def _with_nan(value: Any) -> Any:
@@ -149,7 +149,7 @@ def build_record(
     seconds: float,
 ) -> RunRecord:
     """The record of a run that has just ended."""
-    from finetune.device import describe_device, peak_memory
+    from finetune.models.device import describe_device, peak_memory
     from finetune.options import option_values
     from finetune.prepare import truncated_share
     from finetune.runs.dev_choices import all_notes

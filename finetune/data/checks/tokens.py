@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from finetune import weights
 from finetune.data.characters import runs_of
 from finetune.data.checks.findings import Finding
 from finetune.data.checks.part import Part
@@ -15,6 +14,7 @@ from finetune.data.checks.vocabulary import MANY_UNKNOWN, misfit
 from finetune.data.column_types import as_text
 from finetune.data.layout import Shape, choices_of
 from finetune.errors import UserError
+from finetune.models import pretrained
 from finetune.prepare import load_tokenizer
 
 SAMPLE = 20_000  # rows that are cut into tokens
@@ -38,7 +38,7 @@ def tokens(parts: Sequence[Part], model: str, max_length: int, most_asked: int) 
     `most_asked` is how many tokens of a question are read.
     """
     try:
-        tokenizer = load_tokenizer(weights.resolve(model).folder)
+        tokenizer = load_tokenizer(pretrained.resolve(model).folder)
     except UserError as error:
         what = f"checks of tokens were left out: {error.what}"
         yield parts[0].found("note", "no-tokens", what, error.way_out)

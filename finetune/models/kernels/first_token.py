@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from finetune import cpu
+from finetune.models.kernels import cpu
 
 
 def last_layer_for_first_token(encoder: PreTrainedModel) -> None:

@@ -12,13 +12,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from finetune import cpu
 from finetune.errors import UserError, first_line
-from finetune.families import set_dropout
-from finetune.model import Backbone, Head, HeadFor, Model
-from finetune.partly import keep_pretrained
+from finetune.models.backbone import Backbone, Head, HeadFor, Model
+from finetune.models.families import set_dropout
+from finetune.models.freezing import keep_pretrained
+from finetune.models.kernels import cpu
+from finetune.models.pretrained import OWN_WEIGHTS
 from finetune.runs.recipe import Recipe
-from finetune.weights import OWN_WEIGHTS
 
 
 def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 
-from finetune.families import takes_segments
-from finetune.features import Batch
-from finetune.first_token import last_layer_for_first_token
-from finetune.partly import freeze_unread
-from finetune.reader import Reader, mix_of
+from finetune.models.batch import Batch
+from finetune.models.families import takes_segments
+from finetune.models.freezing import freeze_unread
+from finetune.models.kernels.first_token import last_layer_for_first_token
+from finetune.models.layer_mix import Reader, mix_of
 from finetune.runs.recipe import Layers
 
 POOLED = -1  # stands among numbers of layers for the pretrained pooler's output

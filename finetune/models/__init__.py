@@ -1,0 +1,1 @@
+"""Encoders, heads' base, saving; knows nothing of tasks."""

@@ -1,0 +1,1 @@
+"""Faster computation with the same numbers."""

@@ -1,0 +1,1 @@
+"""Special tokens and windows."""
