@@ -20,13 +20,13 @@ from finetune.models import pretrained as weights
 from finetune.models.batch import Feature
 from finetune.models.device import build_accelerator, resolve_device
 from finetune.models.saving import build_model
-from finetune.options import configured
-from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, parse
 from finetune.scoring import Evaluation
 from finetune.states import with_states
-from finetune.task import find
+from finetune.task_types.options import configured
+from finetune.task_types.prepare import encode, load_splits, load_tokenizer
+from finetune.task_types.task import find
 from finetune.trainer import Trainer
 
 COMMON = {"model": "minilm", "frozen": True, "max_length": 128}

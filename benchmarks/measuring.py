@@ -11,16 +11,16 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from finetune import task
 from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.heads.sentence import SentenceRow
 from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.device import build_accelerator
 from finetune.models.saving import load_backbone
-from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.runs.recipe import Recipe, Train
+from finetune.task_types import task
+from finetune.task_types.prepare import encode, load_splits, load_tokenizer
+from finetune.task_types.sentence.task import SentenceRow
 from finetune.trainer import Trainer
 
 MRPC = task.find("mrpc")

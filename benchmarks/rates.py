@@ -13,14 +13,14 @@ from typing import Any
 import machine
 from measured import SHAPES
 
-from finetune import task as tasks
 from finetune.data.source import source_of
 from finetune.models import pretrained as weights
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.saving import build_model
-from finetune.options import configured
-from finetune.prepare import encode, load_splits, load_tokenizer
 from finetune.runs.recipe import parse
+from finetune.task_types import task as tasks
+from finetune.task_types.options import configured
+from finetune.task_types.prepare import encode, load_splits, load_tokenizer
 from finetune.trainer import Trainer
 
 

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import typer
 
-from finetune.data.candidates import Ambiguous, copied, single_settings
 from finetune.runs.recipe import override_value
+from finetune.task_types.candidates import Ambiguous, copied, single_settings
 from finetune.terminal import echo
 
 T = TypeVar("T")

@@ -158,10 +158,10 @@ def score(
     import json
 
     from finetune.data.source import source_of
-    from finetune.options import configured
     from finetune.score_file import score_file
     from finetune.targets import split_arguments
-    from finetune.task import find
+    from finetune.task_types.options import configured
+    from finetune.task_types.task import find
 
     _, options = split_arguments(settings or [])
     found = configured(find(task), options)
@@ -190,7 +190,7 @@ def compare(
     from finetune.compare import compare as compared
     from finetune.display import standard_output
     from finetune.summaries import changed_table, comparison_table
-    from finetune.task import find
+    from finetune.task_types.task import find
 
     named = None if task is None else find(task)
     found = compared(a, b, out=out, split=split, seeds=seeds, task=named)
@@ -317,7 +317,7 @@ def predict(
     from finetune.predictor import load
     from finetune.runs.events import unwatched
     from finetune.targets import split_arguments
-    from finetune.task import find
+    from finetune.task_types.task import find
     from finetune.tempered import tempered
 
     _, given = split_arguments(settings or [])
@@ -345,8 +345,8 @@ def init(
 ) -> None:
     """Print the recipe that data of one's own starts with: `finetune init data.csv > my.toml`."""
     from finetune.asking import asking
-    from finetune.data.starting import commented, starting_recipe
     from finetune.targets import split_arguments
+    from finetune.task_types.starting_recipe import commented, starting_recipe
 
     _, given = split_arguments(settings or [])
     echo(commented(*asking(lambda settings: starting_recipe(data, settings), given)), nl=False)
@@ -359,7 +359,7 @@ def list_all(out: Out = RESULTS) -> None:
     from finetune.runs import recipe
     from finetune.runs.record import all_records
     from finetune.targets import recipe_files
-    from finetune.task import available
+    from finetune.task_types.task import available
 
     console = standard_output()
     recipes = {name: f"{(r := recipe.load(file)).task} with {r.model}" for name, file in recipe_files().items()}

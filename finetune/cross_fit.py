@@ -5,8 +5,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from finetune.options import configured
-from finetune.task import Answer, Row, Task
+from finetune.task_types.options import configured
+from finetune.task_types.task import Answer, Row, Task
 
 FOLDS = 5
 

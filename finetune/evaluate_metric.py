@@ -9,7 +9,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from finetune.task import Answer, Row, Task
+from finetune.task_types.task import Answer, Row, Task
 
 
 class TaskMetric(evaluate.Metric):  # type: ignore[misc]

@@ -3,20 +3,20 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from finetune import task as tasks
-from finetune.data.own import task_on
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.scores import Scores
 from finetune.predictor import load, saved
-from finetune.prepare import load_splits
 from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Watcher
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord, load_record
 from finetune.targets import is_own_data
-from finetune.task import Rows, Task
+from finetune.task_types import task as tasks
+from finetune.task_types.own_data import task_on
+from finetune.task_types.prepare import load_splits
+from finetune.task_types.task import Rows, Task
 
 
 def evaluate(

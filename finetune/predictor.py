@@ -10,24 +10,24 @@ from typing import Any
 import torch
 from transformers import PretrainedConfig
 
-from finetune import task as tasks
 from finetune.data.answering import answer_values
-from finetune.data.layout import Layout, inputs_fault
-from finetune.data.tasks import layout_from, layout_of, trained_task
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.device import build_accelerator, resolve_device, usable_precision
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import Weights
 from finetune.models.saving import load_config, load_trained
-from finetune.options import configured, option_values
-from finetune.prepare import encode, load_tokenizer
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_words, runs_of
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record import load_record
-from finetune.task import Answer, Row, Task
+from finetune.task_types import task as tasks
+from finetune.task_types.columns import Layout, inputs_fault
+from finetune.task_types.options import configured, option_values
+from finetune.task_types.prepare import encode, load_tokenizer
+from finetune.task_types.task import Answer, Row, Task
+from finetune.task_types.types import layout_from, layout_of, trained_task
 from finetune.trainer import Trainer
 
 DEFAULT_LENGTH = 128

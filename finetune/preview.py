@@ -10,9 +10,9 @@ from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.device import resolve_device, resolve_precision
 from finetune.models.saving import empty_model, load_config
-from finetune.options import option_values, resolved
-from finetune.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
 from finetune.runs.recipe import Recipe
+from finetune.task_types.options import option_values, resolved
+from finetune.task_types.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
 
 
 @dataclass(frozen=True, kw_only=True)

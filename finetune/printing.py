@@ -10,11 +10,9 @@ import typer
 from finetune.asking import asking
 from finetune.data.checks.examine import check_data
 from finetune.data.checks.mend import require_place, write_mended
-from finetune.data.first_rows import first_rows
 from finetune.data.reading import table_of
 from finetune.data.showing import file_line, finding_lines, layout_table, summary
 from finetune.data.source import source_of
-from finetune.data.starting import starting_recipe
 from finetune.display import (
     Terminal,
     facts_table,
@@ -25,7 +23,6 @@ from finetune.display import (
     standard_error,
     standard_output,
 )
-from finetune.options import option_values, resolved
 from finetune.preview import check as preview
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
@@ -34,6 +31,9 @@ from finetune.runs.recipe import Recipe, to_toml
 from finetune.runs.record import RunRecord, load_record
 from finetune.summaries import summary_lines, summary_table
 from finetune.targets import is_own_data, load_recipe
+from finetune.task_types.first_rows import first_rows
+from finetune.task_types.options import option_values, resolved
+from finetune.task_types.starting_recipe import starting_recipe
 from finetune.terminal import echo
 
 

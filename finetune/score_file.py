@@ -10,11 +10,11 @@ import numpy as np
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.heads.span import SpanTask
-from finetune.options import configured
-from finetune.prepare import load_splits
-from finetune.span_answers import SpanAnswer
-from finetune.task import Answer, Row, Task
+from finetune.task_types.options import configured
+from finetune.task_types.prepare import load_splits
+from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.span.task import SpanTask
+from finetune.task_types.task import Answer, Row, Task
 
 SHOWN = 3  # ids in a note
 Given = dict[str, Any]  # a row's id -> what a file has for it

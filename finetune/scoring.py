@@ -7,8 +7,8 @@ from typing import Any
 from finetune.cross_fit import chosen_by, cross_fitted
 from finetune.metrics.scores import Scores
 from finetune.models.batch import Feature
-from finetune.options import configured
-from finetune.task import Answer, Row, Task
+from finetune.task_types.options import configured
+from finetune.task_types.task import Answer, Row, Task
 from finetune.trainer import Progress, Trainer
 
 Answers = dict[str, list[Answer]]  # split (or method) -> an answer a row

@@ -7,14 +7,14 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, cast
 
-from finetune import task as tasks
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.heads.sentence import SentenceTask
 from finetune.predictor import Predictor, load, saved
-from finetune.prepare import load_splits
 from finetune.runs.events import Watcher
-from finetune.task import Row
+from finetune.task_types import task as tasks
+from finetune.task_types.prepare import load_splits
+from finetune.task_types.sentence.task import SentenceTask
+from finetune.task_types.task import Row
 
 AT_ONCE = 20_000  # rows whose features are in memory together; QQP has 390,965
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # of a file in a zip: equal answers give equal bytes

@@ -65,7 +65,7 @@ def _loaded(target: str, settings: dict[str, Any]) -> Iterator[tuple[str, Recipe
     if PRESET in settings:
         settings = _with_preset(settings)
     if is_own_data(target):
-        from finetune.data.starting import starting_recipe
+        from finetune.task_types.starting_recipe import starting_recipe
 
         yield target, starting_recipe(target, settings)[0]
         return
@@ -104,7 +104,7 @@ def is_own_data(target: str) -> bool:
 
 
 def _check_options(single: Recipe) -> None:
-    from finetune.options import resolved  # which takes seconds to import
+    from finetune.task_types.options import resolved  # which takes seconds to import
 
     resolved(single.task, single.options)
 

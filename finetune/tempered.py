@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from finetune.errors import UserError
-from finetune.heads.choice import ChoiceTask
-from finetune.heads.sentence import SentenceTask
 from finetune.metrics.temperature import fit_temperature, with_temperature
 from finetune.predictor import Predictor
 from finetune.report.material import read_lines
-from finetune.report.views import view_of
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.record import load_record
-from finetune.task import Answer, Row
+from finetune.task_types.choice.task import ChoiceTask
+from finetune.task_types.sentence.task import SentenceTask
+from finetune.task_types.task import Answer, Row
+from finetune.task_types.views import view_of
 
 
 @dataclass(frozen=True, kw_only=True)

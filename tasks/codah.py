@@ -5,8 +5,8 @@ from typing import Literal
 
 from finetune.data.source import Source, read_tsv
 from finetune.errors import UserError
-from finetune.heads.choice import ChoiceRow, ChoiceTask
-from finetune.task import Rows
+from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.task import Rows
 
 COLUMNS = ("category", "context", "choice0", "choice1", "choice2", "choice3", "gold")
 

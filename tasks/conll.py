@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from finetune.data.formats.conll import DOCUMENT, read_columns
 from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
-from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics.entities import to_iob2
-from finetune.task import Rows
+from finetune.task_types.tagging.task import TaggingRow, TaggingTask
+from finetune.task_types.task import Rows
 
 NO_DOCUMENTS = "does not mark its documents: with context = document, windows reach over all neighbouring sentences"
 

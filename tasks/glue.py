@@ -10,9 +10,9 @@ from pathlib import Path
 
 from finetune.data.source import Source, hub_rows, read_tsv
 from finetune.errors import UserError
-from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.metrics.scores import F1Of, Metric, accuracy, matthews, pearson, spearman
-from finetune.task import Rows
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
+from finetune.task_types.task import Rows
 
 REPOSITORY = "nyu-mll/glue"
 SPLITS = {"train": ("train.tsv", "train"), "dev": ("dev.tsv", "validation"), "test": ("test.tsv", "test")}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from finetune.data.source import Source, read_csv
 from finetune.errors import UserError
-from finetune.heads.sentence import SentenceRow, SentenceTask
 from finetune.metrics.scores import F1Of, accuracy
-from finetune.task import Rows
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
+from finetune.task_types.task import Rows
 
 
 def read(_: Source, split: str) -> Rows:

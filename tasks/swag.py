@@ -2,8 +2,8 @@
 
 from finetune.data.source import Source, hub_rows, read_csv
 from finetune.errors import UserError
-from finetune.heads.choice import ChoiceRow, ChoiceTask
-from finetune.task import Rows
+from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.task import Rows
 
 REPOSITORY = "allenai/swag"
 SPLITS = {"train": ("train.csv", "train"), "dev": ("val.csv", "validation"), "test": ("test.csv", "test")}

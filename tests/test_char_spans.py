@@ -9,15 +9,15 @@ import pytest
 from transformers import AutoTokenizer
 
 from finetune.data.answering import answer_records
-from finetune.data.cells import row_of
-from finetune.data.char_spans import as_spans, in_form, span_form, spans_of, tags_for
 from finetune.data.checks.examine import check_data
-from finetune.data.layout import Layout
-from finetune.data.own import own_task
 from finetune.data.reading import Record
 from finetune.data.source import Source
-from finetune.heads.tagging import TaggingRow, TaggingTask
-from finetune.segments import segmented
+from finetune.task_types.columns import Layout
+from finetune.task_types.own_data import own_task
+from finetune.task_types.row_builder import row_of
+from finetune.task_types.tagging.char_spans import as_spans, in_form, span_form, spans_of, tags_for
+from finetune.task_types.tagging.segments import segmented
+from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 
 TEXT = "김철수는 New York에서 (don't) 산다"
 SPANS = ((0, 3, "PER"), (5, 13, "LOC"))
@@ -132,7 +132,7 @@ def test_predictions_are_spans_in_the_form_of_the_training_file() -> None:
         task = TASK
 
         def answers_and_cuts(self, rows: list[TaggingRow]) -> Any:
-            from finetune.task import Answer
+            from finetune.task_types.task import Answer
 
             tags = [["B-PER", "I-PER", "I-PER", *["O"] * (len(row.words) - 3)] for row in rows]
             return [Answer(value=t, probabilities=[1.0] * len(t)) for t in tags], [False] * len(rows)

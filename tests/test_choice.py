@@ -8,14 +8,14 @@ import torch
 from toys import build, choice_task, fit, toy
 from transformers import AutoTokenizer
 
-from finetune import baselines
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.heads.choice import ChoiceRow, ChoiceTask
 from finetune.models.batch import collate
-from finetune.options import configured
 from finetune.runs.recipe import Train
-from finetune.task import find
+from finetune.task_types import baselines
+from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.options import configured
+from finetune.task_types.task import find
 
 
 def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from finetune.data.candidates import Ambiguous
-from finetune.data.own import own_task
 from finetune.data.source import Source
+from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.own_data import own_task
 
 WORDS = ("river", "market", "garden", "window", "letter", "winter", "valley", "bridge")
 

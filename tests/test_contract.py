@@ -29,21 +29,21 @@ from toys import (
 )
 from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerBase
 
-from finetune import baselines as methods
-from finetune.data.own import every_option
 from finetune.data.source import Source
-from finetune.heads.choice import ChoiceTask
-from finetune.heads.multilabel import MultiLabelTask
-from finetune.heads.sentence import SentenceRow, SentenceTask
-from finetune.heads.span import SpanTask
-from finetune.heads.tagging import TaggingTask
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.batch import IGNORED, Feature, collate
 from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
-from finetune.options import configured, option_values
 from finetune.runs.recipe import Recipe, Train
 from finetune.scoring import Evaluation
-from finetune.task import Answer, Rows, Task, available
+from finetune.task_types import baselines as methods
+from finetune.task_types.choice.task import ChoiceTask
+from finetune.task_types.multilabel.task import MultiLabelTask
+from finetune.task_types.options import configured, option_values
+from finetune.task_types.own_data import every_option
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
+from finetune.task_types.span.task import SpanTask
+from finetune.task_types.tagging.task import TaggingTask
+from finetune.task_types.task import Answer, Rows, Task, available
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,14 +19,14 @@ from transformers import BertConfig, BertModel
 
 from finetune import cli, submission
 from finetune.data.checks.file import UNREAD, UNUSED
-from finetune.data.guess import guess
-from finetune.data.layout import Shape
-from finetune.data.own import usable_rows
 from finetune.data.reading import read_table
 from finetune.data.source import Source
 from finetune.models import layer_mix as reader
 from finetune.runs.grid import expand
 from finetune.runs.recipe import parse
+from finetune.task_types.columns import Shape
+from finetune.task_types.guess import guess
+from finetune.task_types.own_data import usable_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN_TASK = ROOT / "docs" / "your-own-task.md"  # test_own_task.py runs all of it

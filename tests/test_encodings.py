@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from finetune.data.detect import detect
-from finetune.data.own import own_task
 from finetune.data.reading import read_table
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.task_types.own_data import own_task
 
 InProcess = Callable[..., tuple[int, str, str]]
 # Beginnings and endings of sentences: any two make one.

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from finetune.data.cells import NoRow, row_of
 from finetune.data.checks.part import text_keys
-from finetune.data.guess import guess
-from finetune.data.layout import Layout
-from finetune.data.own import own_task, usable_rows
 from finetune.data.reading import Record, Table, read_table
 from finetune.data.source import Source
 from finetune.data.splits import dev_rows, number_strata, split_files, unit_text
 from finetune.errors import UserError
-from finetune.heads.choice import ChoiceTask
-from finetune.heads.multilabel import MultiLabelTask
-from finetune.heads.sentence import SentenceRow
-from finetune.heads.span import SpanTask
-from finetune.heads.tagging import TaggingTask
+from finetune.task_types.choice.task import ChoiceTask
+from finetune.task_types.columns import Layout
+from finetune.task_types.guess import guess
+from finetune.task_types.multilabel.task import MultiLabelTask
+from finetune.task_types.own_data import own_task, usable_rows
+from finetune.task_types.row_builder import NoRow, row_of
+from finetune.task_types.sentence.task import SentenceRow
+from finetune.task_types.span.task import SpanTask
+from finetune.task_types.tagging.task import TaggingTask
 
 LONG = "a text with quite a few words in it, number"
 

@@ -16,12 +16,12 @@ from finetune.errors import UserError
 from finetune.logistic import fit_logistic, require_linear
 from finetune.models.batch import Feature
 from finetune.models.saving import build_model, load_trained, save_checkpoint
-from finetune.prepare import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
 from finetune.scoring import Evaluation
 from finetune.states import with_states
 from finetune.targets import expand_targets
-from finetune.task import Task
+from finetune.task_types.prepare import load_tokenizer
+from finetune.task_types.task import Task
 from finetune.trainer import Trainer
 
 LOGISTIC = Train(solver="logistic")

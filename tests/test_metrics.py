@@ -6,10 +6,10 @@ import pytest
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 from toys import length_task
 
-from finetune.heads.sentence import SentenceRow
 from finetune.metrics import scores as metrics
 from finetune.metrics.sums import counted
-from finetune.task import Answer
+from finetune.task_types.sentence.task import SentenceRow
+from finetune.task_types.task import Answer
 
 GOLD = ["a", "a", "a", "b", "b", "b", "b", "b"]
 ANSWERS = ["a", "a", "b", "b", "b", "b", "a", "b"]  # for `a`: 2 right, 1 missed, 1 too many

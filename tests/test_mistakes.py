@@ -9,9 +9,9 @@ import pytest
 from toys import CPU, OWN_TASK, only_run
 
 from finetune.models.saving import build_model, save_checkpoint
-from finetune.prepare import load_tokenizer
 from finetune.runs.recipe import Recipe
-from finetune.task import find
+from finetune.task_types.prepare import load_tokenizer
+from finetune.task_types.task import find
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]

@@ -32,7 +32,7 @@ from finetune.models.batch import collate
 from finetune.models.families import most_tokens
 from finetune.models.kernels import cpu
 from finetune.runs.recipe import Recipe, Train
-from finetune.task import Task
+from finetune.task_types.task import Task
 
 
 def saved(task: Task, encoder: Path, folder: Path) -> model.Model:

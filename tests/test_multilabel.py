@@ -15,16 +15,13 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from toys import build, fit, labels_task, late_task, sentences, toy
 from transformers import AutoTokenizer
 
-from finetune import baselines
 from finetune.cross_fit import cross_fitted, folds
 from finetune.data.source import Source
 from finetune.display import groups_table
 from finetune.errors import UserError
 from finetune.evaluate_metric import TaskMetric
-from finetune.heads.multilabel import MultiLabelHead, MultiLabelRow, MultiLabelTask, best_threshold
 from finetune.models.batch import Feature, collate
 from finetune.models.saving import load_backbone, load_config
-from finetune.options import configured
 from finetune.predictor import load
 from finetune.run import run
 from finetune.runs.predictions import read_predictions
@@ -33,12 +30,15 @@ from finetune.runs.record import RunRecord
 from finetune.runs.seeds import groups
 from finetune.scoring import Evaluation
 from finetune.summaries import summary_lines
-from finetune.task import Answer, find
+from finetune.task_types import baselines
+from finetune.task_types.multilabel.task import MultiLabelHead, MultiLabelRow, MultiLabelTask, best_threshold
+from finetune.task_types.options import configured
+from finetune.task_types.task import Answer, find
 
 LABELS = ("b", "a", "c/d", "e")
 OWN = """
-from finetune.heads.multilabel import MultiLabelRow, MultiLabelTask
-from finetune.task import Rows
+from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.task import Rows
 
 def read(source, split):
     rows = [MultiLabelRow(id=str(i), text=('cat', 'moon', 'the', 'cat moon')[i % 4] + ' sat' * (i % 3),

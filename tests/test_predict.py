@@ -31,13 +31,10 @@ import finetune as package
 from finetune.data import predict as predicting
 from finetune.data.answering import answer_lines, lines_of
 from finetune.data.journal import KIND, Journal
-from finetune.data.layout import Layout
 from finetune.data.predict import default_output, predict_file
 from finetune.data.reading import Record, read_table
 from finetune.data.scored import scores_of
 from finetune.data.source import Source
-from finetune.data.starting import starting_recipe
-from finetune.data.tasks import trained_task
 from finetune.data.writing import safe, write_rows
 from finetune.errors import UserError
 from finetune.predictor import Predictor, load
@@ -45,7 +42,10 @@ from finetune.run import run
 from finetune.runs.events import unwatched
 from finetune.runs.folder import folder_name
 from finetune.runs.lookup import latest_run
-from finetune.task import Answer
+from finetune.task_types.columns import Layout
+from finetune.task_types.starting_recipe import starting_recipe
+from finetune.task_types.task import Answer
+from finetune.task_types.types import trained_task
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
 FAST = {"train.epochs": 6, "train.learning_rate": 2e-3, "train.batch_size": 8, "max_length": 16, "train.patience": 6}

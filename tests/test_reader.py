@@ -20,7 +20,7 @@ from finetune.models.batch import collate
 from finetune.models.layer_mix import BiLSTM, Reader, mix_of
 from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
-from finetune.task import Task
+from finetune.task_types.task import Task
 
 NAMED = {
     "embeddings": ((0,), "concat"),

@@ -22,11 +22,11 @@ from finetune.data.checks import tokens
 from finetune.data.checks.examine import check_data
 from finetune.data.checks.mend import write_mended
 from finetune.data.detect import detect
-from finetune.data.guess import guess
-from finetune.data.own import own_task, usable_rows
 from finetune.data.reading import Table, column_names, read_table
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
+from finetune.task_types.guess import guess
+from finetune.task_types.own_data import own_task, usable_rows
 
 ROWS = [["text", "label"], ["a fine film, really", "pos"], ['the "worst" of all', "neg"], ["two\nlines", "pos"]]
 

@@ -21,7 +21,7 @@ from finetune.predictor import load
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.score_file import score_file
-from finetune.task import find
+from finetune.task_types.task import find
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 

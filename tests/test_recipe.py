@@ -14,7 +14,7 @@ from finetune.errors import UserError
 from finetune.runs import grid, recipe
 from finetune.runs.record import run_id
 from finetune.targets import recipe_files, split_arguments
-from finetune.task import find
+from finetune.task_types.task import find
 
 
 def parsed(**settings: Any) -> recipe.Recipe:

@@ -18,31 +18,31 @@ from toys import cat_rows, cat_task, choice_task, every_shape, fit, labels_task,
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.heads.choice import ChoiceRow
-from finetune.heads.sentence import SentenceRow
-from finetune.heads.span import SpanRow
-from finetune.heads.tagging import TaggingRow
 from finetune.metrics.calibration import expected_error, reliability
 from finetune.metrics.scores import Scores
 from finetune.metrics.temperature import fit_temperature, highest_with_temperature, with_temperature
 from finetune.predictor import Predictor
 from finetune.report.lengths import length_bins
-from finetune.report.markup import Segment, cut, entities, spans
 from finetune.report.material import read_losses
 from finetune.report.mistakes import surest_mistakes, suspects
-from finetune.report.view_choice import ChoiceView
-from finetune.report.view_sentence import LabelsView, LabelView, NumberView
-from finetune.report.view_span import SpanView
-from finetune.report.view_tags import TagsView
-from finetune.report.views import view_of
 from finetune.report.write import write_report
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
-from finetune.span_answers import SpanAnswer
-from finetune.task import Answer, Task
+from finetune.task_types.choice.task import ChoiceRow
+from finetune.task_types.choice.view import ChoiceView
+from finetune.task_types.marked_text import Segment, cut, entities, spans
+from finetune.task_types.sentence.task import SentenceRow
+from finetune.task_types.sentence.view import LabelsView, LabelView, NumberView
+from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.span.task import SpanRow
+from finetune.task_types.span.view import SpanView
+from finetune.task_types.tagging.task import TaggingRow
+from finetune.task_types.tagging.view import TagsView
+from finetune.task_types.task import Answer, Task
+from finetune.task_types.views import view_of
 from finetune.tempered import tempered
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -15,22 +15,22 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.heads import pooled
-from finetune.heads.sentence import SentenceHead, SentenceRow, SentenceTask
 from finetune.metrics.scores import accuracy
 from finetune.models.batch import Feature
 from finetune.models.saving import load_backbone
-from finetune.options import changed_options, configured, option_values
 from finetune.predictor import load
 from finetune.run import run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
-from finetune.task import find
+from finetune.task_types import pooled
+from finetune.task_types.options import changed_options, configured, option_values
+from finetune.task_types.sentence.task import SentenceHead, SentenceRow, SentenceTask
+from finetune.task_types.task import find
 
 OWN = """
-from finetune.heads.sentence import SentenceRow, SentenceTask
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.metrics.scores import accuracy
-from finetune.task import Rows
+from finetune.task_types.task import Rows
 
 def read(source, split):
     rows = [SentenceRow(id=str(i), text='the ' * 40 + ('dog', 'cat')[i % 4 == 0], gold=str(i % 4 == 0))

@@ -15,13 +15,13 @@ from transformers import AutoTokenizer
 import finetune as package
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.heads.span import SpanHead, SpanRow, SpanTask, sentences
 from finetune.metrics.squad import best_threshold, normalised, score_v1, score_v2
 from finetune.models.batch import label_count
-from finetune.options import configured
-from finetune.span_answers import SpanAnswer
-from finetune.span_search import Window, best_spans, null_logits
-from finetune.task import Answer, find
+from finetune.task_types.options import configured
+from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.span.search import Window, best_spans, null_logits
+from finetune.task_types.span.task import SpanHead, SpanRow, SpanTask, sentences
+from finetune.task_types.task import Answer, find
 
 
 @pytest.mark.parametrize(

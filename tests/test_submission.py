@@ -13,9 +13,9 @@ from toys import CPU, sentences
 from finetune import predictor, submission
 from finetune.data.source import Source
 from finetune.models.saving import build_model, save_checkpoint
-from finetune.prepare import load_tokenizer
 from finetune.runs.recipe import Recipe
-from finetune.task import find
+from finetune.task_types.prepare import load_tokenizer
+from finetune.task_types.task import find
 
 InProcess = Callable[..., tuple[int, str, str]]
 Checkpoint = Callable[..., str]

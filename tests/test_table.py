@@ -18,7 +18,7 @@ from finetune.runs.seeds import differing_settings, failed, groups, spread_by_se
 from finetune.summaries import summary_lines, summary_table
 from finetune.table import Table, lines_of, load_table, rule, table_files
 from finetune.table_formats import as_csv, as_html, as_markdown
-from finetune.task import available
+from finetune.task_types.task import available
 
 ROOT = Path(__file__).resolve().parents[1]
 Finetune = Callable[..., Any]

@@ -15,11 +15,11 @@ from transformers import AutoTokenizer
 from finetune.data.formats.conll import read_columns
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
 from finetune.models.tokenizers.windows import most_context, window_starts
-from finetune.options import configured
-from finetune.task import Answer, find
+from finetune.task_types.options import configured
+from finetune.task_types.tagging.task import TaggingRow, TaggingTask
+from finetune.task_types.task import Answer, find
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 

@@ -30,7 +30,6 @@ from toys import (
 from finetune.batching import training_batches
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.heads.span import SpanTask
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.batch import Feature, collate
 from finetune.models.device import build_accelerator
@@ -38,7 +37,8 @@ from finetune.models.families import set_dropout
 from finetune.optimizer import build_optimizer, build_schedule
 from finetune.runs.recipe import Schedule, Train
 from finetune.scoring import Evaluation
-from finetune.task import Rows, Task
+from finetune.task_types.span.task import SpanTask
+from finetune.task_types.task import Rows, Task
 from finetune.trainer import Diverged
 
 PLAIN = Train(dropout=0.0, learning_rate=3e-3, epochs=13, batch_size=16)

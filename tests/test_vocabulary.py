@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune.data.checks.vocabulary import language_of, misfit, script_shares
 from finetune.models import pretrained as weights
-from finetune.prepare import load_tokenizer
+from finetune.task_types.prepare import load_tokenizer
 
 InProcess = Callable[..., tuple[int, str, str]]
 ENGLISH = [

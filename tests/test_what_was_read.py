@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from finetune.data.candidates import Ambiguous
-from finetune.data.own import own_task
 from finetune.data.reading import read_table
 from finetune.data.source import Source
-from finetune.data.starting import commented, starting_recipe
 from finetune.errors import UserError
 from finetune.runs.recipe import load
+from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.own_data import own_task
+from finetune.task_types.starting_recipe import commented, starting_recipe
 
 Here = Callable[..., subprocess.CompletedProcess[str]]
 WORDS = ("soup", "train", "garden", "window", "river", "letter", "market")

@@ -13,28 +13,28 @@ import torch
 from conftest import WORDS
 
 from finetune.data.source import Source
-from finetune.heads.choice import ChoiceRow, ChoiceTask
-from finetune.heads.multilabel import MultiLabelRow, MultiLabelTask
-from finetune.heads.sentence import SentenceRow, SentenceTask
-from finetune.heads.span import SpanRow, SpanTask
-from finetune.heads.tagging import TaggingRow, TaggingTask
 from finetune.metrics.scores import accuracy, pearson
 from finetune.models.batch import IGNORED, Batch, Feature
 from finetune.models.device import build_accelerator
 from finetune.models.saving import build_model
-from finetune.prepare import load_tokenizer
 from finetune.resume import Checkpoints
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.scoring import Evaluation
-from finetune.task import Rows, Task
+from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.prepare import load_tokenizer
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
+from finetune.task_types.span.task import SpanRow, SpanTask
+from finetune.task_types.tagging.task import TaggingRow, TaggingTask
+from finetune.task_types.task import Rows, Task
 from finetune.trainer import Progress, Trainer
 
 CPU = torch.device("cpu")
 OWN_TASK = """
-from finetune.heads.sentence import SentenceRow, SentenceTask
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.metrics.scores import accuracy
-from finetune.task import Rows
+from finetune.task_types.task import Rows
 
 def read(source, split):
     rows = [SentenceRow(id=str(i), text='cat' if i % 2 else 'dog', gold=str(i % 2)) for i in range(32)]

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from finetune.data.char_spans import span_form
 from finetune.data.column_types import evaluated
+from finetune.task_types.tagging.char_spans import span_form
 
 MOST_FIELDS = 200  # of one column
 DEEPEST = 4  # objects within objects

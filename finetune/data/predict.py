@@ -12,16 +12,16 @@ from typing import Any
 from finetune.data.answering import ERROR, answer_records, beside, free_name
 from finetune.data.checks.findings import so_many
 from finetune.data.detect import FileFormat, detect, open_bytes
-from finetune.data.guess import guess, named_columns
 from finetune.data.journal import Journal
-from finetune.data.layout import Layout
 from finetune.data.reading import Record, Table, header, parquet_facts, records, with_fields
 from finetune.data.scored import scores_of
-from finetune.data.tasks import shape_of
 from finetune.data.writing import ESCAPED, SUFFIXES, require_writable, write_rows
 from finetune.errors import UserError
 from finetune.predictor import Predictor
 from finetune.runs.events import Watcher
+from finetune.task_types.columns import Layout
+from finetune.task_types.guess import guess, named_columns
+from finetune.task_types.types import shape_of
 
 WINDOW = 4_096  # rows that are sorted by length and predicted together
 FIRST_WINDOW = 64

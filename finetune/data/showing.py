@@ -7,8 +7,8 @@ from rich.text import Text
 
 from finetune.data.checks.examine import Report
 from finetune.data.checks.findings import Finding, places, so_many
-from finetune.data.layout import Layout
 from finetune.data.reading import Table as Data
+from finetune.task_types.columns import Layout
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 SHOWN = 5  # row numbers

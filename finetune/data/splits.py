@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.data.cells import gold_of, input_of
 from finetune.data.characters import same_text
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.formats.companions import is_companion
 from finetune.data.label_names import FILES as LABEL_FILES
-from finetune.data.layout import Layout
 from finetune.errors import UserError
-from finetune.heads.choice import ChoiceRow
-from finetune.heads.span import SpanRow
-from finetune.heads.tagging import TaggingRow
-from finetune.task import Row
+from finetune.task_types.choice.task import ChoiceRow
+from finetune.task_types.columns import Layout
+from finetune.task_types.row_builder import gold_of, input_of
+from finetune.task_types.span.task import SpanRow
+from finetune.task_types.tagging.task import TaggingRow
+from finetune.task_types.task import Row
 
 SHARE = 0.1  # of the rows that go to dev where no dev file is given
 MOST = 10_000  # rows that dev gets at most

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.column_types import NUMBER, as_text
-from finetune.data.layout import tags_of
 from finetune.errors import UserError
+from finetune.task_types.columns import tags_of
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 ESCAPED = "with an apostrophe in front, so that no spreadsheet runs them"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from finetune.report.markup import Part
+from finetune.task_types.marked_text import Part
 
 
 @dataclass(frozen=True, kw_only=True)

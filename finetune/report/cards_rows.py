@@ -3,9 +3,9 @@
 import numpy as np
 
 from finetune.report.card import Card, Shown
-from finetune.report.markup import cut
 from finetune.report.mistakes import SURE, bar, surest_mistakes, suspects
-from finetune.report.view import Line, View
+from finetune.task_types.marked_text import cut
+from finetune.task_types.view import Line, View
 
 MOST_SHOWN = 20
 EXAMPLES = 6

@@ -8,13 +8,13 @@ from finetune.metrics.scores import ranked
 from finetune.published import beside
 from finetune.report.card import Card, Table
 from finetune.report.charts_run import loss_chart, method_chart, score_chart, spread_chart
-from finetune.report.markup import cut
 from finetune.report.material import Material
 from finetune.report.seeds import spreads
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.recipe_diff import Setting, settings_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import seed_words
+from finetune.task_types.marked_text import cut
 
 MOST_ROWS = 50
 MOST_CURVES = 6

@@ -10,9 +10,9 @@ from finetune.report.card import Card, Matrix, Table
 from finetune.report.cards_rows import examples_card, mistakes_card, shown_of, suspects_card
 from finetune.report.charts_split import class_chart, length_chart, reliability_chart, scatter_chart
 from finetune.report.lengths import length_bins
-from finetune.report.markup import cut
-from finetune.report.view import View
-from finetune.report.view_sentence import NumberView
+from finetune.task_types.marked_text import cut
+from finetune.task_types.sentence.view import NumberView
+from finetune.task_types.view import View
 
 MOST_CLASSES = 25  # of a chart and of a matrix
 MOST_LINES = 60  # of a table

@@ -9,9 +9,9 @@ from matplotlib.ticker import MaxNLocator
 
 from finetune.metrics.calibration import Bin
 from finetune.report.lengths import LengthBin
-from finetune.report.markup import cut
 from finetune.report.svg import NAME, ONE, QUIET, SURFACE, THREE, TWO, axes_of, drawn, percent
-from finetune.report.view import ClassScore
+from finetune.task_types.marked_text import cut
+from finetune.task_types.view import ClassScore
 
 DOTS = 600  # of a scatter plot
 

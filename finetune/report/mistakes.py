@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from finetune.report.view import Line, View
+from finetune.task_types.view import Line, View
 
 SURE = 0.9
 DEVIATIONS = 3.0  # of the error of a number

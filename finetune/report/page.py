@@ -9,12 +9,12 @@ from markupsafe import Markup
 from finetune.report.card import Section
 from finetune.report.cards_run import overview_card, run_cards, seed_cards, settings_card
 from finetune.report.cards_split import Temperature, split_cards, temperature_of
-from finetune.report.markup import clean
 from finetune.report.material import Material, labels_of
 from finetune.report.seeds import seed_groups
-from finetune.report.view import View
-from finetune.report.view_sentence import LabelsView
-from finetune.report.views import view_of
+from finetune.task_types.marked_text import clean
+from finetune.task_types.sentence.view import LabelsView
+from finetune.task_types.view import View
+from finetune.task_types.views import view_of
 
 MOST_BYTES = 4_500_000
 TOO_LONG = "Left out, since the page would be too large: make a report of this run alone."

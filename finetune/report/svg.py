@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from finetune.report.markup import cut
+from finetune.task_types.marked_text import cut
 
 # Colours that stand for the page's own; nothing of matplotlib's looks like them.
 INK, QUIET, GRID, SURFACE = "#010203", "#020304", "#030405", "#040506"

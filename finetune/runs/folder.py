@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from finetune.errors import UserError
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, load_record
-from finetune.task import Rows
+from finetune.task_types.task import Rows
 
 
 class RunFolder:

@@ -9,7 +9,7 @@ from typing import Any
 
 from finetune.errors import UserError
 from finetune.runs.folder import write_atomically
-from finetune.task import Answer, Row, Task, row_fields
+from finetune.task_types.task import Answer, Row, Task, row_fields
 
 
 def write_predictions(

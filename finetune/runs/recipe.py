@@ -168,7 +168,7 @@ def _known_options(table: dict[str, Any]) -> tuple[str, ...]:
         return ()
     if not isinstance(table.get("options", {}), dict):
         return ()
-    from finetune.options import option_names
+    from finetune.task_types.options import option_names
 
     try:
         return option_names(task)

@@ -16,7 +16,7 @@ from finetune.errors import UserError
 from finetune.metrics.scores import Scores
 from finetune.runs import environment
 from finetune.runs.recipe import Recipe
-from finetune.task import row_fields
+from finetune.task_types.task import row_fields
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from finetune.models.batch import Feature
     from finetune.models.pretrained import Weights
     from finetune.scoring import Evaluation
-    from finetune.task import Row, Rows, Task
+    from finetune.task_types.task import Row, Rows, Task
     from finetune.trainer import Progress
 
 
@@ -150,9 +150,9 @@ def build_record(
 ) -> RunRecord:
     """The record of a run that has just ended."""
     from finetune.models.device import describe_device, peak_memory
-    from finetune.options import option_values
-    from finetune.prepare import truncated_share
     from finetune.runs.dev_choices import all_notes
+    from finetune.task_types.options import option_values
+    from finetune.task_types.prepare import truncated_share
 
     origins = {split: _origin(loaded, source) for split, loaded in splits.items()}
     read = [note.replace(loaded.origin, origins[split]) for split, loaded in splits.items() for note in loaded.notes]

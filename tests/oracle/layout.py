@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from finetune.data.own import own_task
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.task_types.own_data import own_task
 
 CLASSES = (
     "plain tables",

@@ -10,14 +10,14 @@ from finetune.data.checks import duplicates, file, ids, labels, leaks, shapes, s
 from finetune.data.checks.findings import SEVERITIES, Finding
 from finetune.data.checks.part import Check, CheckOfAll, Part, part_of
 from finetune.data.checks.tokens import tokens
-from finetune.data.guess import guess
-from finetune.data.layout import Layout
-from finetune.data.own import OPTIONS, OwnData
 from finetune.data.reading import table_of
 from finetune.data.splits import split_files
-from finetune.data.starting import MODEL, fitting_length
-from finetune.heads.span import SpanTask
 from finetune.runs.recipe import Recipe, parse
+from finetune.task_types.columns import Layout
+from finetune.task_types.guess import guess
+from finetune.task_types.own_data import OPTIONS, OwnData
+from finetune.task_types.span.task import SpanTask
+from finetune.task_types.starting_recipe import MODEL, fitting_length
 
 CHECKS: tuple[Check, ...] = (
     file.encoding,

@@ -8,8 +8,8 @@ from finetune.data.checks.findings import MANY, MOSTLY, Finding, Severity, shown
 from finetune.data.checks.part import Part
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.encodings.detect import spelled
-from finetune.data.guess import ID_NAMES
 from finetune.data.reading import Record, first_cells
+from finetune.task_types.guess import ID_NAMES
 
 AROUND = " \t\r\n\ufeff\0"  # what may stand around a name
 FEW_LOST, MOST_LOST = 3, 0.1  # rows that may be unreadable, and the share of them

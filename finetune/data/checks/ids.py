@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from finetune.data.checks.findings import Finding, shown
 from finetune.data.checks.part import Part
 from finetune.data.column_types import RUINED, as_text
-from finetune.data.first_rows import split_columns
+from finetune.task_types.first_rows import split_columns
 
 OFTEN = 0.5  # share of a column's filled cells
 

@@ -9,7 +9,7 @@ from finetune.data.checks.part import Part, labelled
 from finetune.data.checks.spellings import misspelled, unified
 from finetune.data.checks.text import BLANK
 from finetune.data.column_types import as_number
-from finetune.data.layout import NAMED
+from finetune.task_types.columns import NAMED
 
 FEW = 10  # rows that a label needs to be learned
 MOST_LABELS = 20_000  # among which misspelled ones are looked for

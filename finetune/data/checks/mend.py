@@ -13,10 +13,10 @@ from finetune.data.characters import cleaned, without_controls
 from finetune.data.checks.part import Part, labelled
 from finetune.data.checks.spellings import unified
 from finetune.data.column_types import as_number, as_text, is_missing
-from finetune.data.layout import Layout
 from finetune.data.reading import first_cells
 from finetune.data.writing import ESCAPED, write_rows, written_format
 from finetune.errors import UserError
+from finetune.task_types.columns import Layout
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.cells import NoRow, gold_of, input_of, rows_of
 from finetune.data.characters import census, same_text
 from finetune.data.checks.findings import MOST_ROWS, Finding, Severity
 from finetune.data.column_types import as_text, is_missing
-from finetune.data.layout import Layout
 from finetune.data.reading import Record, Table
+from finetune.task_types.columns import Layout
+from finetune.task_types.row_builder import NoRow, gold_of, input_of, rows_of
 
 FEW_WORDS = 5
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from finetune.data.checks import file, labels, shapes, splits
 from finetune.data.checks.findings import Finding, places
 from finetune.data.checks.part import Check, part_of
-from finetune.data.layout import Layout
 from finetune.data.reading import table_of
-from finetune.data.tasks import layout_from
 from finetune.errors import UserError
+from finetune.task_types.columns import Layout
+from finetune.task_types.types import layout_from
 
 SHOWN = 3  # row numbers
 CHECKS: tuple[Check, ...] = (

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from finetune.answer_place import located
 from finetune.data.checks.findings import MOSTLY, Finding, Severity
 from finetune.data.checks.part import Part
 from finetune.data.column_types import as_text
-from finetune.data.layout import answers_of, choices_of
+from finetune.task_types.columns import answers_of, choices_of
+from finetune.task_types.span.answer_place import located
 
 
 def answers(part: Part) -> Iterator[Finding]:

@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from finetune.data.char_spans import spans_of, tags_for
 from finetune.data.checks.findings import Finding, Severity
 from finetune.data.checks.part import Part
 from finetune.data.column_types import as_list, as_text, is_missing
-from finetune.data.layout import Layout
 from finetune.data.reading import Table
-from finetune.segments import segmented
+from finetune.task_types.columns import Layout
+from finetune.task_types.tagging.char_spans import spans_of, tags_for
+from finetune.task_types.tagging.segments import segmented
 
 WIDENED = "that begin or end within a word: widened to the word"
 

@@ -8,7 +8,7 @@ import numpy as np
 from finetune.data.checks.findings import MOSTLY, Finding, Severity, shown
 from finetune.data.checks.part import Part
 from finetune.data.column_types import as_text
-from finetune.data.layout import NAMED
+from finetune.task_types.columns import NAMED
 
 LEAKED = 0.01  # share of a split's rows that another one has too, which scores would show
 

@@ -12,10 +12,10 @@ from finetune.data.checks.findings import Finding
 from finetune.data.checks.part import Part
 from finetune.data.checks.vocabulary import MANY_UNKNOWN, misfit
 from finetune.data.column_types import as_text
-from finetune.data.layout import Shape, choices_of
 from finetune.errors import UserError
 from finetune.models import pretrained
-from finetune.prepare import load_tokenizer
+from finetune.task_types.columns import Shape, choices_of
+from finetune.task_types.prepare import load_tokenizer
 
 SAMPLE = 20_000  # rows that are cut into tokens
 SOME_UNKNOWN = 0.001  # share of the tokens

@@ -1,0 +1,290 @@
+"""Which columns could be the label or the text: ranked by name, by how full they are, and by what they hold.
+
+Where two could be, none is taken: the user is asked (`Ambiguous`).
+"""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from finetune.data.column_types import MARKS, ColumnFacts, as_text, is_missing
+from finetune.errors import UserError
+from finetune.task_types.column_names import is_about, is_id_name, label_tier, named, text_tier
+
+PAIRS = (
+    ("sentence1", "sentence2"),
+    ("sentence_a", "sentence_b"),
+    ("text_a", "text_b"),
+    ("text", "text_pair"),
+    ("premise", "hypothesis"),
+    *(("query", name) for name in ("document", "passage", "context", "paragraph")),
+    *(("question", name) for name in ("passage", "context", "paragraph", "document", "sentence")),
+    ("question", "answer"),
+    ("claim", "evidence"),
+    ("context", "hypothesis"),
+    ("context", "response"),
+    ("title", "body"),
+    ("title", "text"),
+    ("title", "content"),
+    ("title", "description"),
+    ("제목", "내용"),
+    ("제목", "본문"),
+    ("标题", "内容"),
+)
+SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
+FEW_ROWS = 5  # of which a column may have one value by chance
+FULL = 0.9  # share of the cells that hold something
+HALF = 0.5
+LONG = 6  # words of a cell from which it is hardly a label
+FREE = 1.2  # words of a cell from which it may be a text
+SHOWN = 4  # values
+UNNAMED, NUMBERS = 3, 4  # levels of labels without a name that says so
+
+
+class Ambiguous(UserError):
+    """Several columns could be meant: `choices` are the settings, each with what it would mean."""
+
+    def __init__(self, what: str, choices: Sequence[tuple[str, str]]) -> None:
+        self.choices = tuple(choices)
+        listed = "; ".join(
+            f"{copied(setting)} ({meaning})" if meaning else copied(setting) for setting, meaning in choices
+        )
+        super().__init__(what, f"Choose one: {listed}")
+
+
+def copied(setting: str) -> str:
+    """Settings as they can be typed into a shell: in quotes where one holds a space or another of the shell's signs."""
+    return " ".join(shlex.quote(one) if SHELL.search(one) else one for one in single_settings(setting))
+
+
+def single_settings(setting: str) -> list[str]:
+    """`shape=choice text=a b,c` as two settings: a column's name may hold blanks."""
+    return re.split(r" (?=text=)", setting)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One column, or several of 0 and 1, that could be the label; the lowest `level` says it most clearly."""
+
+    columns: tuple[str, ...]
+    level: int
+    share: float
+    distinct: int
+    what: str
+
+    @property
+    def setting(self) -> str:
+        """What a user sets to choose it."""
+        return f"label={','.join(self.columns)}"
+
+
+def label_candidates(
+    facts: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]], taken: Sequence[str]
+) -> list[Candidate]:
+    """All columns that could hold the label, the likeliest first."""
+    free = {name: fact for name, fact in facts.items() if name not in taken and _may_be_label(fact)}
+    found = []
+    flags = _flags(free)
+    for name, fact in free.items():
+        level = _level(fact)
+        if name not in flags or level <= 1:
+            found.append(_candidate((name,), level, fact, columns[name]))
+    for style in map("/".join, MARKS):
+        group = tuple(name for name in flags if free[name].marks == style)
+        if len(group) > 1 and not _contiguous(group, list(facts)):
+            found += [
+                _candidate((name,), UNNAMED, free[name], columns[name]) for name in group if _level(free[name]) > 1
+            ]
+        elif len(group) > 1:
+            tiers = [tier for name in group if (tier := label_tier(name)) is not None]
+            what = f"{len(group)} columns of {' and '.join(style.split('/'))}"
+            level = 2 if tiers or len(group) > 2 else UNNAMED
+            share = min(free[name].share for name in group)
+            found.append(Candidate(columns=group, level=level, share=share, distinct=len(group), what=what))
+        elif group and _level(free[group[0]]) > 1:
+            fact = free[group[0]]
+            found.append(_candidate(group, _level(fact), fact, columns[group[0]]))
+    found = [one for one in found if one.distinct > 1] or found  # one value alone is a label where nothing else is
+    places = {name: place for place, name in enumerate(facts)}
+    return sorted(found, key=lambda one: (one.level, one.share < FULL, one.distinct, places[one.columns[0]]))
+
+
+def best_label(
+    candidates: Sequence[Candidate], columns: Mapping[str, Sequence[Any]], *, file: str
+) -> tuple[Candidate | None, list[Candidate]]:
+    """(the label, its rivals); None where there is no candidate. Raises Ambiguous where several are as likely."""
+    if not candidates:
+        return None, []
+    level = candidates[0].level
+    same = [one for one in candidates if one.level == level]
+    if full := [one for one in same if one.share >= FULL]:
+        same = full
+    elif all(one.share < HALF for one in same):  # a nearly empty `label` next to full columns
+        same += [one for one in candidates if one.level != level and one.share >= FULL and one.level < NUMBERS]
+    same = _distinct(same, columns)
+    rivals = [one for one in candidates if one not in same[:1] and one.level <= UNNAMED]
+    if len(same) > 1:
+        count = {2: "two", 3: "three"}.get(len(same), str(len(same)))
+        raise Ambiguous(f"{file}: {count} columns could be the label", [(one.setting, one.what) for one in same[:12]])
+    return same[0], rivals
+
+
+def best_texts(
+    facts: Mapping[str, ColumnFacts], label: Sequence[str], *, header: bool, file: str
+) -> tuple[tuple[str, ...], str]:
+    """(the text, or a pair; why); none where no column is a text. Raises Ambiguous as `best_label` does."""
+    free = {name: fact for name, fact in facts.items() if name not in label and _may_be_text(fact)}
+    if pair := _pair(free):
+        return pair, "their names: a pair"
+    tiers = {name: tier for name in free if (tier := text_tier(name)) is not None}
+    for strong in (0, 1):
+        some = [name for name, tier in tiers.items() if tier == strong]
+        if some:
+            return _only(some, free, file), "its name"
+    unnamed = [name for name in free if name not in tiers and _is_free_text(free[name])]
+    if tiers and not any(free[name].words >= LONG for name in unnamed):
+        return _only(list(tiers), free, file), "its name"
+    some = [*tiers, *unnamed]
+    if len(some) == 2 and not header:
+        return tuple(some), "the two columns of texts: a pair"
+    if some:
+        return _only(some, free, file), "the only column of texts"
+    rest = [name for name, fact in free.items() if fact.kind in ("text", "category") and not fact.marks]
+    return (_only(rest, free, file), "the only column of texts") if rest else ((), "none was found")
+
+
+def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
+    """What a column holds, in a few words: `3 values: bad, fair, good; 20 % empty`."""
+    some: dict[str, None] = {}
+    for cell in cells[:20_000]:
+        if not is_missing(cell):
+            some[as_text(cell).strip()[:30]] = None
+    if fact.kind == "list":
+        what = "lists"
+    elif fact.kind == "number" and (not fact.whole or fact.distinct > 20):
+        what = f"{fact.distinct:,} different numbers"
+    else:
+        more = ", ..." if len(some) > SHOWN else ""
+        what = f"{fact.distinct:,} values: {', '.join(list(some)[:SHOWN])}{more}"
+    return what + (f"; {100 * (1 - fact.share):.0f} % empty" if fact.share < 0.995 else "")
+
+
+def _candidate(names: tuple[str, ...], level: int, fact: ColumnFacts, cells: Sequence[Any]) -> Candidate:
+    what = described(fact, cells)
+    return Candidate(columns=names, level=level, share=fact.share, distinct=fact.distinct, what=what)
+
+
+def _level(fact: ColumnFacts) -> int:
+    """0 and 1 for what is called label, 2 for `sentiment` and the like, 3 for other categories, 4 for numbers."""
+    tier = label_tier(fact.name)
+    if tier is not None:
+        return min(tier, 2)
+    number = fact.kind == "number" and (not fact.whole or fact.distinct > 20)
+    return NUMBERS if number else UNNAMED
+
+
+def _may_be_label(fact: ColumnFacts) -> bool:
+    tier = label_tier(fact.name)
+    if (
+        fact.kind in ("empty", "object", "id")
+        or fact.split
+        or is_about(fact.name)
+        or (fact.distinct < 2 and tier is None)
+    ):
+        return False
+    if tier is None and (is_id_name(fact.name) or fact.counter or text_tier(fact.name) in (0, 1)):
+        return False
+    if is_id_name(fact.name) and (tier is None or fact.unique):
+        return False
+    if fact.kind == "text":
+        once = fact.unique and fact.filled > 20 and not fact.combined
+        return tier is not None and fact.words < LONG and not once
+    return fact.share > 0.02
+
+
+def _contiguous(group: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether columns stand side by side, as those of several labels do; flags of other kinds are strewn about."""
+    places = [names.index(name) for name in group]
+    return max(places) - min(places) < len(places)
+
+
+def _flags(free: Mapping[str, ColumnFacts]) -> list[str]:
+    """The columns of nothing but 0 and 1, or of true and false."""
+    return [name for name, fact in free.items() if fact.marks]
+
+
+def _distinct(same: Sequence[Candidate], columns: Mapping[str, Sequence[Any]]) -> list[Candidate]:
+    """The candidates without those that say the same in another way (0 for bad): words go before numbers."""
+    order = sorted(same, key=lambda one: _are_numbers(columns[one.columns[0]]))
+    kept: list[Candidate] = []
+    for one in order:
+        if not any(_equivalent(one, other, columns) for other in kept):
+            kept.append(one)
+    return [one for one in same if one in kept]
+
+
+def _are_numbers(cells: Sequence[Any]) -> bool:
+    return all(is_missing(cell) or as_text(cell).lstrip("-").replace(".", "").isdigit() for cell in cells[:200])
+
+
+def _equivalent(one: Candidate, other: Candidate, columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether each value of one stands in the rows of one value of the other, and the other way round."""
+    if len(one.columns) > 1 or len(other.columns) > 1 or one.distinct != other.distinct:
+        return False
+    pairs = {
+        (as_text(a), as_text(b))
+        for a, b in zip(columns[one.columns[0]], columns[other.columns[0]], strict=True)
+        if not is_missing(a) and not is_missing(b)
+    }
+    return len(pairs) == one.distinct and len({a for a, _ in pairs}) == len({b for _, b in pairs}) == len(pairs)
+
+
+def _may_be_text(fact: ColumnFacts) -> bool:
+    if fact.kind not in ("text", "category") or is_about(fact.name) or is_id_name(fact.name):
+        return False
+    says_text = text_tier(fact.name) in (0, 1)  # also where all rows have the same
+    return fact.share > 0.02 and (fact.distinct > 1 or fact.filled < FEW_ROWS or says_text)
+
+
+def _is_free_text(fact: ColumnFacts) -> bool:
+    return fact.kind == "text" and (fact.words >= FREE or fact.unspaced)
+
+
+def _pair(free: Mapping[str, ColumnFacts]) -> tuple[str, ...]:
+    some = {n: f for n, f in free.items() if f.filled < 50 or (f.kind == "text" and f.distinct > 0.1 * f.filled)}
+    for pair in PAIRS:
+        if len(found := named(some, pair)) == 2:
+            return tuple(found)
+    names = [name for name, fact in free.items() if _is_free_text(fact) or text_tier(name) is not None]
+    for first, second in (("1", "2"), ("a", "b"), ("A", "B")):
+        alike = [(one, other) for one in names for other in names if _differ(one, other, first, second)]
+        if len(alike) == 1:
+            return alike[0]
+    for stem, body in (("title", "body"), ("title", "text"), ("title", "content"), ("headline", "body")):
+        parts = [(a, f"{a[: -len(stem)]}{body}") for a in names if a.lower().endswith(stem)]
+        alike = [(a, b) for a, wanted in parts for b in names if b.lower() == wanted.lower()]
+        if len(alike) == 1:
+            return alike[0]
+    return ()
+
+
+def _differ(one: str, other: str, first: str, second: str) -> bool:
+    """Whether two names are one but for `first` in one where the other has `second`, as in question1 and question2."""
+    if len(one) != len(other) or sum(a != b for a, b in zip(one, other, strict=True)) != 1:
+        return False
+    place = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+    if (one[place], other[place]) != (first, second):
+        return False
+    if first.isdigit():
+        return len(one) > 1 and not one[place - 1 : place].isdigit()
+    return len(one) == 1 or (place == len(one) - 1 and not one[place - 1].isalpha())
+
+
+def _only(some: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> tuple[str, ...]:
+    if len(some) == 1:
+        return (some[0],)
+    choices = [(f"text={name}", f"{free[name].words:.0f} words a row") for name in some[:5]]
+    both = [(f"text={','.join(some)}", "as a pair")] if len(some) == 2 else []
+    raise Ambiguous(f"{file}: {len(some)} columns could be the text", [*choices, *both])

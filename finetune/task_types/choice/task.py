@@ -1,0 +1,153 @@
+"""Which of several continuations follows, on the pooled output (Devlin et al. 2019, section 4.4): multiple choice."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from torch import Tensor
+from torch.nn import functional
+from transformers import PreTrainedTokenizerBase
+
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.metrics.scores import accuracy
+from finetune.metrics.sums import Counted, mean_counted
+from finetune.models.backbone import Backbone
+from finetune.models.batch import Feature
+from finetune.models.families import CHOICE
+from finetune.task_types import baselines
+from finetune.task_types.pooled import PooledHead, encode_texts
+from finetune.task_types.task import Answer, Rows, Task
+
+LETTERS = "ABCDEFGHIJ"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceRow:
+    """A context, its possible continuations, and the number of the right one, counted from 0."""
+
+    id: str
+    context: str
+    choices: tuple[str, ...]
+    gold: int | None = None
+
+
+class ChoiceHead(PooledHead):
+    """One score for each pair of context and choice, from a vector that the pooled output is multiplied with."""
+
+    auto_class = "AutoModelForMultipleChoice"
+
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__(backbone, (), table=CHOICE)
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy over each row's choices `(batch, most choices)`, summed over the batch."""
+        return functional.cross_entropy(logits, labels, reduction="sum")
+
+    def config_settings(self) -> dict[str, object]:
+        """None: choices have no names."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceTask(Task):
+    """Picks one of each row's choices; rows may have different numbers of them.
+
+    In files that are written choices have the names that labels gave them: letters where they are `lettered`, else
+    numbers, of which the first is `counted_from`. In gold and answers they count from 0.
+    """
+
+    read: Callable[[Source, str], Rows]
+    counted_from: int = 0
+    lettered: bool = False
+    metrics: tuple[str, ...] = ("accuracy",)
+    row_type = ChoiceRow
+
+    def load(self, source: Source, split: str) -> Rows:
+        """As `read` gives them. Raises UserError that names the row for choices that are missing."""
+        return self.checked(self.read(source, split))
+
+    def fault(self, row: ChoiceRow) -> str:
+        """As Task has it."""
+        if len(row.choices) < 2 or not all(choice.strip() for choice in row.choices):
+            return "has fewer than two choices, or an empty one"
+        if not row.context.strip():
+            return "has an empty context"
+        if row.gold is not None and not self.fits(row.gold, row):
+            return f"has the gold {row.gold}, but {len(row.choices)} choices, which are counted from 0"
+        return ""
+
+    def fits(self, value: Any, row: ChoiceRow) -> bool:
+        """The number of a choice."""
+        return type(value) is int and 0 <= value < len(row.choices)
+
+    def row(self, context: str, choices: Sequence[str]) -> ChoiceRow:
+        """A context and its choices."""
+        if isinstance(choices, str):
+            raise UserError(f"the choices are one text, {choices!r}", "Give a list of texts")
+        return ChoiceRow(id="", context=context, choices=tuple(choices))
+
+    def encode(self, rows: Sequence[ChoiceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+        """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two cut first."""
+        pairs = [(row.context, choice) for row in rows for choice in row.choices]
+        encoded = iter(encode_texts([a for a, _ in pairs], [b for _, b in pairs], tokenizer, max_length))
+        features = []
+        for index, row in enumerate(rows):
+            mine = list(islice(encoded, len(row.choices)))
+            features.append(
+                Feature(
+                    row=index,
+                    choices=[Feature(row=index, input_ids=one.ids, token_type_ids=one.segments) for one in mine],
+                    label=row.gold,
+                    truncated=any(one.truncated for one in mine),
+                )
+            )
+        return features
+
+    def head(self, backbone: Backbone) -> ChoiceHead:
+        """A score a choice."""
+        return ChoiceHead(backbone)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[ChoiceRow]
+    ) -> list[Answer]:
+        """The most probable choice, and the probability of each."""
+        return [_answer(softmax(given)) for given in logits]
+
+    def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
+        """The choice's name and text, and the probability of each."""
+        chances = {f"p(choice {self.named(place)})": p for place, p in enumerate(answer.probabilities or ())}
+        return {"answer": self.named(answer.value), "answer text": row.choices[answer.value], **chances}
+
+    def named(self, place: int) -> int | str:
+        """A choice's name in files."""
+        return LETTERS[place] if self.lettered and place < len(LETTERS) else place + self.counted_from
+
+    def place(self, name: int | str) -> int:
+        """The choice with this name."""
+        return LETTERS.index(name) if isinstance(name, str) else name - self.counted_from
+
+    def gold(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
+        """The rows' own."""
+        return [Answer(value=row.gold) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[ChoiceRow]) -> dict[str, float]:
+        """Share of rows whose choice is the right one."""
+        return {"accuracy": accuracy([row.gold for row in rows], [answer.value for answer in answers])}
+
+    def counted(self, answers: Sequence[Answer], rows: Sequence[ChoiceRow]) -> dict[str, Counted]:
+        """As Task has it."""
+        return {"accuracy": mean_counted([a.value == row.gold for a, row in zip(answers, rows, strict=True)])}
+
+    def baselines(self, train: Sequence[ChoiceRow], rows: Sequence[ChoiceRow]) -> dict[str, list[Answer]]:
+        """The choice that is most like the context by TF-IDF."""
+        texts = [text for row in train for text in (row.context, *row.choices)]
+        given = baselines.most_similar(texts, [(row.context, row.choices) for row in rows])
+        return {"tfidf-similarity": [Answer(value=index) for index in given]}
+
+
+def _answer(probabilities: np.ndarray) -> Answer:
+    return Answer(value=int(probabilities.argmax()), probabilities=probabilities.tolist())

@@ -1,0 +1,70 @@
+"""Multiple choice in a report: the choices with their probabilities, the right one and the model's marked."""
+
+import numpy as np
+
+from finetune.task_types.marked_text import Part, Segment, cut, plain
+from finetune.task_types.view import Line, View, most_probable
+
+MOST_SHOWN = 10
+
+
+class ChoiceView(View):
+    """One of several continuations."""
+
+    softmax = True
+
+    @staticmethod
+    def fits(line: Line) -> bool:
+        """A list of choices and the number of one."""
+        return isinstance(line.get("choices"), list) and isinstance(line["gold"], int)
+
+    def scores(self) -> np.ndarray:
+        """1 for the right choice."""
+        return np.array([line["gold"] == line["answer"] for line in self.lines], float)
+
+    def lengths(self) -> np.ndarray:
+        """Characters of the context and of the longest choice."""
+        return np.array([len(line["context"]) + max(map(len, line["choices"])) for line in self.lines])
+
+    def parts(self, line: Line) -> list[Part]:
+        """The context and its choices."""
+        chances = line.get("probabilities") or [None] * len(line["choices"])
+        every = list(enumerate(zip(line["choices"], chances, strict=True)))
+        shown = [
+            Part(
+                name=f"choice {number + 1}",
+                segments=[
+                    Segment(
+                        text=cut(text),
+                        mark=_mark(number, line),
+                        label="" if chance is None else f"{100 * chance:.1f} %",
+                    )
+                ],
+            )
+            for number, (text, chance) in every
+            if number < MOST_SHOWN or _mark(number, line)
+        ]
+        return [plain("context", line["context"]), *shown]
+
+    def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The chosen one's probability."""
+        return most_probable(self)
+
+    def chances(self) -> tuple[list[list[float]], list[int]] | None:
+        """Of each row's choices."""
+        if self.decisions() is None:
+            return None
+        return [line["probabilities"] for line in self.lines], [line["gold"] for line in self.lines]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Places, which shows whether a model prefers one."""
+        return [(self.says(line["gold"]), self.says(line["answer"])) for line in self.lines]
+
+    def says(self, value: object) -> str:
+        """Counted from 1."""
+        return f"choice {int(value) + 1}"  # type: ignore[call-overload]
+
+
+def _mark(number: int, line: Line) -> str:
+    gold, answer = number == line["gold"], number == line["answer"]
+    return "right" if gold and answer else "gold" if gold else "answer" if answer else ""

@@ -1,0 +1,171 @@
+"""Which columns hold words and their tags, or a text and its entities as spans of characters."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from finetune.data.column_types import ColumnFacts, as_list, as_text, is_missing
+from finetune.data.formats.find_word_lines import are_characters
+from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of
+from finetune.errors import UserError
+from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.column_names import named, text_tier
+from finetune.task_types.columns import Layout
+from finetune.task_types.tagging.char_spans import span_form, spans_of
+
+WORD_NAMES = ("words", "tokens", "token", "word", "form", "text", "sentence", "단어", "토큰")
+TAG_NAMES = ("tags", "ner_tags", "ner", "labels", "label", "bio", "tag", "entities", "ner_tag", "iob", "태그")
+LOOKED_AT = 1_000  # rows
+INSIDE = 0.95  # share of the spans that are within their text
+
+
+def tag_layout(
+    columns: Mapping[str, Sequence[Any]],
+    facts: Mapping[str, ColumnFacts],
+    label: Sequence[str],
+    *,
+    text: Sequence[str],
+    names: Mapping[str, Mapping[str, str]],
+    file: str,
+) -> Layout | None:
+    """A layout of words and tags; None where no columns are that. `names` are those of tags by number, by column.
+
+    Raises Ambiguous where several hold tags, and UserError for tags by number without names.
+    """
+    lists = {name: cells for name, cells in columns.items() if facts[name].kind in ("list", "text", "category", "id")}
+    named_tags = set(named(lists, TAG_NAMES))
+    forms = {
+        name: form
+        for name in lists
+        if (facts[name].kind == "list" or name in named_tags)
+        and (form := form_of(_tags(columns[name], names.get(name))))
+    }
+    words = text[0] if len(text) == 1 else _words(columns, facts, [*forms, *label])
+    if not forms:
+        _require_names(columns, facts, label, file)
+    if not forms or words is None:
+        return None
+    tags = list(label) or [name for name in forms if not are_chunks(_tags(columns[name]))] or list(forms)
+    if len(tags) > 1:
+        raise Ambiguous(f"{file}: {len(tags)} columns hold tags", [(f"label={n}", _kinds(columns[n])) for n in tags])
+    form = forms.get(tags[0], TagForm())
+    return Layout(
+        shape="tagging",
+        text=(words,),
+        label=(tags[0],),
+        tag_form=form.form,
+        outside=form.outside,
+        characters=_are_characters(columns[words]),
+        reasons={"shape": f"a column of words and one of tags such as {_kinds(columns[tags[0]])}"},
+    )
+
+
+def span_layout(
+    columns: Mapping[str, Sequence[Any]],
+    facts: Mapping[str, ColumnFacts],
+    text: Sequence[str],
+    label: Sequence[str],
+) -> Layout | None:
+    """A layout of texts with spans of characters; None where no column holds spans that are within a text."""
+    for name in label or [name for name in columns if facts[name].kind == "list"]:
+        cells = list(islice((cell for cell in columns[name] if not is_missing(cell)), LOOKED_AT))
+        form = span_form(cells)
+        if form is None:
+            continue
+        texts = text or sorted(
+            (other for other in columns if other != name and facts[other].kind in ("text", "category")),
+            key=lambda other: (text_tier(other) is None, text_tier(other) or 0, -facts[other].words),
+        )
+        for other in texts:
+            if _within(columns[name], columns[other], form):
+                reasons = {"shape": f"{name} holds spans of characters in {other}"}
+                return Layout(shape="tagging", text=(other,), label=(name,), spans=form, reasons=reasons)
+    return None
+
+
+def require_tags(columns: Mapping[str, Sequence[Any]], file: str) -> None:
+    """Raises UserError for a file with a word a line whose columns hold no tags of entities."""
+    seen = [f"{name}: {', '.join(list(dict.fromkeys(_items(cells)))[:5])}" for name, cells in columns.items()]
+    raise UserError(
+        f"{file}: has a word a line, but no column holds tags of entities ({'; '.join(seen[:6])})",
+        "Tags are O, or B-PER, I-PER and the like: add them, or name their column with label=COLUMN",
+    )
+
+
+def _require_names(
+    columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], label: Sequence[str], file: str
+) -> None:
+    """Raises UserError for lists of numbers next to lists of as many words: tags whose names are elsewhere."""
+    lists = [name for name in columns if facts[name].kind == "list"]
+    for name in label or named(lists, TAG_NAMES):
+        words = [
+            other for other in named(lists, WORD_NAMES) if other != name and _as_long(columns[other], columns[name])
+        ]
+        if name in lists and words and _numbers(columns[name]) and not _numbers(columns[words[0]]):
+            raise UserError(
+                f"{file}: the column '{name}' holds tags by number ({', '.join(sorted(_tags(columns[name]))[:6])})",
+                "Name them: labels=FILE, with a tag a line, the first for 0 (such as O, B-PER, I-PER)",
+            )
+
+
+def _tags(cells: Sequence[Any], names: Mapping[str, str] | None = None) -> Counter[str]:
+    items = _items(cells)
+    return Counter(items if not names else [names.get(item, item) for item in items])
+
+
+def _items(cells: Sequence[Any]) -> list[str]:
+    """What the first lists hold, or texts with spaces between their items."""
+    some = islice((cell for cell in cells if not is_missing(cell)), LOOKED_AT)
+    return [as_text(item) for cell in some for item in (as_list(cell) or as_text(cell).split())]
+
+
+def _kinds(cells: Sequence[Any]) -> str:
+    """`B-LOC, I-LOC, O`: the most frequent tags."""
+    counts = _tags(cells)
+    return ", ".join(sorted((tag for tag, _ in counts.most_common(4)), key=lambda tag: (tag == "O", tag))[:3])
+
+
+def _words(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], taken: Sequence[str]) -> str | None:
+    """The column of words: one with as many items a row as the tags, by its name, or else the most varied."""
+    if not taken:
+        return None
+    free = [name for name in columns if name not in taken and _as_long(columns[name], columns[taken[0]])]
+    by_name = named(free, WORD_NAMES)
+    if by_name:
+        return by_name[0]
+    lists = [name for name in free if facts[name].kind == "list" and not _numbers(columns[name])]
+    return max(lists, key=lambda name: len(set(_items(columns[name]))), default=None)
+
+
+def _as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
+    """Whether nearly all rows have a word for each tag."""
+    pairs = [
+        (w, t) for w, t in islice(zip(words, tags, strict=True), LOOKED_AT) if not is_missing(w) and not is_missing(t)
+    ]
+    equal = sum(len(as_list(w) or as_text(w).split()) == len(as_list(t) or as_text(t).split()) for w, t in pairs)
+    return bool(pairs) and equal >= 0.8 * len(pairs)
+
+
+def _numbers(cells: Sequence[Any]) -> bool:
+    return all(item.lstrip("-").isdigit() for item in _items(cells)[:500])
+
+
+def _are_characters(cells: Sequence[Any]) -> bool:
+    """Whether the words are characters of texts, with blanks among them or in a script without spaces."""
+    words = [item for cell in islice(cells, LOOKED_AT) for item in as_list(cell) or ()]
+    odd = any(not as_text(word).strip() or as_text(word) > "\u1100" for word in words)
+    return odd and are_characters([as_text(word) for word in words])
+
+
+def _within(cells: Sequence[Any], texts: Sequence[Any], form: Sequence[str]) -> bool:
+    """Whether nearly all spans are within their texts."""
+    outside = total = 0
+    for cell, text in islice(zip(cells, texts, strict=True), LOOKED_AT):
+        if is_missing(text):
+            continue
+        found = spans_of(cell, form, as_text(text))
+        lost = sum(count for why, count in found.changes.items() if why.startswith("outside"))
+        outside += lost
+        total += len(as_list(cell) or ())
+    return total > 0 and outside <= (1 - INSIDE) * total

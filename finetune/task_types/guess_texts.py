@@ -1,0 +1,152 @@
+"""Which columns are one text or a pair, and its label: classes, a number, or several labels."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from finetune.data.column_types import ColumnFacts, as_text, is_missing
+from finetune.data.reading import Table, nameless_columns
+from finetune.errors import UserError
+from finetune.task_types.candidates import Candidate, best_label, best_texts, copied, label_candidates
+from finetune.task_types.column_names import is_id_name
+from finetune.task_types.columns import Layout
+from finetune.task_types.guess_special import require_no_choices
+from finetune.task_types.label_kinds import label_kind, separator_in
+
+RARE = 0.1  # share of the rows up to which `-` is no class
+
+
+def text_layout(
+    table: Table,
+    facts: Mapping[str, ColumnFacts],
+    chosen: Mapping[str, list[str]],
+    shape: str | None,
+    decimal: str | None,
+) -> Layout:
+    """A layout for one text or a pair, with labels, a number, or several labels.
+
+    Raises UserError where no text is found, and (as Ambiguous) where two readings are as likely.
+    """
+    file = str(table.path)
+    reasons = {name: "given" for name in ("text", "label") if name in chosen}
+    label, rivals = chosen.get("label"), tuple[str, ...]()
+    if label is None:
+        label, rivals, reasons["label"] = _label(table, facts, chosen.get("text", ()))
+    _require_plain(label, facts, file)
+    text = chosen.get("text")
+    if text is None:
+        text, reasons["text"] = _text(table, facts, label, shape)
+    if not text:
+        raise UserError(f"{file}: no column with texts was found", _columns_remedy("text", facts))
+    if len(text) > 2:
+        raise UserError(
+            f"{len(text)} text columns were given: {', '.join(text)}",
+            "Give one, or two that make a pair; of a context and its choices say shape=choice",
+        )
+    rest = _rest(table, facts, text, label, given="text" in chosen)
+    delimiter = table.form.delimiter or ","
+    layout = Layout(shape="classification", text=tuple(text), rest=rest, delimiter=delimiter, rivals=rivals)
+    if not label:
+        return replace(layout, shape=shape or "classification", reasons=reasons)  # type: ignore[arg-type]
+    return _labelled(layout, table, facts, label, shape=shape, decimal=decimal, reasons=reasons)
+
+
+def _label(
+    table: Table, facts: Mapping[str, ColumnFacts], text: Sequence[str]
+) -> tuple[list[str], tuple[str, ...], str]:
+    """(the label's columns, the settings that choose others, why these)."""
+    taken = [*text, *nameless_columns(table.path, table.form)]
+    candidates = label_candidates(facts, table.columns, taken)
+    best, rivals = best_label(candidates, table.columns, file=str(table.path))
+    listed = tuple(f"{copied(one.setting)} ({one.what})" for one in rivals[:5])
+    return list(best.columns) if best else [], listed, _why(best, candidates)
+
+
+def _text(
+    table: Table, facts: Mapping[str, ColumnFacts], label: Sequence[str], shape: str | None
+) -> tuple[list[str], str]:
+    """(the text's columns, why these)."""
+    file, nameless = str(table.path), nameless_columns(table.path, table.form)
+    if shape is None:
+        require_no_choices(facts, label, (), file)
+    free = {name: fact for name, fact in facts.items() if name not in nameless}
+    found, why = best_texts(free, label, header=table.form.header, file=file)
+    if shape is None:
+        require_no_choices(facts, label, found, file)
+    return list(found), why
+
+
+def _labelled(
+    layout: Layout, table: Table, facts: Mapping[str, ColumnFacts], label: Sequence[str], *, shape: str | None,
+    decimal: str | None, reasons: Mapping[str, str],
+) -> Layout:  # fmt: skip
+    """The layout with its label: the shape that it makes, and how its cells are read."""
+    kind = label_kind(table.columns, facts, label, file=str(table.path), shape=shape, decimal=decimal)
+    wanted: Any = shape or kind.shape
+    cells = table.columns[label[0]]
+    separator = kind.separator
+    if wanted == "multi-label" and not separator and len(label) == 1 and facts[label[0]].kind != "list":
+        texts = [as_text(cell) for cell in cells if not is_missing(cell)]
+        separator = separator_in(texts) or ("," if any("," in text for text in texts) else " ")
+    no_label = _sign_of_none(cells) if wanted == "classification" else ""
+    layout = replace(layout, shape=wanted, label=tuple(label), separator=separator, no_label=no_label)
+    why = "given" if shape else kind.why
+    return replace(layout, decimal=kind.decimal, reasons={**reasons, "shape": why})
+
+
+def _sign_of_none(cells: Sequence[Any]) -> str:
+    """`-` where it means no label, as in SNLI: rare, among labels that are words."""
+    counts = Counter(as_text(cell).strip() for cell in cells if not is_missing(cell))
+    rare = 0 < counts["-"] < RARE * counts.total()
+    words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
+    return "-" if rare and words and len(counts) > 2 else ""
+
+
+def _why(best: Candidate | None, candidates: Sequence[Candidate]) -> str:
+    if best is None:
+        return "none was found"
+    if len(best.columns) > 1:
+        return best.what
+    return "its name" if best.level <= 2 else "the only column that could be one" if len(candidates) == 1 else best.what
+
+
+def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], file: str) -> None:
+    """Raises UserError where a label is an object, with its fields."""
+    for name in label:
+        if facts[name].kind == "object":
+            fields = [other for other in facts if other.startswith(f"{name}.")]
+            raise UserError(
+                f"{file}: the column '{name}' holds objects, not labels",
+                f"Choose a field: {', '.join(copied(f'label={field}') for field in fields[:6])}",
+            )
+
+
+def _rest(
+    table: Table, facts: Mapping[str, ColumnFacts], text: Sequence[str], label: Sequence[str], *, given: bool
+) -> tuple[str, ...]:
+    """Columns without a name that the text runs on into: all that follow it, where no other column does.
+
+    Raises UserError where such columns hold texts and it is not clear what they belong to.
+    """
+    nameless = nameless_columns(table.path, table.form)
+    filled = [name for name in nameless if facts[name].kind != "empty" and name not in (*text, *label)]
+    if not filled:
+        return ()
+    names = list(table.columns)
+    after = names[names.index(text[-1]) + 1 :]
+    if len(text) == 1 and set(after) <= set(nameless) and not set(after) & set(label):
+        return tuple(after)
+    texts = [name for name in filled if facts[name].kind == "text" and facts[name].words > 1]
+    if texts and not given:
+        example = next(as_text(cell) for cell in table.columns[texts[0]] if not is_missing(cell))
+        raise UserError(
+            f"{table.path}: {texts[0]} has no name in the header but holds texts such as '{example[:40]}'",
+            f"Quote cells that hold the delimiter, or name the text: {copied(f'text={text[0]}')}",
+        )
+    return ()
+
+
+def _columns_remedy(role: str, facts: Mapping[str, ColumnFacts]) -> str:
+    shown = [name for name in facts if not is_id_name(name)] or list(facts)
+    return f"Name it: {role}=COLUMN, one of {', '.join(shown[:20])}"

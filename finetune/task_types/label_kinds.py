@@ -1,0 +1,124 @@
+"""What the values of a label column are: classes, a number, or several labels; and how its numbers are written."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from finetune.data.column_types import SEPARATORS, ColumnFacts, as_text, is_missing
+from finetune.data.commas import reading_of_commas
+from finetune.errors import UserError
+from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.column_names import words_of
+from finetune.task_types.columns import Shape
+
+LOOKED_AT = 5_000
+MANY = 0.5  # share of the rows: with so many values a column does not hold classes
+FEW = 20  # whole numbers that are classes
+EACH = 2  # rows of each class, in the mean, where there are more
+CLASSES = {"label", "labels", "class", "classes", "category", "intent", "topic", "genre", "target", "레이블", "라벨"}
+DEGREES = {"score", "rating", "similarity", "grade", "stars", "quality", "age", "price", "점수", "평점"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelKind:
+    """The shape that a label column makes, what parts several labels in a cell, and the decimal sign of numbers."""
+
+    shape: Shape
+    why: str
+    separator: str = ""
+    decimal: Literal[".", ","] = "."
+
+
+def label_kind(
+    columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], label: Sequence[str], *, file: str,
+    shape: str | None = None, decimal: str | None = None,
+) -> LabelKind:  # fmt: skip
+    """What label columns hold; `shape` and `decimal` where they are given. Raises Ambiguous where two readings fit."""
+    fact = facts[label[0]]
+    if len(label) > 1:
+        return LabelKind(shape="multi-label", why=f"{len(label)} label columns")
+    if fact.kind == "list":
+        return LabelKind(shape="multi-label", why="lists of labels")
+    cells = [as_text(cell).strip() for cell in columns[label[0]] if not is_missing(cell)]
+    reading = reading_of_commas([cell for cell in columns[label[0]][:LOOKED_AT] if isinstance(cell, str)])
+    if reading == "unclear" and decimal is None and shape not in ("multi-label", "classification"):
+        _ask_commas(cells, label[0], file, shape)
+    if reading == "labels" and decimal is None:
+        return LabelKind(shape="multi-label", why="labels by number with ',' between them", separator=",")
+    sign: Literal[".", ","] = "," if (decimal or ("," if reading == "decimal" else ".")) == "," else "."
+    if fact.kind == "number" and (
+        not fact.whole or fact.distinct > FEW or reading in ("decimal", "thousands", "unclear")
+    ):
+        if shape is None and _are_class_numbers(fact, cells):
+            return _class_or_degree(fact, label[0], file)
+        what = f"{fact.distinct} different numbers" + ("" if fact.whole else ", some not whole")
+        written = {"decimal": ", with a decimal comma", "thousands": ", with commas between thousands"}.get(reading, "")
+        return LabelKind(shape="regression", why=what + written, decimal=sign)
+    if shape is None and _are_apart(cells):
+        choices = [
+            ("shape=multi-label", "labels with a space between them"),
+            ("shape=classification", "names of two words"),
+        ]
+        raise Ambiguous(f"{file}: the cells of the column '{label[0]}' can be one label or several", choices)
+    if separator := separator_in(cells):
+        return LabelKind(shape="multi-label", why=f"labels with '{separator}' between them", separator=separator)
+    if shape is None and fact.distinct > MANY * fact.filled and fact.filled > FEW:
+        raise UserError(
+            f"{file}: the column '{label[0]}' has {fact.distinct:,} values in {fact.filled:,} rows: too many classes",
+            "Name another with label=COLUMN, or say shape=classification",
+        )
+    return LabelKind(shape="classification", why=f"{fact.distinct} different values", decimal=sign)
+
+
+def separator_in(cells: Sequence[str]) -> str:
+    """What parts the labels in a cell: its parts come again in other company, so they are fewer than the cells."""
+    some = cells[:LOOKED_AT]
+    for separator in SEPARATORS:
+        many = [text for text in some if separator in text]
+        if len(many) < 0.05 * len(some) or len(many) < 2:
+            continue
+        parts = Counter(part.strip() for text in some for part in text.split(separator))
+        if len(parts) < len(set(some)) and all(len(part.split()) <= 4 for part in parts) and min(map(len, parts)) > 0:
+            return separator
+    return ""
+
+
+def _are_apart(cells: Sequence[str]) -> bool:
+    """Whether cells of several words are made of words that are cells by themselves: `cs.CL cs.LG`."""
+    alone = {cell for cell in cells if " " not in cell}
+    several = [cell.split() for cell in cells if " " in cell]
+    parts = Counter(part for words in several for part in words)
+    return (
+        len(several) > 0.05 * len(cells) and sum(n for part, n in parts.items() if part in alone) > 0.6 * parts.total()
+    )
+
+
+def _ask_commas(cells: Sequence[str], label: str, file: str, shape: str | None) -> None:
+    example = next(cell for cell in cells if "," in cell)
+    choices = [
+        ("decimal=,", f"'{example}' has a decimal comma"),
+        ("decimal=.", f"'{example}' has a comma between thousands"),
+    ]
+    if shape is None:
+        choices.append(("shape=multi-label", f"'{example}' are two labels by number"))
+    raise Ambiguous(f"{file}: the commas in the column '{label}' can mean several things", choices)
+
+
+def _are_class_numbers(fact: ColumnFacts, cells: Sequence[str]) -> bool:
+    """Whether whole numbers could be those of classes: all from 0 or 1 up to the largest, each with several rows."""
+    if not fact.whole or fact.distinct <= FEW or fact.filled < EACH * fact.distinct:
+        return False
+    numbers = {int(float(cell)) for cell in cells if cell.replace(".0", "").isdigit()}
+    first = min(numbers, default=-1)
+    return first in (0, 1) and len(numbers) >= 0.95 * (max(numbers) - first + 1)
+
+
+def _class_or_degree(fact: ColumnFacts, label: str, file: str) -> LabelKind:
+    words = set(words_of(label))
+    if words & CLASSES:
+        return LabelKind(shape="classification", why=f"{fact.distinct} classes by number")
+    if words & DEGREES:
+        return LabelKind(shape="regression", why=f"{fact.distinct} different numbers")
+    choices = [("shape=classification", f"{fact.distinct} classes by number"), ("shape=regression", "a number")]
+    raise Ambiguous(f"{file}: the whole numbers in the column '{label}' can be classes or an amount", choices)

@@ -1,0 +1,78 @@
+"""A task's options: fields of the task, or of its reader, that it names and that a recipe may set (`fold = 1`).
+
+A user's own data has further ones, which say what the data is: its columns and its files.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from finetune.errors import UserError, nearest
+from finetune.targets import is_own_data
+from finetune.task_types import task as tasks
+from finetune.task_types.task import Task
+
+
+def resolved(name: str, options: Mapping[str, Any]) -> tuple[Task, Task]:
+    """(the task of that name or of that data as it is by default, the same with the options of a recipe).
+
+    Raises UserError as `tasks.find` and `configured` do, and for data that cannot be read.
+    """
+    if not _is_own(name):
+        task = tasks.find(name)
+        return task, configured(task, options)
+    from finetune.task_types import own_data
+
+    default = own_data.own_task(name, {key: value for key, value in options.items() if key in own_data.OPTIONS})
+    return default, configured(default, {key: value for key, value in options.items() if key not in own_data.OPTIONS})
+
+
+def option_names(name: str) -> tuple[str, ...]:
+    """What a recipe for this task may set; for a user's own data, whatever its shape."""
+    if not _is_own(name):
+        return tasks.find(name).options
+    from finetune.task_types import own_data
+
+    return own_data.every_option()
+
+
+def _is_own(name: str) -> bool:
+    return name not in tasks.available() and is_own_data(name)
+
+
+def configured(task: Task, options: Mapping[str, Any]) -> Task:
+    """The task with options set. Raises UserError for one that it does not have, and for a wrong value."""
+    for name, value in options.items():
+        if name not in task.options:
+            known = f"It has {', '.join(task.options)}" if task.options else "It has none"
+            raise UserError(f"the task {task.name} has no option '{name}'", nearest(name, list(task.options)) + known)
+        owner = _owner(task, name)
+        changed = replace(owner, **{name: _checked(owner, name, value)})
+        task = changed if owner is task else replace(task, read=changed)  # type: ignore[call-arg]
+    return task
+
+
+def option_values(task: Task) -> dict[str, Any]:
+    """The task's options as they are set."""
+    return {name: getattr(_owner(task, name), name) for name in task.options}
+
+
+def changed_options(default: Task, task: Task) -> dict[str, Any]:
+    """Those of a task's options that are not as they are by default."""
+    before = option_values(default)
+    return {name: value for name, value in option_values(task).items() if value != before[name]}
+
+
+def _owner(task: Task, name: str) -> Any:
+    """What has the field of that name: the task, or the reader that it names."""
+    return task if name in {field.name for field in fields(task)} else task.read  # type: ignore[attr-defined]
+
+
+def _checked(owner: Any, name: str, value: Any) -> Any:
+    try:
+        return TypeAdapter(get_type_hints(type(owner), include_extras=True)[name]).validate_python(value, strict=True)
+    except ValidationError as error:
+        reasons = "; ".join(fault["msg"].lower() for fault in error.errors(include_url=False))
+        raise UserError(f"'{name}' is {value!r}: {reasons}", "Give another value") from None

@@ -1,0 +1,171 @@
+"""A user's own data as a task and as a recipe: `finetune run reviews.csv`."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from finetune.data.checks.findings import places, so_many
+from finetune.data.checks.refusal import require_sound
+from finetune.data.checks.spans import changed_spans
+from finetune.data.reading import Table, table_of
+from finetune.data.source import Source, content_hash
+from finetune.data.splits import drawn_for_dev, split_files
+from finetune.errors import UserError, first_line
+from finetune.runs.folder import data_name
+from finetune.task_types.columns import NAMED, Layout, found_labels
+from finetune.task_types.guess import guess
+from finetune.task_types.row_builder import NoRow, gold_of, rows_of
+from finetune.task_types.task import Row, Rows, Task
+from finetune.task_types.types import SHAPES, trained_task
+
+OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data
+SHOWN = 3  # row numbers in a note
+AT_ONCE = 1_000  # rows whose labels are looked at together
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnData:
+    """Reads the splits of a user's files: `OwnData(...)(source, split)` gives rows, with a note of those left out."""
+
+    layout: Layout
+    files: Mapping[str, Path]
+    split: str = ""
+    encoding: str = ""
+
+    def __call__(self, _: Source, split: str) -> Rows:
+        """The rows of a split that can be used; rows for training and for dev without a label are left out."""
+        if split not in self.files and split != "dev":
+            raise UserError(f"the data has no split '{split}'", f"It has {', '.join({**self.files, 'dev': ''})}")
+        path = self.files.get(split, self.files["train"])
+        table = table_of(path, self.encoding)
+        usable, notes = usable_rows(self.layout, table, unlabelled=split == "test")
+        rows = _distinct([row for row, _ in usable])
+        if not rows:
+            raise UserError(
+                "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Look at `finetune check`"
+            )
+        notes = [*table.form.encoding_notes(path), *notes]
+        if "dev" in self.files or split == "test":
+            return Rows(rows=rows, origin=str(path), notes=tuple(notes), content=content_hash(path))
+        groups = [table.columns[self.layout.group][index] for _, index in usable] if self.layout.group else None
+        chosen = self._given(rows) if self.split else drawn_for_dev(self.layout, rows, groups)
+        rows = [row for index, row in enumerate(rows) if (index in chosen) == (split == "dev")]
+        if split == "dev":
+            notes = [f"{path}: {so_many(len(rows))} {'was' if len(rows) == 1 else 'were'} {self._rule()}"]
+        return Rows(rows=rows, origin=str(path), notes=tuple(notes), drawn=True, content=content_hash(path))
+
+    def _given(self, rows: Sequence[Row]) -> set[int]:
+        """Numbers of the dev rows of an earlier run. Raises UserError where they are not in the data."""
+        try:
+            names = set(json.loads(Path(self.split).read_text(encoding="utf-8"))["dev"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{self.split}: is no split.json of a run ({first_line(error)})", "Name one") from error
+        chosen = {index for index, row in enumerate(rows) if row.id in names}
+        if len(chosen) < len(names):
+            raise UserError(
+                f"{self.split}: {len(names) - len(chosen)} of its dev rows are not in the data", "Leave split= out"
+            )
+        return chosen
+
+    def _rule(self) -> str:
+        if self.split:
+            return f"taken for dev as {self.split} has them"
+        together = f"each {self.layout.group} on one side" if self.layout.group else "equal texts on one side"
+        return f"drawn for dev, {together}; dev=FILE names a file instead"
+
+
+def every_option() -> tuple[str, ...]:
+    """What a recipe may set for data of any shape."""
+    return tuple(dict.fromkeys((*OPTIONS, *(name for kind in SHAPES for name in kind.own_options))))
+
+
+def own_task(name: str, options: Mapping[str, Any]) -> Task:
+    """The task of a file or folder; `options` are those of `OPTIONS`, what they leave open is guessed."""
+    given = {key: value if key == "labels" else str(value) for key, value in options.items()}
+    files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
+    split, encoding = given.pop("split", ""), given.pop("encoding", "")
+    table = table_of(files["train"], encoding)
+    layout = guess(table, given)
+    others = {split: table_of(file, encoding) for split, file in files.items() if split != "train"}
+    labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
+    layout = replace(layout, labels=tuple(dict.fromkeys(labels)))
+    require_sound(layout, files, encoding)
+    scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
+    read = OwnData(layout=layout, files=files, split=split, encoding=encoding)
+    task = trained_task(layout, name=data_name(name), read=read)
+    return replace(task, dev_splits=("dev", "test")) if scored else task
+
+
+def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
+    """The names of the labels of those rows that can be used: no other row makes a class."""
+    every = found_labels(layout, table.columns)
+    if layout.shape not in NAMED or len(layout.label) != 1:
+        return every
+    cells, rows, seen = table.columns.get(layout.label[0], ()), rows_of(layout, table), set[str]()
+    while len(seen) < len(every) and (some := list(islice(rows, AT_ONCE))):  # mostly the first ones have all
+        usable = [cells[index] for index, row in some if not isinstance(row, NoRow)]
+        seen.update(found_labels(layout, {layout.label[0]: usable}))
+    return tuple(name for name in every if name in seen)
+
+
+def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") -> Task:
+    """The task of a trained layout on another file, all of whose rows are dev, or on the dev and test of a folder.
+
+    Raises UserError where the columns are not there; `otherwise` is the command that takes other columns.
+    """
+    path = Path(name)
+    files = split_files(path) if path.is_dir() else {"train": path, "dev": path}
+    scored = tuple(split for split in ("dev", "test") if split in files) or ("train",)
+    for file in (files[split] for split in scored):
+        columns = table_of(file, encoding).columns
+        if lacking := [column for column in (*layout.text, *layout.label) if column not in columns]:
+            raise UserError(
+                f"{file}: has no column {' or '.join(lacking)}, as there was in training", f"Name: {otherwise}"
+            )
+    read = OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding)
+    return replace(trained_task(layout, name=data_name(name), read=read), dev_splits=scored)
+
+
+def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tuple[list[tuple[Row, int]], list[str]]:
+    """The rows of a table with their indexes, and a note for each kind of those that were left out."""
+    rows: list[tuple[Row, int]] = []
+    out: dict[str, list[tuple[int, int]]] = {}
+    if table.faults:
+        out["that could not be read"] = [(record.row, record.line) for record in table.faults]
+    unusable = ""
+    for index, row in rows_of(layout, table):
+        if isinstance(row, NoRow):
+            unusable = unusable or f"that cannot be used: the first {row}"
+            out.setdefault(unusable, []).append((table.rows[index], table.lines[index]))
+        elif not unlabelled and gold_of(row) is None:
+            out.setdefault("without a label", []).append((table.rows[index], table.lines[index]))
+        else:
+            rows.append((row, index))
+    notes = [
+        f"{table.path}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()
+    ]
+    return rows, [*notes, *_span_notes(layout, table)]
+
+
+def _span_notes(layout: Layout, table: Table) -> list[str]:
+    """A note for each kind of spans of characters that were changed or left out."""
+    if not layout.spans or layout.label[0] not in table.columns:
+        return []
+    return [
+        f"{table.path}: spans {what} ({places([(table.rows[i], table.lines[i]) for i in rows], most=SHOWN)})"
+        for what, rows in changed_spans(layout, table).items()
+    ]
+
+
+def _distinct(rows: list[Row]) -> list[Row]:
+    """The rows with an id each: a second `a` becomes `a-2`."""
+    seen: Counter[str] = Counter()
+    new = []
+    for row in rows:
+        seen[row.id] += 1
+        new.append(row if seen[row.id] == 1 else replace(row, id=f"{row.id}-{seen[row.id]}"))
+    return new

@@ -1,0 +1,175 @@
+"""What all heads on the pooled output share: from texts to features, and from the first token's vector to logits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+from transformers.activations import ACT2FN
+
+from finetune.errors import UserError
+from finetune.models.backbone import Backbone, Head
+from finetune.models.batch import Feature
+from finetune.models.families import Pooling, head_dropout, pooling
+from finetune.models.tokenizers.windows import window_starts
+from finetune.task_types import baselines
+from finetune.task_types.task import Rows
+
+ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextRow:
+    """A text or a pair."""
+
+    id: str
+    text: str
+    pair: str | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """One text or two."""
+        return (self.text,) if self.pair is None else (self.text, self.pair)
+
+
+class PooledHead(Head):
+    """Dropout and one linear layer on the pooled output; families without a pretrained pooler get a new one."""
+
+    reads = "pooled"
+
+    def __init__(self, backbone: Backbone, labels: Sequence[str], *, table: dict[str, Pooling]) -> None:
+        super().__init__(labels)
+        config = backbone.config
+        self.pooling = pooling(table, config) if backbone.reader is None else read_pooling(backbone)
+        self.dropout = nn.Dropout(head_dropout(config, self.pooling.dropout))
+        if self.pooling.dense is None:
+            self.uses_pooler = backbone.reader is None
+        else:
+            self.dense = nn.Linear(backbone.width, backbone.width)
+            self.activation = ACT2FN[self.pooling.activation]
+            self.checkpoint_names["dense"] = self.pooling.dense
+        self.output = nn.Linear(backbone.width, max(1, len(labels)))
+        self.checkpoint_names["output"] = self.pooling.output
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """`(batch, width)` to `(batch, labels)`, or to `(batch, 1)` where the logits have no names."""
+        if self.pooling.drop_first:
+            hidden = self.dropout(hidden)
+        if self.pooling.dense is not None:
+            hidden = self.activation(self.dense(hidden))
+        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
+
+
+def read_pooling(backbone: Backbone) -> Pooling:
+    """A new tanh layer over a mix of layers at the first token; a BiLSTM's end states are pooled already."""
+    return Pooling() if backbone.bilstm or backbone.bare else Pooling(dense="dense", activation="tanh")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text or a pair as tokens."""
+
+    ids: list[int]
+    segments: list[int] | None
+    truncated: bool
+
+
+def encode_texts(
+    texts: Sequence[str], pairs: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> list[Encoded]:
+    """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first."""
+    found: list[Encoded] = []
+    for begin in range(0, len(texts), ROWS_AT_ONCE):
+        part = slice(begin, begin + ROWS_AT_ONCE)
+        encoded = tokenizer(list(texts[part]), pairs and list(pairs[part]), truncation=True, max_length=max_length)
+        segments = encoded.get("token_type_ids", [None] * len(encoded["input_ids"]))
+        found += [
+            Encoded(ids, segments[index], bool(encoded.encodings[index].overflowing))
+            for index, ids in enumerate(encoded["input_ids"])
+        ]
+    return found
+
+
+def encode_windows(
+    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> Iterator[list[Encoded]]:
+    """`[CLS] text [SEP]`, where that is too long as several windows that share a quarter, for each text."""
+    for begin in range(0, len(texts), ROWS_AT_ONCE):
+        part = list(texts[begin : begin + ROWS_AT_ONCE])
+        encoded = tokenizer(part, return_special_tokens_mask=True, verbose=False)
+        segments = encoded.get("token_type_ids", [None] * len(part))
+        for ids, types, special in zip(encoded["input_ids"], segments, encoded["special_tokens_mask"], strict=True):
+            windows = _windows(special, max_length)
+            yield [Encoded(_joined(ids, parts), types and _joined(types, parts), False) for parts in windows]
+
+
+def text_features(
+    rows: Sequence[TextRow],
+    labels: Sequence[Any],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    *,
+    windows: bool,
+) -> list[Feature]:
+    """A feature a row; with `windows` one for each window of a long text. Pairs are cut all the same."""
+    texts, pairs = [row.text for row in rows], [row.pair for row in rows if row.pair is not None]
+    encoded: Iterator[list[Encoded]]
+    if windows and not pairs:
+        encoded = encode_windows(texts, tokenizer, max_length)
+    else:
+        encoded = ([one] for one in encode_texts(texts, pairs or None, tokenizer, max_length))
+    return [
+        Feature(
+            row=index,
+            input_ids=one.ids,
+            token_type_ids=one.segments,
+            label=labels[index],
+            truncated=one.truncated,
+        )
+        for index, some in enumerate(encoded)
+        for one in some
+    ]
+
+
+def logits_by_row(logits: Sequence[np.ndarray], features: Sequence[Feature], count: int) -> np.ndarray:
+    """The mean of each row's features, `(count, labels)`."""
+    given = np.stack(logits)
+    owners = np.array([feature.row for feature in features])
+    means = np.zeros((count, given.shape[1]), dtype=given.dtype)
+    np.add.at(means, owners, given)
+    means /= np.bincount(owners, minlength=count)[:, None]
+    return means
+
+
+def tfidf_remarks(train: Sequence[TextRow]) -> list[str]:
+    """Says how many of the training rows TF-IDF read, where these are not all."""
+    read = len(baselines.read_rows([row.texts for row in train]))
+    return [f"TF-IDF read {read:,} of the {len(train):,} training rows, drawn at random"] * (read < len(train))
+
+
+def pairs_or_none(loaded: Rows) -> Rows:
+    """The same rows. Raises UserError that names the first that is half a pair, or a pair among single texts."""
+    for row in loaded.rows:
+        if (row.pair is None) != (loaded.rows[0].pair is None):
+            fault = f"is {'no ' * (row.pair is None)}pair, unlike the first row"
+            raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Mend that row")
+    return loaded
+
+
+def _windows(special: Sequence[int], max_length: int) -> Iterator[tuple[slice, ...]]:
+    """The parts of a text that make each window: some of its tokens, between the special ones at its two ends."""
+    if len(special) <= max_length:
+        yield (slice(None),)
+        return
+    before, after = special.index(0), special[::-1].index(0)
+    tokens, size = len(special) - before - after, max_length - before - after
+    for start in window_starts(tokens, size=size, step=size - size // 4):
+        middle = slice(before + start, before + min(start + size, tokens))
+        yield slice(before), middle, slice(before + tokens, None)
+
+
+def _joined(tokens: Sequence[int], parts: Sequence[slice]) -> list[int]:
+    return list(chain.from_iterable(tokens[part] for part in parts))

@@ -1,0 +1,80 @@
+"""From a task and a source to rows, tokenizer and features, with the checks that belong between them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
+
+from finetune.data.source import Source
+from finetune.errors import UserError, first_line
+from finetune.models.batch import Feature
+from finetune.models.families import most_tokens
+from finetune.task_types.task import Row, Rows, Task
+
+
+def load_splits(
+    task: Task, source: Source, *, limit: int | None = None, names: Sequence[str] | None = None
+) -> dict[str, Rows]:
+    """The rows of the splits that a run needs, all with gold, or of those named, with gold or without.
+
+    Raises UserError for a split that is empty.
+    """
+    labelled = names is None
+    splits = {}
+    for name in names or (task.train_split, *task.dev_splits):
+        loaded = task.load(source, name)
+        if not loaded.rows:
+            raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
+        if labelled and any(answer.value is None for answer in task.gold(loaded.rows)):
+            raise UserError(f"{loaded.origin}: rows of the split '{name}' have no gold", "Label them or leave them out")
+        splits[name] = loaded if limit is None else replace(loaded, rows=_drawn(loaded.rows, limit))
+    return splits
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """A model's fast tokenizer. Raises UserError where the folder has none."""
+    try:
+        return AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{folder}: the tokenizer cannot be loaded ({first_line(error)})",
+            "The folder needs tokenizer.json, or the vocabulary",
+        ) from error
+
+
+def encode(
+    task: Task, rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase, max_length: int, config: PretrainedConfig
+) -> list[Feature]:
+    """Features of one split. Raises UserError for a max_length that the encoder has no positions for."""
+    most = min(most_tokens(config), tokenizer.model_max_length)
+    if max_length > most:
+        raise UserError(
+            f"max_length is {max_length}; this encoder has positions for {most} tokens", f"Set max_length={most}"
+        )
+    return task.encode(rows, tokenizer, max_length)
+
+
+def truncated_share(features: Sequence[Feature]) -> float:
+    """Share of features that lost tokens."""
+    return sum(feature.truncated for feature in features) / len(features)
+
+
+def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
+    """Tokens a feature: mean, median, 95th percentile and most."""
+    lengths = np.array([len(feature) for feature in features])
+    return {
+        "mean": float(lengths.mean()),
+        "median": float(np.median(lengths)),
+        "95 %": float(np.percentile(lengths, 95)),
+        "most": int(lengths.max()),
+    }
+
+
+def _drawn(rows: Sequence[Row], limit: int) -> Sequence[Row]:
+    """`limit` rows in their order, drawn with a fixed seed: data files are often sorted."""
+    if limit >= len(rows):
+        return rows
+    return [rows[i] for i in sorted(np.random.default_rng(0).choice(len(rows), limit, replace=False))]

@@ -1,0 +1,198 @@
+"""Sentences and pairs on the pooled output (Devlin et al. 2019, Figure 4 a and b): classification, regression."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import softmax
+from torch import Tensor, tensor
+from torch.nn import functional
+from transformers import PreTrainedTokenizerBase
+
+from finetune.data.source import Source
+from finetune.metrics.scores import Metric
+from finetune.metrics.sums import Counted, counted
+from finetune.models.backbone import Backbone
+from finetune.models.batch import Feature
+from finetune.models.families import SENTENCE
+from finetune.task_types import baselines
+from finetune.task_types.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
+from finetune.task_types.task import Answer, Rows, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceRow(TextRow):
+    """A sentence or a pair with its gold, which is a label's name, a number, or None where it is not known."""
+
+    gold: str | float | None = None
+
+
+class SentenceHead(PooledHead):
+    """Dropout and one linear layer on the pooled output. A row's loss is weighed by the weight of its class."""
+
+    auto_class = "AutoModelForSequenceClassification"
+    class_weights: Tensor | None
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        labels: Sequence[str],
+        *,
+        regression: bool = False,
+        class_weights: Sequence[float] = (),
+    ) -> None:
+        super().__init__(backbone, labels, table=SENTENCE)
+        self.regression = regression
+        weights = tensor(class_weights) if class_weights else None
+        self.register_buffer("class_weights", weights, persistent=False)  # only training needs them
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy, or squared error of the one logit; summed over the batch."""
+        if self.regression:
+            return functional.mse_loss(logits.squeeze(-1), labels.to(logits.dtype), reduction="sum")
+        return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
+
+    def config_settings(self) -> dict[str, object]:
+        """Label names, and the kind of problem, which transformers' classes and pipelines go by."""
+        kind = "regression" if self.regression else "single_label_classification"
+        return {**super().config_settings(), "problem_type": kind}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceTask(Task):
+    """Classification into `labels`; without labels, regression.
+
+    `read(source, split)` gives the rows; `scorers` are the metrics by name, each a function of gold and answers.
+    With `class_weight = "balanced"` all classes weigh alike in the loss, however many rows they have. With
+    `windows` a single text that is longer than `max_length` is read in windows that share a quarter, and the mean of
+    their logits counts; a pair is always cut.
+    """
+
+    read: Callable[[Source, str], Rows]
+    labels: tuple[str, ...] = ()
+    scorers: Mapping[str, Metric]
+    class_weight: Literal["none", "balanced"] = "none"
+    windows: bool = False
+    class_weights: tuple[float, ...] = ()  # one a label, once the training rows were seen
+    row_type = SentenceRow
+    own_options = ("class_weight", "windows")
+
+    def shape_options(self) -> tuple[str, ...]:
+        """As Task has it; a number has no classes to weigh."""
+        return ("windows",) if self.regression else self.own_options
+
+    @property
+    def regression(self) -> bool:
+        """Whether the gold is a number."""
+        return not self.labels
+
+    def load(self, source: Source, split: str) -> Rows:
+        """As `read` gives them. Raises UserError that names the row for a wrong label and for half a pair."""
+        return pairs_or_none(self.checked(self.read(source, split)))
+
+    def seen(self, train: Sequence[SentenceRow]) -> "SentenceTask":
+        """With the weights of the classes: n / (k * n of the class), which over the rows are 1 in the mean."""
+        if self.class_weight == "none" or self.regression:
+            return self
+        counts = Counter(row.gold for row in train)
+        each = len(train) / len(counts)
+        return replace(self, class_weights=tuple(each / counts.get(label, each) for label in self.labels))
+
+    def fault(self, row: SentenceRow) -> str:
+        """As Task has it."""
+        if row.gold is None or self.fits(row.gold, row):
+            return ""
+        return f"has the gold {row.gold!r}, which is none of: {', '.join(self.labels) or 'any number'}"
+
+    def fits(self, value: Any, row: SentenceRow) -> bool:
+        """A label, or a number."""
+        if self.regression:
+            return isinstance(value, int | float) and math.isfinite(value)
+        return value in self.labels
+
+    def row(self, text: str, pair: str | None = None) -> SentenceRow:
+        """A sentence, or a pair."""
+        return SentenceRow(id="", text=text, pair=pair)
+
+    def encode(self, rows: Sequence[SentenceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first; or windows."""
+        labels = [self._label(row) for row in rows]
+        return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
+
+    def head(self, backbone: Backbone) -> SentenceHead:
+        """Figure 4 (a) and (b)."""
+        return SentenceHead(
+            backbone, self.labels or ("score",), regression=self.regression, class_weights=self.class_weights
+        )
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SentenceRow]
+    ) -> list[Answer]:
+        """The most probable label; for regression the logit itself. Of several windows the mean logits count."""
+        means = logits_by_row(logits, features, len(rows))
+        if self.regression:
+            return [Answer(value=float(row[0])) for row in means]
+        return [self._answer(row) for row in softmax(means, axis=-1)]
+
+    def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
+        """The answer, and the probability of each label."""
+        chances = zip(self.labels, answer.probabilities or (), strict=False)
+        return {"answer": answer.value, **{f"p({label})": float(p) for label, p in chances}}
+
+    def gold(self, rows: Sequence[SentenceRow]) -> list[Answer]:
+        """The rows' own."""
+        return [Answer(value=row.gold) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, float]:
+        """Every scorer over all rows."""
+        gold, values = [row.gold for row in rows], [answer.value for answer in answers]
+        return {name: scorer(gold, values) for name, scorer in self.scorers.items()}
+
+    def counted(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, Counted]:
+        """All but rank correlation."""
+        gold, values = [row.gold for row in rows], [answer.value for answer in answers]
+        found = {name: counted(scorer, gold, values) for name, scorer in self.scorers.items()}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def baselines(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
+        """Majority or mean, and TF-IDF with a linear model."""
+        texts, unseen = [row.texts for row in train], [row.texts for row in rows]
+        gold = [row.gold for row in train]
+        if self.regression:
+            constant = baselines.mean(gold, len(rows))  # type: ignore[arg-type]
+            ridge = baselines.tfidf_regress(texts, gold, unseen)  # type: ignore[arg-type]
+            return {"mean": _answers(constant), "tfidf-ridge": _answers(ridge)}
+        constant_label = baselines.majority(gold, len(rows))  # type: ignore[type-var]
+        labels, probabilities, classes = baselines.tfidf_classify(texts, gold, unseen)  # type: ignore[arg-type]
+        columns = [classes.index(label) if label in classes else None for label in self.labels]
+        tfidf = [
+            Answer(value=label, probabilities=[0.0 if c is None else float(row[c]) for c in columns])
+            for label, row in zip(labels, probabilities, strict=True)
+        ]
+        return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
+
+    def baseline_remarks(self, train: Sequence[SentenceRow]) -> list[str]:
+        """How many rows TF-IDF read, where these are not all."""
+        return tfidf_remarks(train)
+
+    def remarks(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
+        """Whether labels or predictions leave correlation undefined."""
+        columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
+        constant = [name for name, values in columns.items() if self.regression and len(set(values)) == 1]
+        return [f"the {name} are all the same number: correlation is undefined, and counts as 0" for name in constant]
+
+    def _label(self, row: SentenceRow) -> int | float | None:
+        if row.gold is None:
+            return None
+        return self.labels.index(row.gold) if isinstance(row.gold, str) else float(row.gold)
+
+    def _answer(self, probabilities: np.ndarray) -> Answer:
+        best = int(probabilities.argmax())
+        return Answer(value=self.labels[best], probabilities=[float(p) for p in probabilities])
+
+
+def _answers(values: Sequence[object]) -> list[Answer]:
+    return [Answer(value=value) for value in values]

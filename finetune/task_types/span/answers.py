@@ -1,0 +1,133 @@
+"""From the spans that were found to answers: texts, probabilities, no answer, and the official files of SQuAD."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from finetune.task_types.span.search import Spans
+from finetune.task_types.task import Answer
+
+NO_CANDIDATE = 1e9  # null odds where a model gives no span at all
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanAnswer(Answer):
+    """`value` is the text, empty for no answer. `start` and `end` are its characters in the context, `score` is its
+    probability among the n-best.
+
+    `no_answer` is the probability of no answer, `null_odds` how much its logits are over the best span's; both are
+    None where every question has an answer. `n_best` are the candidates, the best first, with their two logits; no
+    answer, an empty text, is one of them where there may be none.
+    """
+
+    start: int | None = None
+    end: int | None = None
+    score: float = 0.0
+    no_answer: float | None = None
+    null_odds: float | None = None
+    n_best: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def text(self) -> str:
+        """The answer."""
+        return self.value  # type: ignore[no-any-return]
+
+    @property
+    def best_text(self) -> str:
+        """That of the best span, whether or not no answer is likelier; without candidates the answer itself."""
+        return next((entry["text"] for entry in self.n_best if entry["text"]), self.text)
+
+
+def answers(
+    contexts: Sequence[str],
+    spans: Spans,
+    *,
+    n_best: int,
+    null: Sequence[Sequence[float]] | None,
+    threshold: float,
+) -> list[SpanAnswer]:
+    """The answer of each row, from the spans that were found in its context.
+
+    `null` has each row's two logits of no answer, which wins where its odds are over the threshold; None where every
+    question has an answer.
+    """
+    begins = np.searchsorted(spans.row, np.arange(len(contexts) + 1)).tolist()
+    columns = [column.tolist() for column in (*spans.characters.T, *spans.logits.T)]  # flat lists cost least
+    found = [
+        _candidates(context, zip(*(column[i:j] for column in columns), strict=True), n_best)
+        for context, i, j in zip(contexts, begins, begins[1:], strict=False)
+    ]
+    if null is None:
+        _add_probabilities([entries for entries, _ in found])
+        return [_chosen(entries, *place) if entries else SpanAnswer(value="") for entries, place in found]
+    none: list[dict[str, Any]] = [
+        {"text": "", "probability": 0.0, "start_logit": start, "end_logit": end} for start, end in null
+    ]
+    odds = [
+        _logit(empty) - _logit(entries[0]) if entries else NO_CANDIDATE
+        for empty, (entries, _) in zip(none, found, strict=True)
+    ]
+    every = [
+        sorted([*entries, empty], key=_logit, reverse=True) for empty, (entries, _) in zip(none, found, strict=True)
+    ]
+    _add_probabilities(every)
+    return [
+        replace(
+            SpanAnswer(value="", score=empty["probability"]) if odd > threshold else _chosen(entries, *place),
+            no_answer=empty["probability"],
+            null_odds=odd,
+            n_best=candidates,
+        )
+        for empty, (entries, place), odd, candidates in zip(none, found, odds, every, strict=True)
+    ]
+
+
+def official_files(answers: Mapping[str, SpanAnswer]) -> dict[str, Any]:
+    """predictions.json and nbest_predictions.json, and null_odds.json where questions may have no answer."""
+    files: dict[str, Any] = {
+        "predictions.json": {name: given.text for name, given in answers.items()},
+        "nbest_predictions.json": {name: given.n_best for name, given in answers.items()},
+    }
+    odds = {name: given.null_odds for name, given in answers.items()}
+    return files if None in odds.values() else files | {"null_odds.json": odds}
+
+
+def _candidates(
+    context: str, spans: Iterable[tuple[int, int, float, float]], most: int
+) -> tuple[list[dict[str, Any]], tuple[int, int]]:
+    """The first spans as entries of the n-best list, each text once, and the place of the best in the context."""
+    entries: dict[str, dict[str, Any]] = {}
+    place = (0, 0)
+    for start, end, start_logit, end_logit in spans:
+        text = context[start:end].strip()  # some tokenizers count the space before a word as its own
+        if text and text not in entries:
+            if not entries:
+                start = context.index(text, start)
+                place = (start, start + len(text))
+            # in the order of the official file
+            entries[text] = {"text": text, "probability": 0.0, "start_logit": start_logit, "end_logit": end_logit}
+            if len(entries) == most:
+                break
+    return list(entries.values()), place
+
+
+def _add_probabilities(lists: Sequence[list[dict[str, Any]]]) -> None:
+    """The softmax over each list's logits, for all lists at once."""
+    scores = np.full((len(lists), max(map(len, lists), default=0) or 1), -np.inf)
+    there = np.arange(scores.shape[1]) < np.array([len(entries) for entries in lists])[:, None]
+    scores[there] = [entry["start_logit"] + entry["end_logit"] for entries in lists for entry in entries]
+    for entries, probabilities in zip(lists, softmax(scores, axis=1).tolist(), strict=True):
+        for entry, probability in zip(entries, probabilities, strict=False):
+            entry["probability"] = probability
+
+
+def _chosen(entries: list[dict[str, Any]], start: int, end: int) -> SpanAnswer:
+    best = entries[0]
+    return SpanAnswer(value=best["text"], start=start, end=end, score=best["probability"], n_best=entries)
+
+
+def _logit(candidate: Mapping[str, Any]) -> float:
+    return candidate["start_logit"] + candidate["end_logit"]  # type: ignore[no-any-return]

@@ -1,0 +1,314 @@
+"""A span of the context that answers a question, on the sequence output (Devlin et al. 2019, Figure 4 c; 4.2, 4.3)."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import PreTrainedTokenizerBase
+
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.metrics.squad import best_threshold, score_v1, score_v2
+from finetune.metrics.sums import Counted, mean_counted
+from finetune.models.backbone import Backbone, Head
+from finetune.models.batch import IGNORED, Feature
+from finetune.models.families import SPAN_DROPOUT, head_dropout
+from finetune.models.tokenizers.template import Template, pair_template
+from finetune.models.tokenizers.windows import most_context, window_starts
+from finetune.task_types import baselines
+from finetune.task_types.span.answers import SpanAnswer, answers, official_files
+from finetune.task_types.span.search import Window, best_spans, null_logits
+from finetune.task_types.task import Answer, Rows, Task
+
+Positive = Annotated[int, Field(ge=1)]
+ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
+LEAST_ROOM = 4  # tokens that a window must have for the context
+THRESHOLDS = ("threshold", "threshold_em")
+SPARE = 10  # spans that are kept beside the n best, since some have the same text
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanRow:
+    """A question about a context. `answers` are the gold texts: none where the context has no answer, and None
+    where the gold is not known. `start` is the character at which the first of them begins.
+    """
+
+    id: str
+    question: str
+    context: str
+    answers: tuple[str, ...] | None = None
+    start: int | None = None
+    title: str = ""
+
+
+class SpanHead(Head):
+    """One linear layer gives each token a score as start and one as end; padding can be neither.
+
+    There is dropout before it where transformers' class of a family has some.
+    """
+
+    reads = "sequence"
+    auto_class = "AutoModelForQuestionAnswering"
+
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__(("start", "end"))
+        self.dropout = nn.Dropout(head_dropout(backbone.config, SPAN_DROPOUT))
+        self.output = nn.Linear(backbone.width, 2)
+        self.checkpoint_names["output"] = "qa_outputs"
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """`(batch, length, width)` to `(batch, length, 2)`."""
+        logits: Tensor = self.output(self.dropout(hidden))
+        return logits.masked_fill(mask.unsqueeze(-1) == 0, -float("inf"))
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy over the tokens, summed over starts and ends `(batch, 2)`."""
+        return functional.cross_entropy(logits, labels, reduction="sum")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanTask(Task):
+    """Questions about contexts; with `unanswerable`, some have no answer (SQuAD 2.0).
+
+    `stride` is how far the windows over a long context are apart, `threshold` the null odds over which there is no
+    answer: chosen on dev for F1 unless it is given; `threshold_em` is the one that would be best for exact match.
+    """
+
+    read: Callable[[Source, str], Rows]
+    unanswerable: bool = False
+    stride: Positive = 128
+    max_question_tokens: Positive = 64
+    max_answer_tokens: Positive = 30
+    n_best: Positive = 20
+    threshold: float | None = None
+    threshold_em: float | None = None
+    metrics: tuple[str, ...] = ("f1", "em")
+    row_type = SpanRow
+    own_options = ("stride", "max_question_tokens", "max_answer_tokens", "n_best", *THRESHOLDS)
+
+    def __post_init__(self) -> None:
+        """Where questions may have no answer, there are scores for either kind."""
+        super().__post_init__()
+        if self.unanswerable:
+            kinds = [f"{kind}/{metric}" for kind in ("answerable", "unanswerable") for metric in ("f1", "em")]
+            object.__setattr__(self, "metrics", ("f1", "em", *kinds))
+
+    def shape_options(self) -> tuple[str, ...]:
+        """As Task has it; thresholds where questions may have no answer."""
+        return tuple(name for name in self.own_options if self.unanswerable or name not in THRESHOLDS)
+
+    def load(self, source: Source, split: str) -> Rows:
+        """As `read` gives them. Raises UserError that names the question for what is empty or must not be."""
+        loaded = self.checked(self.read(source, split))
+        lost = [row.id for row in loaded.rows if row.answers and row.start is None]
+        if not lost:
+            return loaded
+        note = f"{loaded.origin}: {len(lost)} questions cannot be trained on, since their answer is not in the context"
+        return replace(loaded, notes=(*loaded.notes, f"{note}, first {lost[0]}"))
+
+    def fault(self, row: SpanRow) -> str:
+        """As Task has it."""
+        if not row.context.strip() or not row.question.strip():
+            return "has an empty question or context"
+        if row.answers == () and not self.unanswerable:
+            return "has no answer, which only a task like squad-v2 allows"
+        return ""
+
+    def fits(self, value: Any, row: SpanRow) -> bool:
+        """Any text."""
+        return isinstance(value, str)
+
+    def row(self, question: str, context: str) -> SpanRow:
+        """A question about a context."""
+        return SpanRow(id="", question=question, context=context)
+
+    def encode(self, rows: Sequence[SpanRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+        """`[CLS] question [SEP] part of the context [SEP]`; a long context gives several windows, `stride` apart.
+
+        The label is the first and the last token of the answer, twice 0, that is `[CLS]`, where a window has none.
+        Raises UserError for a max_length that leaves no room beside a question.
+        """
+        template = pair_template(tokenizer)
+        features: list[Feature] = []
+        for begin in range(0, len(rows), ROWS_AT_ONCE):
+            some = rows[begin : begin + ROWS_AT_ONCE]
+            texts = list(dict.fromkeys(row.context for row in some))
+            contexts = dict(zip(texts, _tokens(texts, tokenizer), strict=True))
+            questions = _tokens([row.question.lstrip() for row in some], tokenizer)
+            for index, (row, (question, _)) in enumerate(zip(some, questions, strict=True), start=begin):
+                features += self._windows(index, row, question, *contexts[row.context], template, max_length)
+        return features
+
+    def head(self, backbone: Backbone) -> SpanHead:
+        """Figure 4 (c)."""
+        return SpanHead(backbone)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SpanRow]
+    ) -> list[Answer]:
+        """The best span of each row, or no answer where that is likelier by the threshold (0 until one is chosen)."""
+        owners = np.array([feature.row for feature in features])
+        windows = [feature.note for feature in features]
+        spans = best_spans(
+            logits, windows, owners, likeliest=self.n_best, kept=self.n_best + SPARE, longest=self.max_answer_tokens
+        )
+        return list(
+            answers(
+                [row.context for row in rows],
+                spans,
+                n_best=self.n_best,
+                null=null_logits(logits, owners, count=len(rows)).tolist() if self.unanswerable else None,
+                threshold=self.threshold or 0.0,
+            )
+        )
+
+    def cells(self, answer: Answer, row: SpanRow) -> dict[str, Any]:
+        """The text with its characters in the context, its score, and where there may be none the chance of that."""
+        assert isinstance(answer, SpanAnswer)
+        cells = {"answer": answer.text, "start": answer.start, "end": answer.end, "score": answer.score}
+        return cells | ({} if answer.no_answer is None else {"p(no answer)": answer.no_answer})
+
+    def gold(self, rows: Sequence[SpanRow]) -> list[Answer]:
+        """The first of a row's gold texts, empty where there is no answer."""
+        return [Answer(value=None if row.answers is None else next(iter(row.answers), "")) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, float]:
+        """F1 and exact match; of SQuAD 2.0 also over the questions with and without answer."""
+        pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
+        scores = _means("", pairs)
+        if self.unanswerable:
+            answerable = np.array([bool(row.answers) for row in rows])
+            scores |= _means("answerable/", pairs[answerable]) | _means("unanswerable/", pairs[~answerable])
+        return scores
+
+    def counted(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Counted]:
+        """Means of what each question scores."""
+        pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
+        some = np.array([bool(row.answers) for row in rows])
+        groups = {"": np.ones(len(rows), dtype=bool)}
+        groups |= {"answerable/": some, "unanswerable/": ~some} if self.unanswerable else {}
+        return {
+            f"{group}{metric}": mean_counted(pairs[:, column], among=among.tolist())
+            for group, among in groups.items()
+            for column, metric in enumerate(("em", "f1"))
+        }
+
+    def calibrate(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
+        """The thresholds of SQuAD 2.0 that are best on these rows, for F1 and for exact match (section 4.3), where they
+        are not given.
+        """
+        if not self.unanswerable or self.threshold is not None:
+            return {}
+        odds = [float(given.null_odds) for given in answers]  # type: ignore[attr-defined]
+        texts = [given.best_text for given in answers]  # type: ignore[attr-defined]
+        pairs = self._scores(texts, rows)
+        answerable, answered = [bool(row.answers) for row in rows], [bool(text) for text in texts]
+        found = {}
+        for name, scores in (("threshold_em", [em for em, _ in pairs]), ("threshold", [f1 for _, f1 in pairs])):
+            _, threshold = best_threshold(scores, odds, answerable, answered)
+            found[name] = min(odds) - 1 if threshold is None else threshold  # which answers nothing at all
+        return found if self.threshold_em is None else {"threshold": found["threshold"]}
+
+    def baselines(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
+        """The sentence of the context that shares most words with the question; and never an answer."""
+        given = {"best-overlap": [baselines.best_overlap(row.question, sentences(row.context)) for row in rows]}
+        if self.unanswerable:
+            given["no-answer"] = [""] * len(rows)
+        return {name: [Answer(value=text) for text in texts] for name, texts in given.items()}
+
+    def official_files(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
+        """predictions.json, nbest_predictions.json and, where questions may have no answer, null_odds.json."""
+        return official_files({row.id: given for row, given in zip(rows, answers, strict=True)})  # type: ignore[misc]
+
+    def lost(self, max_length: int) -> str:
+        """As Task has it: of a question the end; a context is read in windows."""
+        return f"have a question longer than max_question_tokens {self.max_question_tokens}, which lost its end"
+
+    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
+        """The answer's tokens."""
+        if feature.label is None or IGNORED in feature.label:  # type: ignore[operator]
+            return "none"
+        start, end = feature.label  # type: ignore[misc]
+        return " ".join(tokens[start : end + 1])  # type: ignore[index]
+
+    def _windows(
+        self,
+        index: int,
+        row: SpanRow,
+        question: np.ndarray,
+        context: np.ndarray,
+        characters: np.ndarray,
+        template: Template,
+        max_length: int,
+    ) -> Iterator[Feature]:
+        """The features of row number `index`, from the tokens of its question and of its context."""
+        asked = question[: self.max_question_tokens]
+        room = max_length - template.special_tokens - len(asked)
+        if room < LEAST_ROOM:
+            raise UserError(
+                f"max_length {max_length} leaves {room} tokens for the context beside question '{row.id}'",
+                "Raise max_length, or lower options.max_question_tokens",
+            )
+        starts = window_starts(len(context), size=room, step=min(self.stride, room))
+        owner = most_context(np.arange(len(context)), starts, tokens=len(context), size=room)
+        place = len(template.before) + len(asked) + len(template.between)
+        for number, start in enumerate(starts):
+            part = slice(start, start + room)
+            input_ids, segments = template.fill(asked, context[part])
+            yield Feature(
+                row=index,
+                input_ids=input_ids,  # type: ignore[arg-type]
+                token_type_ids=segments,  # type: ignore[arg-type]
+                label=_label(row, characters, start, len(context[part]), place),
+                truncated=len(asked) < len(question),
+                note=Window(
+                    place=place,
+                    starts=characters[part, 0],
+                    ends=characters[part, 1],
+                    owned=owner[part] == number,
+                ),
+            )
+
+    def _scores(self, texts: Sequence[str], rows: Sequence[SpanRow]) -> list[tuple[float, float]]:
+        score = score_v2 if self.unanswerable else score_v1
+        return [score(row.answers or (), text) for row, text in zip(rows, texts, strict=True)]
+
+
+def sentences(text: str) -> list[str]:
+    """A text cut after full stops, exclamation and question marks."""
+    return [part for part in re.split(r"(?<=[.!?])\s+|(?<=。)\s*", text.strip()) if part]
+
+
+def _tokens(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(token ids, characters `(tokens, 2)`) of each text, without special tokens."""
+    encoded = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    return [
+        (np.array(ids, dtype=np.int32), np.array(characters, dtype=np.int32).reshape(-1, 2))
+        for ids, characters in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+    ]
+
+
+def _label(row: SpanRow, characters: np.ndarray, start: int, length: int, place: int) -> tuple[int, int] | None:
+    """First and last token of the answer in the window of `length` context tokens from `start` on, which stand in
+    the feature from `place` on. Answers that are not in the context take no part in the loss.
+    """
+    if row.answers is None:
+        return None
+    if not row.answers:
+        return 0, 0
+    if row.start is None:
+        return IGNORED, IGNORED
+    first = int(np.searchsorted(characters[:, 1], row.start, side="right"))
+    last = int(np.searchsorted(characters[:, 0], row.start + len(row.answers[0].rstrip()), side="left")) - 1
+    inside = start <= first <= last < start + length
+    return (place + first - start, place + last - start) if inside else (0, 0)
+
+
+def _means(prefix: str, pairs: np.ndarray) -> dict[str, float]:
+    em, f1 = pairs.mean(0).tolist() if len(pairs) else (0.0, 0.0)
+    return {f"{prefix}f1": f1, f"{prefix}em": em}

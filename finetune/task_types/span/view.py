@@ -1,0 +1,77 @@
+"""Answers to questions in a report: marked in their context, right where they are one of the golds' texts."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from finetune.metrics.squad import score_v1, score_v2
+from finetune.task_types.marked_text import Part, plain, spans
+from finetune.task_types.view import Line, View
+
+NONE = "no answer"
+
+
+class SpanView(View):
+    """A span of a context, or no answer."""
+
+    measure = "F1 of the words"
+    decision = "answers"
+    square = False
+
+    @staticmethod
+    def fits(line: Line) -> bool:
+        """A question about a context."""
+        return "question" in line and "context" in line
+
+    def scores(self) -> np.ndarray:
+        """F1 with the gold that fits best, as SQuAD has it."""
+        return np.array([_scores(line)[1] for line in self.lines])
+
+    def lengths(self) -> np.ndarray:
+        """Characters of the context."""
+        return np.array([len(line["context"]) for line in self.lines])
+
+    def parts(self, line: Line) -> list[Part]:
+        """The question, and the context with gold and answer."""
+        return [plain("question", line["question"]), spans("context", line["context"], list(_marks(line)))]
+
+    def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The answer's probability among the n-best; right where the texts are the same."""
+        if not self.lines or self.lines[0].get("score") is None:
+            return None
+        right = np.array([_scores(line)[0] == 1 for line in self.lines])
+        return np.array([line["score"] for line in self.lines], float), right
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Whether there is an answer, and what became of it."""
+        return [("an answer" if line["gold"] else NONE, _outcome(line)) for line in self.lines]
+
+    def says(self, value: object) -> str:
+        """The text."""
+        return str(value) or NONE
+
+
+def _scores(line: Line) -> tuple[float, float]:
+    """(exact match, F1)"""
+    score = score_v1 if line.get("no_answer") is None and line.get("answers") else score_v2
+    return score(line.get("answers") or (), line["answer"])
+
+
+def _outcome(line: Line) -> str:
+    """What the model gave, as a column of the confusion matrix."""
+    exact, f1 = _scores(line)
+    if not line["answer"]:
+        return NONE
+    return "the same text" if exact else "shares words" if f1 else "another text"
+
+
+def _marks(line: Line) -> Iterator[tuple[int, int, str]]:
+    """(start, end, mark): the answer where it was found; the gold where its text is nearest to that."""
+    start, end = int(line.get("start") or 0), int(line.get("end") or 0)
+    if line["answer"] and line["context"][start:end] == line["answer"]:
+        yield start, end, "answer"
+    golds = re.finditer(re.escape(line["gold"]), line["context"]) if line["gold"] else ()
+    nearest = min((match.span() for match in golds), key=lambda span: abs(span[0] - start), default=None)
+    if nearest is not None:
+        yield *nearest, "gold"

@@ -1,0 +1,87 @@
+"""The recipe that a user's own data starts with: what `finetune run reviews.csv` runs and `finetune init` prints."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from finetune.data.column_types import as_text
+from finetune.data.reading import table_of
+from finetune.runs.recipe import Recipe, parse
+from finetune.task_types import task as tasks
+from finetune.task_types.first_rows import first_rows
+from finetune.task_types.own_data import OPTIONS, OwnData, own_task
+
+MODEL = "minilm"  # small enough to train in minutes without a GPU
+RATES = {MODEL: 1e-4}  # small encoders want a higher learning rate than the paper's
+LENGTHS = {"span": 384, "tagging": 256}
+SAMPLE = 2_000
+
+
+def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, OwnData]:
+    """The recipe for a file or folder of data with `settings` (dotted keys) in it, and what was found in the data.
+
+    The best of several epochs counts, and training ends when no better one comes. Raises UserError as reading does.
+    """
+    settings = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
+    given = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
+    task = own_task(path, given)
+    read: OwnData = task.read  # type: ignore[attr-defined]
+    rows = _rows(read)
+    files = {key: str(given[key]) for key in ("dev", "test", "split", "encoding") if key in given}
+    model = str(settings.get("model", MODEL))
+    table: dict[str, Any] = {
+        "task": f"./{path}" if path in tasks.available() else path,
+        "model": model,
+        "max_length": fitting_length(read),
+        "options": {**read.layout.options(), **files},
+        "train": {
+            "batch_size": 32 if read.layout.shape in ("classification", "regression", "multi-label") else 16,
+            "epochs": 10 if rows < 2_000 else 5 if rows < 20_000 else 3,
+            "learning_rate": RATES.get(model, 2e-5),
+            "select": "best",
+            "patience": 2,
+        },
+    }
+    return parse(table, origin=path).with_settings(dict(settings), origin="command line"), read
+
+
+def commented(recipe: Recipe, read: OwnData) -> str:
+    """The recipe as a file, with the command that runs it and what each guess was made from."""
+    reasons = [f"#   {name}: {' '.join(why.split())}" for name, why in read.layout.reasons.items() if why != "given"]
+    guessed = ["# Guessed from the data, since of", *reasons] if reasons else []
+    larger = [
+        "# For better scores name a larger encoder, such as google-bert/bert-base-uncased (then learning_rate = 2e-5);"
+    ]
+    larger += ["# for Korean klue/bert-base, for many languages google-bert/bert-base-multilingual-cased."]
+    rows = [f"#   {line}" for line in first_rows(read.layout, table_of(read.files["train"], read.encoding))]
+    return "\n".join(
+        ["# finetune run my.toml", "# The data as it is read:", *rows, *guessed, *larger, recipe.to_toml()]
+    )
+
+
+def _rows(read: OwnData) -> int:
+    return len(_columns(read)[read.layout.text[0]])
+
+
+def _columns(read: OwnData) -> Mapping[str, list[Any]]:
+    return table_of(read.files["train"], read.encoding).columns
+
+
+def fitting_length(read: OwnData) -> int:
+    """A max_length that holds nearly all texts, from their words and characters; what is longer goes in windows."""
+    if read.layout.shape in LENGTHS:
+        return LENGTHS[read.layout.shape]
+    columns = _columns(read)
+    sizes = sorted(
+        sum(_about_tokens(text) for text in cells)
+        for cells in (
+            [as_text(columns[name][row]) for name in read.layout.text] for row in range(min(SAMPLE, _rows(read)))
+        )
+    )
+    nearly_all = sizes[int(0.95 * len(sizes))] if sizes else 0
+    return next((length for length in (64, 128, 256) if nearly_all < length - 4), 256)
+
+
+def _about_tokens(text: str) -> float:
+    """More tokens than most vocabularies need: a word and a half, and two for each letter of another script."""
+    foreign = 0 if text.isascii() else sum(char > "\u02ff" for char in text)
+    return max(1.4 * len(text.split()), (len(text) - foreign) / 4) + 2 * foreign

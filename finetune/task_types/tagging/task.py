@@ -1,0 +1,307 @@
+"""A tag for each word on the sequence output (Devlin et al. 2019, Figure 4 d): named entities and their like."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby
+from typing import Any, Literal
+
+import numpy as np
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import PreTrainedTokenizerBase
+
+from finetune.data.source import Source
+from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
+from finetune.metrics.sums import Counted, part_counted, set_counts
+from finetune.models.backbone import Backbone, Head
+from finetune.models.batch import IGNORED, Feature
+from finetune.models.families import TOKEN_DROPOUT, head_dropout
+from finetune.models.tokenizers.windows import most_context, window_starts
+from finetune.task_types import baselines
+from finetune.task_types.tagging.segments import segmented
+from finetune.task_types.task import ADDED_LATER, Answer, Rows, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggingRow:
+    """The words of a sentence with their tags in IOB2; `document` is the same for sentences that belong together.
+
+    Words of a running text have that `text`, and the place of the first character of each in `starts`.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    gold: tuple[str, ...] | None = None
+    document: str = ""
+    text: str = field(default="", metadata=ADDED_LATER)
+    starts: tuple[int, ...] = field(default=(), metadata=ADDED_LATER)
+
+
+class TaggingHead(Head):
+    """Dropout and one linear layer on the vector of each word's first sub-token (section 5.3)."""
+
+    reads = "sequence"
+    reads_words = True
+    auto_class = "AutoModelForTokenClassification"
+
+    def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
+        super().__init__(labels)
+        self.dropout = nn.Dropout(head_dropout(backbone.config, TOKEN_DROPOUT))
+        self.output = nn.Linear(backbone.width, len(labels))
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """`(batch, words, width)` to `(batch, words, labels)`."""
+        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy summed over the words `(batch, words)`."""
+        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggingTask(Task):
+    """Tags in IOB2 for entities of `types`; scored with conlleval's chunks, and beside it with IOB2 to the letter.
+
+    `context = "document"` lets a window reach over the sentences of a document, as in the paper (section 5.3). With
+    `running_text` a text is split into words at signs, not at spaces.
+    """
+
+    read: Callable[[Source, str], Rows]
+    types: tuple[str, ...]
+    context: Literal["sentence", "document"] = "sentence"
+    running_text: bool = False
+    metrics: tuple[str, ...] = ()
+    row_type = TaggingRow
+    own_options = ("context",)
+
+    def __post_init__(self) -> None:
+        """The metrics follow from the types."""
+        by_type = (f"{kind}/{metric}" for kind in self.types for metric in ("f1", "precision", "recall"))
+        object.__setattr__(self, "metrics", ("f1", "precision", "recall", "strict f1", *by_type))
+        super().__post_init__()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """O, then B and I of each type."""
+        return ("O", *(f"{prefix}-{kind}" for kind in self.types for prefix in "BI"))
+
+    def load(self, source: Source, split: str) -> Rows:
+        """As `read` gives them. Raises UserError that names the row for a missing word or a wrong tag."""
+        return self.checked(self.read(source, split))
+
+    def fault(self, row: TaggingRow) -> str:
+        """As Task has it."""
+        if not row.words:
+            return "has no words"
+        if row.gold is not None and not self.fits(list(row.gold), row):
+            return f"needs {len(row.words)} tags, of {', '.join(self.labels)}; it has {', '.join(row.gold)}"
+        return ""
+
+    def fits(self, value: Any, row: TaggingRow) -> bool:
+        """A list with a tag for each word."""
+        return isinstance(value, list) and len(value) == len(row.words) and set(value) <= set(self.labels)
+
+    def row(self, words: Sequence[str] | str) -> TaggingRow:
+        """A row of words, or of a text whose words are found by `segmented` or have spaces between them."""
+        if self.running_text and isinstance(words, str):
+            found, starts = segmented(words)
+            return TaggingRow(id="", words=found, text=words, starts=starts)
+        return TaggingRow(id="", words=tuple(words.split() if isinstance(words, str) else words))
+
+    def encode(self, rows: Sequence[TaggingRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+        """Windows over sentences or documents; each word's first sub-token is labelled in one window, none is lost.
+
+        A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: numbers of the row and the word.
+        """
+        units = list(self._units(rows))
+        texts = [" ".join(rows[row].text or " ".join(rows[row].words) for row in unit) for unit in units]
+        encoded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        has_segments = "token_type_ids" in tokenizer.model_input_names
+        features = []
+        for unit, ids, offsets in zip(units, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+            words = np.array([(row, word) for row in unit for word in range(len(rows[row].words))])
+            if rows[unit[0]].text:
+                ids = np.asarray(ids, dtype=np.int64)
+                words, first = _in_text(words, [rows[row] for row in unit], offsets)
+            else:
+                lengths = [len(word) for row in unit for word in rows[row].words]
+                ids, first = _first_tokens(lengths, ids, offsets, unknown=tokenizer.unk_token_id)
+            for start, end, owned in _windows(first, len(ids), max_length - 2):
+                note = words[owned]
+                features.append(
+                    Feature(
+                        row=int(note[0, 0]),
+                        input_ids=[tokenizer.cls_token_id, *ids[start:end].tolist(), tokenizer.sep_token_id],
+                        token_type_ids=[0] * (end - start + 2) if has_segments else None,
+                        label=self._label(note, rows),
+                        reads=(first[owned] - start + 1).tolist(),
+                        note=note,
+                    )
+                )
+        return features
+
+    def head(self, backbone: Backbone) -> TaggingHead:
+        """Figure 4 (d)."""
+        return TaggingHead(backbone, self.labels)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
+    ) -> list[Answer]:
+        """The most probable tag of each word, and its probability."""
+        tags = [[""] * len(row.words) for row in rows]
+        sure = [[0.0] * len(row.words) for row in rows]
+        for given, feature in zip(logits, features, strict=True):
+            best = given.argmax(-1)
+            probability = 1 / np.exp(given - given.max(-1, keepdims=True)).sum(-1)
+            for (row, word), label, p in zip(feature.note, best, probability, strict=True):
+                tags[row][word], sure[row][word] = self.labels[label], float(p)
+        for given_tags, chances, row in zip(tags, sure, rows, strict=True):
+            if row.text:
+                _continue(given_tags, chances)
+        return [Answer(value=t, probabilities=p) for t, p in zip(tags, sure, strict=True)]
+
+    def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
+        """Tags, their probabilities, the entities, and each word's characters in the words joined by spaces."""
+        text = row.text or " ".join(row.words)
+        starts = row.starts or tuple(accumulate((len(word) + 1 for word in row.words[:-1]), initial=0))
+        places = [(start, start + len(word)) for start, word in zip(starts, row.words, strict=True)]
+        entities = [
+            {
+                "type": kind,
+                "text": text[places[a][0] : places[b - 1][1]],
+                "start": places[a][0],
+                "end": places[b - 1][1],
+            }
+            for kind, a, b in chunks(answer.value)
+        ]
+        chances = [round(p, 6) for p in answer.probabilities or ()]
+        return {
+            "answer": answer.value,
+            "probabilities": chances,
+            "entities": entities,
+            "characters": list(map(list, places)),
+        }
+
+    def gold(self, rows: Sequence[TaggingRow]) -> list[Answer]:
+        """The rows' own."""
+        return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, float]:
+        """Entity precision, recall and F1, over all and by type; and F1 where both sides are strict IOB2."""
+        gold = [row.gold or () for row in rows]
+        found = entity_scores(map(chunks, gold), (chunks(answer.value) for answer in answers))
+        strict = entity_scores(map(strict_chunks, gold), (strict_chunks(answer.value) for answer in answers))
+        scores = {"f1": found[""][2], "precision": found[""][0], "recall": found[""][1], "strict f1": strict[""][2]}
+        for kind in self.types:
+            precision, recall, f1 = found.get(kind, (0.0, 0.0, 0.0))
+            scores |= {f"{kind}/f1": f1, f"{kind}/precision": precision, f"{kind}/recall": recall}
+        return scores
+
+    def counted(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
+        """All of them, from how many entities of a sentence are right, were given and are there."""
+        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
+        there, found = list(map(chunks, gold)), list(map(chunks, given))
+        strict = set_counts(list(map(strict_chunks, gold)), list(map(strict_chunks, given)))
+        every = set_counts(there, found)
+        metrics = {part: part_counted(part, *every) for part in ("f1", "precision", "recall")}
+        metrics["strict f1"] = part_counted("f1", *strict)
+        for kind in self.types:
+            counts = set_counts(*([[c for c in row if c[0] == kind] for row in side] for side in (there, found)))
+            for part in ("f1", "precision", "recall"):
+                metrics[f"{kind}/{part}"] = part_counted(part, *counts)
+        return metrics
+
+    def baselines(self, train: Sequence[TaggingRow], rows: Sequence[TaggingRow]) -> dict[str, list[Answer]]:
+        """Each word's most frequent tag in training."""
+        seen = ((word, tag) for row in train for word, tag in zip(row.words, row.gold or (), strict=True))
+        given = baselines.most_frequent(seen, (row.words for row in rows), unseen="O")
+        return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
+
+    def remarks(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
+        """How many tags continue an entity that nothing began."""
+        illegal = sum(illegal_transitions(answer.value) for answer in answers)
+        return [f"{illegal} illegal transitions (an I-X after no X) in {sum(len(a.value) for a in answers)} tags"]
+
+    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
+        """The labelled tokens with their tags."""
+        if feature.label is None:
+            return "none"
+        return " ".join(
+            f"{tokens[place]}/{self.labels[label]}"  # type: ignore[call-overload]
+            for place, label in zip(feature.reads or (), feature.label, strict=True)  # type: ignore[arg-type]
+        )
+
+    def _units(self, rows: Sequence[TaggingRow]) -> Iterator[list[int]]:
+        """Numbers of the rows that share windows."""
+        alone = self.context == "sentence"
+
+        def unit(index: int) -> int | str:
+            return index if alone or rows[index].text or not rows[index].document else rows[index].document
+
+        for _, group in groupby(range(len(rows)), key=unit):
+            yield list(group)
+
+    def _label(self, note: np.ndarray, rows: Sequence[TaggingRow]) -> list[int] | None:
+        gold = [rows[row].gold for row, _ in note]
+        if any(tags is None for tags in gold):
+            return None
+        return [self.labels.index(tags[word]) for tags, (_, word) in zip(gold, note, strict=True)]
+
+
+def _windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:
+    """(start, end, numbers of words) of windows that share a quarter; each word is where its first token has most
+    context. `first` has the place of each word's first token.
+    """
+    starts = window_starts(tokens, size=size, step=size - size // 4)
+    owner = most_context(first, starts, tokens=tokens, size=size)
+    for window, start in enumerate(starts):
+        owned = np.flatnonzero(owner == window)
+        if len(owned):
+            yield start, min(start + size, tokens), owned
+
+
+def _first_tokens(
+    lengths: Sequence[int], ids: Sequence[int], offsets: Sequence[tuple[int, int]], *, unknown: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Token ids, and the place of each word's first token, for words of these lengths with a space between them.
+
+    A word of which the tokenizer leaves nothing (a lone control character) becomes an unknown token.
+    """
+    ends = np.cumsum(np.asarray(lengths) + 1) - 1  # a token that is only the space before a word is that word's
+    owner = np.searchsorted(ends, [end - 1 for _, end in offsets], side="right")
+    dropped = np.setdiff1d(np.arange(len(lengths)), owner)
+    place = np.searchsorted(owner, dropped)
+    owner = np.insert(owner, place, dropped)
+    kept = np.insert(np.asarray(ids, dtype=np.int64), place, unknown)
+    return kept, np.searchsorted(owner, np.arange(len(lengths)))
+
+
+def _in_text(
+    words: np.ndarray, rows: Sequence[TaggingRow], offsets: Sequence[tuple[int, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The words of a running text in which a token begins, `(words, 2)` as given, and the place of that token.
+
+    Of words that share a token (characters, mostly) the first has it; `_continue` gives the others their tags.
+    """
+    (row,) = rows  # a text is a unit of its own
+    owner = np.full(len(row.text) + 1, -1)
+    for number, (start, word) in enumerate(zip(row.starts, row.words, strict=True)):
+        owner[start : start + len(word)] = number if word.strip() else -1
+    first: dict[int, int] = {}
+    for place, (start, end) in enumerate(offsets):
+        for number in owner[start:end].tolist():
+            if number >= 0:
+                first.setdefault(number, place)
+                break
+    chosen = sorted(first)
+    return words[chosen], np.array([first[number] for number in chosen], dtype=np.int64)
+
+
+def _continue(tags: list[str], chances: list[float]) -> None:
+    """Gives words without a token of their own the entity of the word before them, or none."""
+    before, chance = "O", 1.0
+    for place, tag in enumerate(tags):
+        if not tag:
+            tags[place] = "O" if before == "O" else f"I-{before.partition('-')[2]}"
+            chances[place] = chance
+        before, chance = tags[place], chances[place]

@@ -1,0 +1,102 @@
+"""Tagged words in a report: entities marked in the text, a confusion of types, a decision a word."""
+
+from collections import Counter
+
+import numpy as np
+
+from finetune.metrics.entities import chunks, entity_scores, split_tag
+from finetune.task_types.marked_text import Part, entities
+from finetune.task_types.view import ClassScore, Line, View
+
+
+class TagsView(View):
+    """A tag for each word."""
+
+    measure = "share of words with the right tag"
+    length_in = "words"
+    decision = "words"
+
+    @staticmethod
+    def fits(line: Line) -> bool:
+        """Words and a tag for each."""
+        words, gold, answer = (line.get(name) for name in ("words", "gold", "answer"))
+        return isinstance(words, list) and isinstance(gold, list) and len(words) == len(gold) == len(answer or ())
+
+    def scores(self) -> np.ndarray:
+        """Of the words of a row."""
+        return np.array([np.mean(_right(line)) for line in self.lines])
+
+    def lengths(self) -> np.ndarray:
+        """Words."""
+        return np.array([len(line["words"]) for line in self.lines])
+
+    def parts(self, line: Line) -> list[Part]:
+        """The words twice: with the gold's entities, and with the model's."""
+        gold, answer = chunks(line["gold"]), chunks(line["answer"])
+        around = self._surest_mistake(line)
+        return [
+            entities("gold", line["words"], gold, answer, otherwise="missed", around=around),
+            entities("model", line["words"], answer, gold, otherwise="wrong", around=around),
+        ]
+
+    def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Each word's probability."""
+        if not self.lines or not self.lines[0].get("probabilities"):
+            return None
+        confidence = np.concatenate([line["probabilities"] for line in self.lines])
+        return confidence, np.concatenate([_right(line) for line in self.lines])
+
+    def certainty(self) -> np.ndarray:
+        """That of the surest word that is wrong."""
+        return np.array([_surest(line)[0] for line in self.lines])
+
+    def classes(self) -> list[ClassScore]:
+        """Each type of entity."""
+        gold, found = ([chunks(line[name]) for line in self.lines] for name in ("gold", "answer"))
+        there, given, right = Counter[str](), Counter[str](), Counter[str]()
+        for a, b in zip(gold, found, strict=True):
+            for counter, some in ((there, a), (given, b), (right, list(set(a) & set(b)))):
+                counter.update(kind for kind, _, _ in some)
+        return [
+            ClassScore(
+                name=name, precision=p, recall=r, f1=f, gold=there[name], answered=given[name], right=right[name]
+            )
+            for name, (p, r, f) in entity_scores(gold, found).items()
+            if name
+        ]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Types, a word each, whether it begins an entity or not."""
+        return [(_type(a), _type(b)) for line in self.lines for a, b in zip(line["gold"], line["answer"], strict=True)]
+
+    def verdict(self, line: Line) -> tuple[str, str]:
+        """Of the surest wrong word; nothing where none is wrong, since the marks in the text say all."""
+        sure, place = _surest(line)
+        if sure == -np.inf:
+            return "", ""
+        return f"{line['words'][place]} {line['gold'][place]}", f"{line['words'][place]} {line['answer'][place]}"
+
+    def agreeing(self, line: Line) -> list[str]:
+        """The baselines that give the surest wrong word the same tag."""
+        place = self._surest_mistake(line)
+        names = [key for key in line if key.startswith("baseline:")]
+        return [name.removeprefix("baseline:") for name in names if line[name][place] == line["answer"][place]]
+
+    def _surest_mistake(self, line: Line) -> int:
+        return _surest(line)[1]
+
+
+def _right(line: Line) -> np.ndarray:
+    return np.array([a == b for a, b in zip(line["gold"], line["answer"], strict=True)])
+
+
+def _surest(line: Line) -> tuple[float, int]:
+    """(confidence, place) of the wrong word that the model is surest of; minus infinity where none is wrong."""
+    confidence = np.asarray(line.get("probabilities") or [0.0] * len(line["gold"]), float)
+    wrong = np.where(_right(line), -np.inf, confidence)
+    return float(wrong.max()), int(wrong.argmax())
+
+
+def _type(tag: str) -> str:
+    prefix, kind = split_tag(tag)
+    return kind or prefix
