@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from finetune.predictor import Predictor
+    from finetune.inference.predictor import Predictor
 
 __version__ = "0.1.0"
 
@@ -12,13 +12,13 @@ __version__ = "0.1.0"
 def load(
     model: str | Path, *, task: str | None = None, out: str | Path = "results", device: str | None = None
 ) -> "Predictor":
-    """A trained model that answers, see `finetune.predictor.load`: `finetune.load("squad-v1")(question, context)`.
+    """A trained model that answers, see `finetune.inference.predictor.load`: `finetune.load("squad-v1")(question, context)`.
 
     `model` is a run's folder, the beginning of its id, or a task, for its latest run; or any fine-tuned checkpoint
     (folder or Hub name), whose `task` has to be named. So has a task in a file (`task="FILE.py:NAME"`), since its code
     runs. Raises UserError where there is none.
     """
-    from finetune import predictor  # which takes seconds to import
+    from finetune.inference import predictor  # which takes seconds to import
     from finetune.task_types import task as tasks
 
     return predictor.load(model, task=None if task is None else tasks.find(task), out=out, device=device)

@@ -121,7 +121,7 @@ def evaluate(
 
     from finetune.data.source import source_of
     from finetune.display import ProgressDisplay, in_words, standard_error
-    from finetune.evaluating import evaluate as score
+    from finetune.inference.evaluate import evaluate as score
     from finetune.targets import is_own_data, split_arguments
 
     others, given = split_arguments(settings or [])
@@ -158,7 +158,7 @@ def score(
     import json
 
     from finetune.data.source import source_of
-    from finetune.score_file import score_file
+    from finetune.inference.score_answers import score_file
     from finetune.targets import split_arguments
     from finetune.task_types.options import configured
     from finetune.task_types.task import find
@@ -256,9 +256,9 @@ def features(
     _quiet_libraries()
     from finetune.data.source import source_of
     from finetune.display import ProgressDisplay, standard_error
+    from finetune.inference.embeddings import write_features
     from finetune.runs.recipe import override_value
     from finetune.targets import load_recipe, split_arguments
-    from finetune.vectors import write_features
 
     _, given = split_arguments(settings or [])
     recipe = load_recipe(target, given | {"model": model, "layers": override_value(layers)})
@@ -282,7 +282,7 @@ def submission(
     _quiet_libraries()
     from finetune.data.source import source_of
     from finetune.display import ProgressDisplay, facts_table, standard_error, standard_output
-    from finetune.submission import submit
+    from finetune.inference.glue_submission import submit
 
     watch = ProgressDisplay(standard_error())
     predicted = submit(
@@ -311,14 +311,14 @@ def predict(
     _quiet_libraries()
     import json
 
-    from finetune.data.answering import answer_lines, lines_of
-    from finetune.data.predict import default_output, predict_file
     from finetune.display import ProgressDisplay, prediction_words, standard_error
-    from finetune.predictor import load
+    from finetune.inference.answer_rows import answer_lines, lines_of
+    from finetune.inference.predict_file import default_output, predict_file
+    from finetune.inference.predictor import load
+    from finetune.inference.temperature import tempered
     from finetune.runs.events import unwatched
     from finetune.targets import split_arguments
     from finetune.task_types.task import find
-    from finetune.tempered import tempered
 
     _, given = split_arguments(settings or [])
     if file == "-" and (output or escape or given.keys() - {"temperature"}):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from finetune.errors import UserError
+from finetune.inference.predictor import trained_on
 from finetune.metrics.significance import RESAMPLES, Difference, Resampled, Rescored, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted
-from finetune.predictor import trained_on
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import read_predictions

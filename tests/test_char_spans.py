@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from finetune.data.answering import answer_records
 from finetune.data.checks.examine import check_data
 from finetune.data.reading import Record
 from finetune.data.source import Source
+from finetune.inference.answer_rows import answer_records
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import own_task
 from finetune.task_types.row_builder import row_of

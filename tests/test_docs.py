@@ -17,10 +17,11 @@ from conftest import SIZES, wordpiece
 from toys import sentences, span_task, write_columns, write_squad, write_swag
 from transformers import BertConfig, BertModel
 
-from finetune import cli, submission
+from finetune import cli
 from finetune.data.checks.file import UNREAD, UNUSED
 from finetune.data.reading import read_table
 from finetune.data.source import Source
+from finetune.inference import glue_submission as submission
 from finetune.models import layer_mix as reader
 from finetune.runs.grid import expand
 from finetune.runs.recipe import parse

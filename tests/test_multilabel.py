@@ -20,9 +20,9 @@ from finetune.data.source import Source
 from finetune.display import groups_table
 from finetune.errors import UserError
 from finetune.evaluate_metric import TaskMetric
+from finetune.inference.predictor import load
 from finetune.models.batch import Feature, collate
 from finetune.models.saving import load_backbone, load_config
-from finetune.predictor import load
 from finetune.run import run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train

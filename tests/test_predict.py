@@ -28,16 +28,16 @@ import pytest
 import torch
 
 import finetune as package
-from finetune.data import predict as predicting
-from finetune.data.answering import answer_lines, lines_of
-from finetune.data.journal import KIND, Journal
-from finetune.data.predict import default_output, predict_file
 from finetune.data.reading import Record, read_table
-from finetune.data.scored import scores_of
 from finetune.data.source import Source
 from finetune.data.writing import safe, write_rows
 from finetune.errors import UserError
-from finetune.predictor import Predictor, load
+from finetune.inference import predict_file as predicting
+from finetune.inference.answer_rows import answer_lines, lines_of
+from finetune.inference.file_scores import scores_of
+from finetune.inference.journal import KIND, Journal
+from finetune.inference.predict_file import default_output, predict_file
+from finetune.inference.predictor import Predictor, load
 from finetune.run import run
 from finetune.runs.events import unwatched
 from finetune.runs.folder import folder_name

@@ -13,14 +13,14 @@ from scipy.stats import binomtest
 from toys import build
 
 from finetune.data.source import Source, read_csv
+from finetune.inference.predictor import load
+from finetune.inference.score_answers import score_file
 from finetune.metrics.squad import score_v1
 from finetune.models import backbone as model
 from finetune.models import saving as checkpoints
 from finetune.models.pretrained import MINILM_PACKAGE, MINILM_SHA256, resolve
-from finetune.predictor import load
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
-from finetune.score_file import score_file
 from finetune.task_types.task import find
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]

@@ -18,10 +18,11 @@ from toys import cat_rows, cat_task, choice_task, every_shape, fit, labels_task,
 
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.inference.predictor import Predictor
+from finetune.inference.temperature import tempered
 from finetune.metrics.calibration import expected_error, reliability
 from finetune.metrics.scores import Scores
 from finetune.metrics.temperature import fit_temperature, highest_with_temperature, with_temperature
-from finetune.predictor import Predictor
 from finetune.report.lengths import length_bins
 from finetune.report.material import read_losses
 from finetune.report.mistakes import surest_mistakes, suspects
@@ -43,7 +44,6 @@ from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.views import view_of
-from finetune.tempered import tempered
 
 ROOT = Path(__file__).resolve().parents[1]
 RANDOM = np.random.default_rng(3)

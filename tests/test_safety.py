@@ -15,8 +15,8 @@ from toys import OWN_TASK
 
 import finetune as package
 from finetune.errors import UserError
+from finetune.inference.predictor import load as load_predictor
 from finetune.models.saving import load_config, load_trained
-from finetune.predictor import load as load_predictor
 from finetune.runs.recipe import parse as recipe_of
 from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.sentence.task import SentenceTask

@@ -15,10 +15,10 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.inference.predictor import load
 from finetune.metrics.scores import accuracy
 from finetune.models.batch import Feature
 from finetune.models.saving import load_backbone
-from finetune.predictor import load
 from finetune.run import run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train

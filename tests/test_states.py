@@ -12,13 +12,13 @@ import pytest
 from filelock import FileLock
 from toys import build, cat_task, choice_task, span_task, tag_task
 
-from finetune.cache import cache_folder, fits, make_room
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.inference.hidden_states import with_states
+from finetune.inference.state_cache import cache_folder, fits, make_room
 from finetune.models import layer_mix as reader
 from finetune.models.batch import Feature
 from finetune.runs.recipe import Train
-from finetune.states import with_states
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Task
 from finetune.trainer import Trainer

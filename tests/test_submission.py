@@ -10,8 +10,9 @@ import pytest
 import torch
 from toys import CPU, sentences
 
-from finetune import predictor, submission
 from finetune.data.source import Source
+from finetune.inference import glue_submission as submission
+from finetune.inference import predictor
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.runs.recipe import Recipe
 from finetune.task_types.prepare import load_tokenizer

@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from finetune import vectors
+from finetune.inference import embeddings as vectors
 
 InProcess = Callable[..., tuple[int, str, str]]
 TEXTS = ["the cat sat on a tree", "a dog", "the big red house was not old and the moon saw it"]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.inference.predictor import load, saved
 from finetune.metrics.scores import Scores
-from finetune.predictor import load, saved
 from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Watcher
 from finetune.runs.lookup import find_run, latest_run

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from transformers import PretrainedConfig
 
-from finetune.data.answering import answer_values
 from finetune.errors import UserError
+from finetune.inference.answer_rows import answer_values
 from finetune.models import pretrained
 from finetune.models.device import build_accelerator, resolve_device, usable_precision
 from finetune.models.kernels import cpu

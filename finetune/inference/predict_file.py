@@ -9,15 +9,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from finetune.data.answering import ERROR, answer_records, beside, free_name
 from finetune.data.checks.findings import so_many
 from finetune.data.detect import FileFormat, detect, open_bytes
-from finetune.data.journal import Journal
 from finetune.data.reading import Record, Table, header, parquet_facts, records, with_fields
-from finetune.data.scored import scores_of
 from finetune.data.writing import ESCAPED, SUFFIXES, require_writable, write_rows
 from finetune.errors import UserError
-from finetune.predictor import Predictor
+from finetune.inference.answer_rows import ERROR, answer_records, beside, free_name
+from finetune.inference.file_scores import scores_of
+from finetune.inference.journal import Journal
+from finetune.inference.predictor import Predictor
 from finetune.runs.events import Watcher
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess, named_columns

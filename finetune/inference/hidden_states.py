@@ -18,8 +18,8 @@ from filelock import FileLock
 from torch import Tensor
 
 from finetune.batching import prediction_batches
-from finetune.cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.errors import UserError
+from finetune.inference.state_cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.models.backbone import POOLED
 from finetune.models.batch import Feature, collate
 from finetune.runs.folder import write_atomically

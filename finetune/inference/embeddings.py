@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.inference.hidden_states import encode_states
 from finetune.models import pretrained
 from finetune.models.backbone import Head
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.saving import build_model
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Recipe
-from finetune.states import encode_states
 from finetune.task_types.options import resolved
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
 from finetune.trainer import Trainer

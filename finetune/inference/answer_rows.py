@@ -16,7 +16,7 @@ from finetune.task_types.task import Answer, Row, Task
 from finetune.task_types.types import shape_of
 
 if TYPE_CHECKING:
-    from finetune.predictor import Predictor
+    from finetune.inference.predictor import Predictor
 
 ERROR = "error"
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.predictor import Predictor, load, saved
+from finetune.inference.predictor import Predictor, load, saved
 from finetune.runs.events import Watcher
 from finetune.task_types import task as tasks
 from finetune.task_types.prepare import load_splits

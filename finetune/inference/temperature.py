@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from finetune.errors import UserError
+from finetune.inference.predictor import Predictor
 from finetune.metrics.temperature import fit_temperature, with_temperature
-from finetune.predictor import Predictor
 from finetune.report.material import read_lines
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.record import load_record

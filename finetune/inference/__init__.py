@@ -1,0 +1,1 @@
+"""Everything that answers with a trained model."""
