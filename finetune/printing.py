@@ -8,8 +8,9 @@ from typing import Any
 import typer
 
 from finetune.asking import asking
-from finetune.data.checks.examine import check_data
-from finetune.data.checks.mend import require_place, write_mended
+from finetune.checks.fix import require_place, write_mended
+from finetune.checks.recipe import check as preview
+from finetune.checks.run_checks import check_data
 from finetune.data.reading import table_of
 from finetune.data.showing import file_line, finding_lines, layout_table, summary
 from finetune.data.source import source_of
@@ -23,7 +24,6 @@ from finetune.display import (
     standard_error,
     standard_output,
 )
-from finetune.preview import check as preview
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_predictions

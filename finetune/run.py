@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from finetune.data.checks.vocabulary import vocabulary_notes
+from finetune.checks.vocabulary import vocabulary_notes
 from finetune.data.source import Source
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use

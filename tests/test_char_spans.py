@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from finetune.data.checks.examine import check_data
+from finetune.checks.run_checks import check_data
 from finetune.data.reading import Record
 from finetune.data.source import Source
 from finetune.inference.answer_rows import answer_records

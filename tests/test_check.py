@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
+from finetune.checks import duplicates
+from finetune.checks.fix import write_mended
+from finetune.checks.minhash import LEAST, likeness, near_pairs
+from finetune.checks.run_checks import Report, check_data
+from finetune.checks.spellings import misspelled, unified
+from finetune.checks.tag_schemes import is_legal
 from finetune.data import characters
 from finetune.data.characters import census, runs_of
-from finetune.data.checks import duplicates
-from finetune.data.checks.examine import Report, check_data
-from finetune.data.checks.mend import write_mended
-from finetune.data.checks.minhash import LEAST, likeness, near_pairs
-from finetune.data.checks.spellings import misspelled, unified
-from finetune.data.checks.tags import is_legal
 from finetune.data.reading import read_table
 
 InProcess = Callable[..., tuple[int, str, str]]

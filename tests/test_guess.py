@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from finetune.data.checks.part import text_keys
+from finetune.checks.split_data import text_keys
 from finetune.data.reading import Record, Table, read_table
 from finetune.data.source import Source
 from finetune.data.splits import dev_rows, number_strata, split_files, unit_text

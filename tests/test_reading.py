@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-from finetune.data.checks import tokens
-from finetune.data.checks.examine import check_data
-from finetune.data.checks.mend import write_mended
+from finetune.checks import tokenization as tokens
+from finetune.checks.fix import write_mended
+from finetune.checks.run_checks import check_data
 from finetune.data.detect import detect
 from finetune.data.reading import Table, column_names, read_table
 from finetune.data.writing import write_rows

@@ -8,7 +8,7 @@ import pytest
 from test_encodings import LANGUAGES, sentences
 from transformers import PreTrainedTokenizerBase
 
-from finetune.data.checks.vocabulary import language_of, misfit, script_shares
+from finetune.checks.vocabulary import language_of, misfit, script_shares
 from finetune.models import pretrained as weights
 from finetune.task_types.prepare import load_tokenizer
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from finetune.data.checks.examine import Report
-from finetune.data.checks.findings import Finding, places, so_many
+from finetune.checks.finding import Finding, places, so_many
+from finetune.checks.run_checks import Report
 from finetune.data.reading import Table as Data
 from finetune.task_types.columns import Layout
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, overload
 
-from finetune.data.checks.findings import so_many
+from finetune.checks.finding import so_many
 from finetune.data.reading import Record
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.columns import Layout

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from finetune.data.checks.findings import shown
+from finetune.checks.finding import shown
 from finetune.data.column_types import SPLITS, as_text, is_missing
 from finetune.data.reading import Table
 from finetune.task_types.choice.task import ChoiceRow

@@ -8,9 +8,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from finetune.data.checks.findings import places, so_many
-from finetune.data.checks.refusal import require_sound
-from finetune.data.checks.spans import changed_spans
+from finetune.checks.char_spans import changed_spans
+from finetune.checks.finding import places, so_many
+from finetune.checks.refusal import require_sound
 from finetune.data.reading import Table, table_of
 from finetune.data.source import Source, content_hash
 from finetune.data.splits import drawn_for_dev, split_files

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from finetune.data.checks.findings import shown
+from finetune.checks.finding import shown
 from finetune.data.encodings.legacy import ENCODINGS, Reading, readings
 from finetune.errors import UserError, nearest
 

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
-from finetune.data.checks import file, labels, shapes, splits
-from finetune.data.checks.findings import Finding, places
-from finetune.data.checks.part import Check, part_of
+from finetune.checks import across_splits, answers_and_choices, file_format, labels
+from finetune.checks.finding import Finding, places
+from finetune.checks.split_data import Check, part_of
 from finetune.data.reading import table_of
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
@@ -17,10 +17,10 @@ from finetune.task_types.types import layout_from
 SHOWN = 3  # row numbers
 CHECKS: tuple[Check, ...] = (
     labels.missing_labels,
-    file.unreadable,
-    file.unusable,
+    file_format.unreadable,
+    file_format.unusable,
     labels.balance,
-    shapes.answers,
+    answers_and_choices.answers,
 )
 
 
@@ -40,8 +40,8 @@ def _first_error(files: tuple[tuple[str, tuple[Path, int, int]], ...], encoding:
     parts = [part_of(split, layout, table_of(path, encoding)) for split, (path, *_) in files]
     whole = [part for part in parts if part.has(layout.text)]
     findings = [
-        *splits.missing_columns(parts),
+        *across_splits.missing_columns(parts),
         *(finding for part in whole for check in CHECKS for finding in check(part)),
-        *splits.unseen_labels(whole),
+        *across_splits.unseen_labels(whole),
     ]
     return next((finding for finding in findings if finding.severity == "error"), None)

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from finetune.checks.finding import Finding
+from finetune.checks.split_data import Part
+from finetune.checks.vocabulary import MANY_UNKNOWN, misfit
 from finetune.data.characters import runs_of
-from finetune.data.checks.findings import Finding
-from finetune.data.checks.part import Part
-from finetune.data.checks.vocabulary import MANY_UNKNOWN, misfit
 from finetune.data.column_types import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from finetune.checks.finding import Finding, Severity, shown
+from finetune.checks.split_data import Part
 from finetune.data.characters import SCRIPTS, kind_number
-from finetune.data.checks.findings import Finding, Severity, shown
-from finetune.data.checks.part import Part
 
 BLANK = frozenset(("nan", "null", "none", "n/a", "na", "nil", "?", "<na>", "#n/a", "undefined"))
 HTML = re.compile(

@@ -5,8 +5,8 @@ from itertools import combinations
 
 import numpy as np
 
-from finetune.data.checks.findings import MOSTLY, Finding, Severity, shown
-from finetune.data.checks.part import Part
+from finetune.checks.finding import MOSTLY, Finding, Severity, shown
+from finetune.checks.split_data import Part
 from finetune.data.column_types import as_text
 from finetune.task_types.columns import NAMED
 

@@ -4,8 +4,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
 
-from finetune.data.checks.findings import MANY, MOSTLY, Finding, Severity, shown
-from finetune.data.checks.part import Part
+from finetune.checks.finding import MANY, MOSTLY, Finding, Severity, shown
+from finetune.checks.split_data import Part
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.encodings.detect import spelled
 from finetune.data.reading import Record, first_cells

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.checks.findings import Finding
-from finetune.data.checks.part import Part
+from finetune.checks.finding import Finding
+from finetune.checks.split_data import Part
 from finetune.data.column_types import as_number, as_text, is_missing
 
 SAMPLE = 50_000  # rows

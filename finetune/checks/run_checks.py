@@ -6,10 +6,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.data.checks import duplicates, file, ids, labels, leaks, shapes, spans, splits, tags, text
-from finetune.data.checks.findings import SEVERITIES, Finding
-from finetune.data.checks.part import Check, CheckOfAll, Part, part_of
-from finetune.data.checks.tokens import tokens
+from finetune.checks import (
+    across_splits,
+    answers_and_choices,
+    char_spans,
+    duplicates,
+    file_format,
+    ids,
+    label_leaks,
+    labels,
+    tag_schemes,
+    text,
+)
+from finetune.checks.finding import SEVERITIES, Finding
+from finetune.checks.split_data import Check, CheckOfAll, Part, part_of
+from finetune.checks.tokenization import tokens
 from finetune.data.reading import table_of
 from finetune.data.splits import split_files
 from finetune.runs.recipe import Recipe, parse
@@ -20,13 +31,13 @@ from finetune.task_types.span.task import SpanTask
 from finetune.task_types.starting_recipe import MODEL, fitting_length
 
 CHECKS: tuple[Check, ...] = (
-    file.encoding,
-    file.header_names,
-    file.unreadable,
-    file.unusable,
-    file.swallowed_rows,
-    file.formulas,
-    file.double_ids,
+    file_format.encoding,
+    file_format.header_names,
+    file_format.unreadable,
+    file_format.unusable,
+    file_format.swallowed_rows,
+    file_format.formulas,
+    file_format.double_ids,
     ids.ruined_ids,
     ids.named_splits,
     text.in_any,
@@ -41,17 +52,17 @@ CHECKS: tuple[Check, ...] = (
     labels.typos,
     labels.small_classes,
     labels.balance,
-    leaks.telling_columns,
-    leaks.label_in_text,
-    tags.schemes,
-    spans.spans,
-    shapes.answers,
-    shapes.choices,
+    label_leaks.telling_columns,
+    label_leaks.label_in_text,
+    tag_schemes.schemes,
+    char_spans.spans,
+    answers_and_choices.answers,
+    answers_and_choices.choices,
 )
 CHECKS_OF_ALL: tuple[CheckOfAll, ...] = (
-    splits.unseen_labels,
-    splits.groups_apart,
-    splits.leaked,
+    across_splits.unseen_labels,
+    across_splits.groups_apart,
+    across_splits.leaked,
     duplicates.repeated,
     duplicates.nearly_repeated,
 )
@@ -113,7 +124,7 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
 def _of_parts(parts: Sequence[Part]) -> list[Finding]:
     whole = [part for part in parts if part.has(part.layout.text)]
     findings = [finding for part in whole for check in CHECKS for finding in check(part)]
-    findings += splits.missing_columns(parts)
+    findings += across_splits.missing_columns(parts)
     return findings + [finding for check in CHECKS_OF_ALL for finding in check(whole)]
 
 

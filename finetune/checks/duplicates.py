@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.checks.findings import MANY, Finding, Severity
-from finetune.data.checks.minhash import near_pairs
-from finetune.data.checks.part import Part
+from finetune.checks.finding import MANY, Finding, Severity
+from finetune.checks.minhash import near_pairs
+from finetune.checks.split_data import Part
 
 MOST = 200_000  # texts among which near duplicates are looked for
 

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from finetune.data.checks.findings import Finding, Severity
-from finetune.data.checks.part import Part
+from finetune.checks.finding import Finding, Severity
+from finetune.checks.split_data import Part
 from finetune.data.column_types import as_list, as_text, is_missing
 from finetune.data.reading import Table
 from finetune.task_types.columns import Layout

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from finetune.checks.spellings import unified
+from finetune.checks.split_data import Part, labelled
 from finetune.data.characters import cleaned, without_controls
-from finetune.data.checks.part import Part, labelled
-from finetune.data.checks.spellings import unified
 from finetune.data.column_types import as_number, as_text, is_missing
 from finetune.data.reading import first_cells
 from finetune.data.writing import ESCAPED, write_rows, written_format

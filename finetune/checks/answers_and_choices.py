@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from finetune.data.checks.findings import MOSTLY, Finding, Severity
-from finetune.data.checks.part import Part
+from finetune.checks.finding import MOSTLY, Finding, Severity
+from finetune.checks.split_data import Part
 from finetune.data.column_types import as_text
 from finetune.task_types.columns import answers_of, choices_of
 from finetune.task_types.span.answer_place import located

@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from finetune.data.checks.findings import MOSTLY, Finding, Severity, shown
-from finetune.data.checks.part import Part, labelled
-from finetune.data.checks.spellings import misspelled, unified
-from finetune.data.checks.text import BLANK
+from finetune.checks.finding import MOSTLY, Finding, Severity, shown
+from finetune.checks.spellings import misspelled, unified
+from finetune.checks.split_data import Part, labelled
+from finetune.checks.text import BLANK
 from finetune.data.column_types import as_number
 from finetune.task_types.columns import NAMED
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from finetune.data.checks.findings import Finding, shown
-from finetune.data.checks.part import Part
+from finetune.checks.finding import Finding, shown
+from finetune.checks.split_data import Part
 from finetune.metrics.entities import split_tag
 
 SCHEMES = {"IOB2": "BIO", "IOB1": "BIO", "IOBES": "BIOES", "BILOU": "BIOLU"}

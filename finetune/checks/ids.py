@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from finetune.data.checks.findings import Finding, shown
-from finetune.data.checks.part import Part
+from finetune.checks.finding import Finding, shown
+from finetune.checks.split_data import Part
 from finetune.data.column_types import RUINED, as_text
 from finetune.task_types.first_rows import split_columns
 

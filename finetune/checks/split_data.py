@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from finetune.checks.finding import MOST_ROWS, Finding, Severity
 from finetune.data.characters import census, same_text
-from finetune.data.checks.findings import MOST_ROWS, Finding, Severity
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.reading import Record, Table
 from finetune.task_types.columns import Layout

@@ -1,0 +1,1 @@
+"""What is wrong with data or a recipe, before anything is trained."""
