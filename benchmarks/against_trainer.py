@@ -114,7 +114,7 @@ def dataset(job: Job, tokenizer: PreTrainedTokenizerBase, *, padding: bool | str
 
 
 def build(backbone: Backbone, head: Head) -> Model:
-    """Our model as `finetune.run` builds it on a CPU."""
+    """Our model as `finetune.training.run` builds it on a CPU."""
     model = Model(backbone, head)
     cpu.speed_up(model, backbone.encoder)
     return model

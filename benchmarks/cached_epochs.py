@@ -23,11 +23,11 @@ from finetune.models.device import build_accelerator, resolve_device
 from finetune.models.saving import build_model
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, parse
-from finetune.scoring import Evaluation
 from finetune.task_types.options import configured
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
 from finetune.task_types.task import find
-from finetune.trainer import Trainer
+from finetune.training.evaluation import Evaluation
+from finetune.training.trainer import Trainer
 
 COMMON = {"model": "minilm", "frozen": True, "max_length": 128}
 TRAIN = {"batch_size": 16, "epochs": 1, "learning_rate": 1e-3}

@@ -43,7 +43,7 @@ def own_attention(backbone: Backbone, head: Head) -> Model:
 
 
 def first_token(backbone: Backbone, head: Head) -> Model:
-    """Own attention, and the last layer for the first token alone: all that `finetune.run` does."""
+    """Own attention, and the last layer for the first token alone: all that `finetune.training.run` does."""
     model = Model(backbone, head)
     cpu.speed_up(model, backbone.encoder)
     return model

@@ -21,7 +21,7 @@ from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import task
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
 from finetune.task_types.sentence.task import SentenceRow
-from finetune.trainer import Trainer
+from finetune.training.trainer import Trainer
 
 MRPC = task.find("mrpc")
 MODEL, MAX_LENGTH = "minilm", 128
@@ -96,7 +96,7 @@ def sample(job: Job) -> Sequence[SentenceRow]:
 
 
 def train_ours(build: Callable[[Backbone, Head], Model], job: Job) -> Measurement:
-    """One epoch as `finetune.run` trains it, with the model that `build` makes."""
+    """One epoch as `finetune.training.run` trains it, with the model that `build` makes."""
     folder = weights.resolve(MODEL).folder
     losses: list[float] = []
     tokenizer = load_tokenizer(folder)

@@ -21,7 +21,7 @@ from finetune.runs.recipe import parse
 from finetune.task_types import task as tasks
 from finetune.task_types.options import configured
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
-from finetune.trainer import Trainer
+from finetune.training.trainer import Trainer
 
 
 @dataclass

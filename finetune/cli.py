@@ -43,7 +43,7 @@ class Pool(StrEnum):
 def _complete(incomplete: str) -> list[str]:
     """Names of recipes and of settings, for the shell's completion."""
     from finetune.runs.recipe import setting_names
-    from finetune.targets import recipe_files
+    from finetune.training.targets import recipe_files
 
     return [name for name in (*recipe_files(), *(f"{key}=" for key in setting_names())) if name.startswith(incomplete)]
 
@@ -69,7 +69,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Train, score and save: `finetune run glue-mrpc model=minilm train.learning_rate=2e-4`."""
-    from finetune.targets import expand_targets, split_arguments
+    from finetune.training.targets import expand_targets, split_arguments
 
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
@@ -85,8 +85,8 @@ def run(
     from finetune.display import ProgressDisplay, standard_error
     from finetune.printing import print_records
     from finetune.runs.events import unwatched
-    from finetune.trainer import Diverged
     from finetune.training.run_many import run_all
+    from finetune.training.trainer import Diverged
 
     watch = unwatched if quiet or as_json or not _first_process() else ProgressDisplay(standard_error())
     records, failures = run_all(
@@ -122,7 +122,7 @@ def evaluate(
     from finetune.data.source import source_of
     from finetune.display import ProgressDisplay, in_words, standard_error
     from finetune.inference.evaluate import evaluate as score
-    from finetune.targets import is_own_data, split_arguments
+    from finetune.training.targets import is_own_data, split_arguments
 
     others, given = split_arguments(settings or [])
     encoding = str(given.pop("encoding", ""))
@@ -159,9 +159,9 @@ def score(
 
     from finetune.data.source import source_of
     from finetune.inference.score_answers import score_file
-    from finetune.targets import split_arguments
     from finetune.task_types.options import configured
     from finetune.task_types.task import find
+    from finetune.training.targets import split_arguments
 
     _, options = split_arguments(settings or [])
     found = configured(find(task), options)
@@ -258,7 +258,7 @@ def features(
     from finetune.display import ProgressDisplay, standard_error
     from finetune.inference.embeddings import write_features
     from finetune.runs.recipe import override_value
-    from finetune.targets import load_recipe, split_arguments
+    from finetune.training.targets import load_recipe, split_arguments
 
     _, given = split_arguments(settings or [])
     recipe = load_recipe(target, given | {"model": model, "layers": override_value(layers)})
@@ -317,8 +317,8 @@ def predict(
     from finetune.inference.predictor import load
     from finetune.inference.temperature import tempered
     from finetune.runs.events import unwatched
-    from finetune.targets import split_arguments
     from finetune.task_types.task import find
+    from finetune.training.targets import split_arguments
 
     _, given = split_arguments(settings or [])
     if file == "-" and (output or escape or given.keys() - {"temperature"}):
@@ -345,8 +345,8 @@ def init(
 ) -> None:
     """Print the recipe that data of one's own starts with: `finetune init data.csv > my.toml`."""
     from finetune.asking import asking
-    from finetune.targets import split_arguments
     from finetune.task_types.starting_recipe import commented, starting_recipe
+    from finetune.training.targets import split_arguments
 
     _, given = split_arguments(settings or [])
     echo(commented(*asking(lambda settings: starting_recipe(data, settings), given)), nl=False)
@@ -358,8 +358,8 @@ def list_all(out: Out = RESULTS) -> None:
     from finetune.display import facts_table, plain_metrics, runs_table, standard_output
     from finetune.runs import recipe
     from finetune.runs.record import all_records
-    from finetune.targets import recipe_files
     from finetune.task_types.task import available
+    from finetune.training.targets import recipe_files
 
     console = standard_output()
     recipes = {name: f"{(r := recipe.load(file)).task} with {r.model}" for name, file in recipe_files().items()}
@@ -384,7 +384,7 @@ def show(
     """Show a recipe with all its settings, or a run with its scores and predictions."""
     from finetune.printing import print_recipe, print_run
     from finetune.runs.lookup import find_run, latest_run
-    from finetune.targets import recipe_files, split_arguments
+    from finetune.training.targets import recipe_files, split_arguments
 
     found = find_run(target, out)
     is_recipe = target in recipe_files() or Path(target).is_file()
@@ -415,7 +415,7 @@ def copy(
     to: Annotated[Path | None, typer.Argument(help="Default: NAME.toml here.")] = None,
 ) -> None:
     """Copy a recipe, to own and edit."""
-    from finetune.targets import find_recipes
+    from finetune.training.targets import find_recipes
 
     for file in find_recipes(name):
         target = to or Path(file.name)
@@ -445,7 +445,7 @@ def check(
     """Check what a run would use, or what is wrong with data: `finetune check reviews.csv --fix mended.csv`."""
     _quiet_libraries()
     from finetune.printing import check_own_data, check_recipes
-    from finetune.targets import expand_targets, is_own_data, split_arguments
+    from finetune.training.targets import expand_targets, is_own_data, split_arguments
 
     names, settings = split_arguments(targets)
     settings |= {} if limit is None else {"limit": limit}

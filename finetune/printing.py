@@ -30,11 +30,11 @@ from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, to_toml
 from finetune.runs.record import RunRecord, load_record
 from finetune.summaries import summary_lines, summary_table
-from finetune.targets import is_own_data, load_recipe
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.options import option_values, resolved
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.terminal import echo
+from finetune.training.targets import is_own_data, load_recipe
 
 
 def print_guesses(names: list[str], settings: dict[str, Any]) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from finetune.batching import prediction_batches, share, training_batches
 from finetune.models.batch import IGNORED, Feature, collate, label_count
+from finetune.training.batching import prediction_batches, share, training_batches
 
 LENGTHS = np.random.default_rng(0).integers(5, 120, 1000).tolist()
 

@@ -258,7 +258,9 @@ def test_a_forced_run_that_stops_is_not_done(
     settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=1"]
     assert in_process("run", *settings, data=rte)[0] == 0
     with monkeypatch.context() as patch:
-        patch.setattr("finetune.run.save_checkpoint", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
+        patch.setattr(
+            "finetune.training.run.save_checkpoint", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full"))
+        )
         code, _, err = in_process("run", *settings, "--force", data=rte)
     assert code == 2
     assert err.splitlines()[-1] == "error: disk full. Free space, or choose another folder with --out"

@@ -34,7 +34,6 @@ from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.batch import IGNORED, Feature, collate
 from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
-from finetune.scoring import Evaluation
 from finetune.task_types import baselines as methods
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelTask
@@ -44,6 +43,7 @@ from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Answer, Rows, Task, available
+from finetune.training.evaluation import Evaluation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,15 +14,15 @@ from toys import CPU, build, cat_task, choice_task, labels_task, length_task, sp
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
-from finetune.logistic import fit_logistic, require_linear
 from finetune.models.batch import Feature
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
-from finetune.scoring import Evaluation
-from finetune.targets import expand_targets
 from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.task import Task
-from finetune.trainer import Trainer
+from finetune.training.evaluation import Evaluation
+from finetune.training.logistic import fit_logistic, require_linear
+from finetune.training.targets import expand_targets
+from finetune.training.trainer import Trainer
 
 LOGISTIC = Train(solver="logistic")
 

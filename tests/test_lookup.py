@@ -15,11 +15,11 @@ from toys import write_columns
 import finetune as package
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.run import run
 from finetune.runs.events import unwatched
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.record import RunRecord
 from finetune.task_types.starting_recipe import starting_recipe
+from finetune.training.run import run
 
 ROOT = Path(__file__).resolve().parents[1]
 Here = Callable[..., subprocess.CompletedProcess[str]]

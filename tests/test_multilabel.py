@@ -15,25 +15,25 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from toys import build, fit, labels_task, late_task, sentences, toy
 from transformers import AutoTokenizer
 
-from finetune.cross_fit import cross_fitted, folds
 from finetune.data.source import Source
 from finetune.display import groups_table
 from finetune.errors import UserError
-from finetune.evaluate_metric import TaskMetric
 from finetune.inference.predictor import load
 from finetune.models.batch import Feature, collate
 from finetune.models.saving import load_backbone, load_config
-from finetune.run import run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import groups
-from finetune.scoring import Evaluation
 from finetune.summaries import summary_lines
 from finetune.task_types import baselines
 from finetune.task_types.multilabel.task import MultiLabelHead, MultiLabelRow, MultiLabelTask, best_threshold
 from finetune.task_types.options import configured
 from finetune.task_types.task import Answer, find
+from finetune.training.cross_fit import cross_fitted, folds
+from finetune.training.evaluation import Evaluation
+from finetune.training.hf_metric import TaskMetric
+from finetune.training.run import run
 
 LABELS = ("b", "a", "c/d", "e")
 OWN = """

@@ -9,8 +9,8 @@ from toys import CPU, cat_task, fit
 
 from finetune.errors import UserError
 from finetune.models.saving import build_model, load_backbone
-from finetune.optimizer import build_optimizer
 from finetune.runs.recipe import Recipe, Train
+from finetune.training.optimizer import build_optimizer
 
 
 def changed(folder: Path, **reading: Any) -> set[str]:

@@ -38,7 +38,6 @@ from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import KIND, Journal
 from finetune.inference.predict_file import default_output, predict_file
 from finetune.inference.predictor import Predictor, load
-from finetune.run import run
 from finetune.runs.events import unwatched
 from finetune.runs.folder import folder_name
 from finetune.runs.lookup import latest_run
@@ -46,6 +45,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Answer
 from finetune.task_types.types import trained_task
+from finetune.training.run import run
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
 FAST = {"train.epochs": 6, "train.learning_rate": 2e-3, "train.batch_size": 8, "max_length": 16, "train.patience": 6}

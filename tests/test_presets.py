@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from finetune.errors import UserError
-from finetune.targets import expand_targets, preset_files
+from finetune.training.targets import expand_targets, preset_files
 
 InProcess = Callable[..., tuple[int, str, str]]
 

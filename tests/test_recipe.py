@@ -13,8 +13,8 @@ from toys import cat_task
 from finetune.errors import UserError
 from finetune.runs import grid, recipe
 from finetune.runs.record import run_id
-from finetune.targets import recipe_files, split_arguments
 from finetune.task_types.task import find
+from finetune.training.targets import recipe_files, split_arguments
 
 
 def parsed(**settings: Any) -> recipe.Recipe:

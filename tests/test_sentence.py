@@ -19,13 +19,13 @@ from finetune.inference.predictor import load
 from finetune.metrics.scores import accuracy
 from finetune.models.batch import Feature
 from finetune.models.saving import load_backbone
-from finetune.run import run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import pooled
 from finetune.task_types.options import changed_options, configured, option_values
 from finetune.task_types.sentence.task import SentenceHead, SentenceRow, SentenceTask
 from finetune.task_types.task import find
+from finetune.training.run import run
 
 OWN = """
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask

@@ -21,7 +21,7 @@ from finetune.models.batch import Feature
 from finetune.runs.recipe import Train
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Task
-from finetune.trainer import Trainer
+from finetune.training.trainer import Trainer
 
 SETTINGS = Train(learning_rate=1e-2, epochs=2, batch_size=8)
 

@@ -27,19 +27,19 @@ from toys import (
     toy,
 )
 
-from finetune.batching import training_batches
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.batch import Feature, collate
 from finetune.models.device import build_accelerator
 from finetune.models.families import set_dropout
-from finetune.optimizer import build_optimizer, build_schedule
 from finetune.runs.recipe import Schedule, Train
-from finetune.scoring import Evaluation
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Rows, Task
-from finetune.trainer import Diverged
+from finetune.training.batching import training_batches
+from finetune.training.evaluation import Evaluation
+from finetune.training.optimizer import build_optimizer, build_schedule
+from finetune.training.trainer import Diverged
 
 PLAIN = Train(dropout=0.0, learning_rate=3e-3, epochs=13, batch_size=16)
 
@@ -222,7 +222,7 @@ def test_a_run_that_stops_goes_on_as_if_it_had_not(
     settings = Train(learning_rate=1e-3, epochs=3, batch_size=2, select="best")
     whole, cut = Losses(), Losses()
     expected, _, _ = fit(cat_task(), tiny_bert, settings, watch=whole)
-    monkeypatch.setattr("finetune.resume.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("finetune.training.checkpoints.EVERY_SECONDS", 0.0)
 
     def stop_at_62(event: str, **facts: Any) -> None:
         cut(event, **facts)
@@ -245,7 +245,7 @@ def test_a_run_that_stops_between_an_epoch_and_its_scores_goes_on(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Train(learning_rate=1e-3, epochs=2, batch_size=16)
-    monkeypatch.setattr("finetune.resume.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("finetune.training.checkpoints.EVERY_SECONDS", 0.0)
     trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
 
     def fail(_: Any) -> Any:
@@ -278,7 +278,7 @@ def never(_: Any) -> Any:
 def test_weights_that_the_last_update_of_an_epoch_made_no_numbers_are_neither_scored_nor_saved(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("finetune.resume.EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("finetune.training.checkpoints.EVERY_SECONDS", 0.0)
     settings = Train(learning_rate=1e39, epochs=1, batch_size=64, warmup=0.0)
     trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
     with pytest.raises(Diverged, match=r"the largest weight is (inf|nan) after update 1: training has diverged"):

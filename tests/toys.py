@@ -17,10 +17,8 @@ from finetune.metrics.scores import accuracy, pearson
 from finetune.models.batch import IGNORED, Batch, Feature
 from finetune.models.device import build_accelerator
 from finetune.models.saving import build_model
-from finetune.resume import Checkpoints
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.recipe import Recipe, Train
-from finetune.scoring import Evaluation
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.prepare import load_tokenizer
@@ -28,7 +26,9 @@ from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanRow, SpanTask
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 from finetune.task_types.task import Rows, Task
-from finetune.trainer import Progress, Trainer
+from finetune.training.checkpoints import Checkpoints
+from finetune.training.evaluation import Evaluation
+from finetune.training.trainer import Progress, Trainer
 
 CPU = torch.device("cpu")
 OWN_TASK = """

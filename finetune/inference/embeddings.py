@@ -22,7 +22,7 @@ from finetune.runs.events import Watcher
 from finetune.runs.recipe import Recipe
 from finetune.task_types.options import resolved
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
-from finetune.trainer import Trainer
+from finetune.training.trainer import Trainer
 
 Pool = Literal["none", "cls", "mean"]
 AT_ONCE = 2_048  # sequences whose vectors are held together

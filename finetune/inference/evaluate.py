@@ -12,11 +12,11 @@ from finetune.runs.events import Watcher
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord, load_record
-from finetune.targets import is_own_data
 from finetune.task_types import task as tasks
 from finetune.task_types.own_data import task_on
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Rows, Task
+from finetune.training.targets import is_own_data
 
 
 def evaluate(

@@ -17,13 +17,13 @@ import torch
 from filelock import FileLock
 from torch import Tensor
 
-from finetune.batching import prediction_batches
 from finetune.errors import UserError
 from finetune.inference.state_cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.models.backbone import POOLED
 from finetune.models.batch import Feature, collate
 from finetune.runs.folder import write_atomically
-from finetune.trainer import PREDICT_TOKENS, Trainer
+from finetune.training.batching import prediction_batches
+from finetune.training.trainer import PREDICT_TOKENS, Trainer
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 

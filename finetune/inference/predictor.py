@@ -28,7 +28,7 @@ from finetune.task_types.options import configured, option_values
 from finetune.task_types.prepare import encode, load_tokenizer
 from finetune.task_types.task import Answer, Row, Task
 from finetune.task_types.types import layout_from, layout_of, trained_task
-from finetune.trainer import Trainer
+from finetune.training.trainer import Trainer
 
 DEFAULT_LENGTH = 128
 

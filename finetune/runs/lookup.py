@@ -7,7 +7,7 @@ from finetune.data.source import content_hash
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder, data_name, folder_name
 from finetune.runs.record import RunRecord, load_record
-from finetune.targets import is_own_data
+from finetune.training.targets import is_own_data
 
 SHOWN = 3  # runs in a message
 

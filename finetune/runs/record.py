@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from finetune.data.source import Source
     from finetune.models.batch import Feature
     from finetune.models.pretrained import Weights
-    from finetune.scoring import Evaluation
     from finetune.task_types.task import Row, Rows, Task
-    from finetune.trainer import Progress
+    from finetune.training.evaluation import Evaluation
+    from finetune.training.trainer import Progress
 
 
 def _with_nan(value: Any) -> Any:

@@ -10,9 +10,9 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from finetune.errors import UserError, nearest
-from finetune.targets import is_own_data
 from finetune.task_types import task as tasks
 from finetune.task_types.task import Task
+from finetune.training.targets import is_own_data
 
 
 def resolved(name: str, options: Mapping[str, Any]) -> tuple[Task, Task]:

@@ -12,12 +12,12 @@ import torch
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.scores import ranked
-from finetune.run import run
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import SEEDS
-from finetune.trainer import Paused
+from finetune.training.run import run
+from finetune.training.trainer import Paused
 
 Named = tuple[str, Recipe]
 EARLY = 0.25  # of the epochs, after which the worse half is discarded (Dodge et al. 2020, section 5: 20 to 30 %)

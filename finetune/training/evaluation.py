@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from finetune.cross_fit import chosen_by, cross_fitted
 from finetune.metrics.scores import Scores
 from finetune.models.batch import Feature
 from finetune.task_types.options import configured
 from finetune.task_types.task import Answer, Row, Task
-from finetune.trainer import Progress, Trainer
+from finetune.training.cross_fit import chosen_by, cross_fitted
+from finetune.training.trainer import Progress, Trainer
 
 Answers = dict[str, list[Answer]]  # split (or method) -> an answer a row
 
@@ -57,7 +57,7 @@ class Evaluation:
 
     def official_scores(self, answers: Answers) -> Scores:
         """The final scores, through the task's `evaluate.Metric`."""
-        from finetune.evaluate_metric import TaskMetric
+        from finetune.training.hf_metric import TaskMetric
 
         scores: Scores = {}
         for split, given in answers.items():

@@ -10,23 +10,23 @@ from finetune.checks.vocabulary import vocabulary_notes
 from finetune.data.source import Source
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
-from finetune.logistic import fit_logistic, require_linear
 from finetune.models import pretrained
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.saving import build_model, save_checkpoint
-from finetune.resume import Checkpoints
 from finetune.runs.environment import versions
 from finetune.runs.events import EventLog, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, build_record, data_fingerprint, load_record, run_id
-from finetune.scoring import Evaluation
 from finetune.task_types import task as tasks
 from finetune.task_types.options import changed_options, resolved
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
 from finetune.task_types.types import columns_of
-from finetune.trainer import Trainer
+from finetune.training.checkpoints import Checkpoints
+from finetune.training.evaluation import Evaluation
+from finetune.training.logistic import fit_logistic, require_linear
+from finetune.training.trainer import Trainer
 
 
 def run(

@@ -19,16 +19,16 @@ from accelerate.utils import gather_object
 from torch.nn.utils import get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
-from finetune.batching import prediction_batches, share, training_batches
 from finetune.errors import UserError
 from finetune.metrics.scores import Scores, ranked
 from finetune.models.backbone import Model
 from finetune.models.batch import Feature, collate, label_count
 from finetune.models.kernels import cpu
-from finetune.optimizer import build_optimizer, build_schedule
-from finetune.resume import Checkpoints
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Train
+from finetune.training.batching import prediction_batches, share, training_batches
+from finetune.training.checkpoints import Checkpoints
+from finetune.training.optimizer import build_optimizer, build_schedule
 
 PREDICT_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # with padding, in a batch: a CPU's caches want small ones
 LOSSES_AT_ONCE = 10  # updates between two looks at the loss: each look makes a GPU wait

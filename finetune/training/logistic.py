@@ -14,7 +14,7 @@ from finetune.errors import UserError
 from finetune.metrics.scores import Scores
 from finetune.models.backbone import Head, Model
 from finetune.models.batch import Feature, collate, label_count
-from finetune.trainer import PREDICT_TOKENS, Progress, Trainer
+from finetune.training.trainer import PREDICT_TOKENS, Progress, Trainer
 
 UNSEEN = -100.0  # the logit of a label that no row has
 STRENGTH = 1.0  # scikit-learn's C, and alpha for ridge regression, on standardised columns

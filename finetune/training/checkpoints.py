@@ -11,7 +11,7 @@ import torch
 from finetune.errors import UserError, first_line
 
 if TYPE_CHECKING:
-    from finetune.trainer import Progress
+    from finetune.training.trainer import Progress
 
 EVERY_SECONDS = 300.0
 
