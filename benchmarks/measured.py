@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from finetune.analysis.paper_table import lines_of, load_table
+from finetune.analysis.paper_table_formats import score_words
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, all_records
-from finetune.table import lines_of, load_table
-from finetune.table_formats import score_words
 
 ROOT = Path(__file__).resolve().parents[1]
 GLUE = {"model": "minilm", "train": {"learning_rate": 2e-4}}

@@ -187,7 +187,7 @@ def compare(
     """Whether a difference is more than chance: `finetune compare RUN RUN`."""
     import json
 
-    from finetune.compare import compare as compared
+    from finetune.analysis.compare import compare as compared
     from finetune.display import standard_output
     from finetune.summaries import changed_table, comparison_table
     from finetune.task_types.task import find
@@ -212,10 +212,10 @@ def table(
     out: Out = RESULTS,
 ) -> None:
     """Show our scores beside the published ones, from records alone: `finetune table glue`."""
+    from finetune.analysis.paper_table import lines_of, load_table, table_files
+    from finetune.analysis.paper_table_formats import as_grid, write_table
     from finetune.display import facts_table, standard_output
     from finetune.runs.record import all_records
-    from finetune.table import lines_of, load_table, table_files
-    from finetune.table_formats import as_grid, write_table
 
     console = standard_output()
     if name is None:
@@ -403,7 +403,7 @@ def report(
     out: Out = RESULTS,
 ) -> None:
     """Write one HTML file about runs: scores, curves, calibration, mistakes: `finetune report RUN -o report.html`."""
-    from finetune.report.write import write_report
+    from finetune.analysis.report.write import write_report
 
     size = write_report(runs, output, out=out)
     echo(f"{output}: {size / 1e6:.1f} MB")

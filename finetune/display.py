@@ -11,9 +11,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
+from finetune.analysis.published import beside
 from finetune.metrics.scores import Scores
 from finetune.metrics.squad import normalised
-from finetune.published import beside
 from finetune.runs.record import RunRecord
 from finetune.terminal import printable
 

@@ -12,7 +12,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
 if TYPE_CHECKING:
-    from finetune.compare import Comparison
+    from finetune.analysis.compare import Comparison
     from finetune.metrics.significance import Difference
 
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields

@@ -271,7 +271,7 @@ def test_a_forced_run_that_stops_is_not_done(
 
 
 def test_published_scores_stand_beside_the_same_model_alone() -> None:
-    from finetune.published import anchors
+    from finetune.analysis.published import anchors
 
     every = anchors(task="mrpc")
     base = [anchor for anchor in every if anchor.model == "google-bert/bert-base-uncased"]

@@ -14,7 +14,7 @@ from statsmodels.stats.contingency_tables import mcnemar as theirs_mcnemar
 from statsmodels.stats.multitest import multipletests
 from toys import choice_task, every_shape, labels_task, span_task
 
-from finetune.compare import compare
+from finetune.analysis.compare import compare
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics import scores as metrics

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from toys import only_run
 
+from finetune.analysis.paper_table import lines_of, load_table
+from finetune.analysis.paper_table_formats import as_markdown
 from finetune.runs.dev_choices import all_notes, dev_choices, is_optimistic
 from finetune.runs.record import RunRecord, load_record
-from finetune.table import lines_of, load_table
-from finetune.table_formats import as_markdown
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 MRPC = RESULTS / "mrpc" / "544c74ed7e" / "record.json"

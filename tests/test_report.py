@@ -16,6 +16,10 @@ import pytest
 from scipy.special import softmax
 from toys import cat_rows, cat_task, choice_task, every_shape, fit, labels_task, length_task, span_task, tag_task
 
+from finetune.analysis.report.lengths import length_bins
+from finetune.analysis.report.mistakes import surest_mistakes, suspects
+from finetune.analysis.report.run_files import read_losses
+from finetune.analysis.report.write import write_report
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
@@ -23,10 +27,6 @@ from finetune.inference.temperature import tempered
 from finetune.metrics.calibration import expected_error, reliability
 from finetune.metrics.scores import Scores
 from finetune.metrics.temperature import fit_temperature, highest_with_temperature, with_temperature
-from finetune.report.lengths import length_bins
-from finetune.report.material import read_losses
-from finetune.report.mistakes import surest_mistakes, suspects
-from finetune.report.write import write_report
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe, Train
@@ -328,7 +328,7 @@ def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:
 
 
 def _read(folder: Path) -> list[dict[str, Any]]:
-    from finetune.report.material import read_lines
+    from finetune.analysis.report.run_files import read_lines
 
     return read_lines(RunFolder(folder), "dev")
 
@@ -459,7 +459,7 @@ def test_many_rows_take_seconds_and_little_room(tmp_path: Path) -> None:
 def test_a_page_that_would_be_too_large_leaves_runs_out(
     shapes: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from finetune.report import page
+    from finetune.analysis.report import page
 
     monkeypatch.setattr(page, "MOST_BYTES", 60_000)
     assert page.TOO_LONG in read(report(tmp_path, *shapes.values())).text

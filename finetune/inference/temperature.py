@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from finetune.analysis.report.run_files import read_lines
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
 from finetune.metrics.temperature import fit_temperature, with_temperature
-from finetune.report.material import read_lines
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.record import load_record
 from finetune.task_types.choice.task import ChoiceTask

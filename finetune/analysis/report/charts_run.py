@@ -9,8 +9,8 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from finetune.report.seeds import Spread
-from finetune.report.svg import INK, NAME, ONE, QUIET, SERIES, SURFACE, TWO, axes_of, drawn, percent
+from finetune.analysis.report.seeds import Spread
+from finetune.analysis.report.svg import INK, NAME, ONE, QUIET, SERIES, SURFACE, TWO, axes_of, drawn, percent
 from finetune.task_types.marked_text import cut
 
 POINTS = 150  # of a curve

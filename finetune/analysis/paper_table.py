@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from finetune.analysis.published import Anchor, anchors, structure
 from finetune.errors import UserError, nearest
 from finetune.metrics.scores import ranked
-from finetune.published import Anchor, anchors, structure
 from finetune.runs.recipe import Settings
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord

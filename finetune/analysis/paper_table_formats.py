@@ -9,13 +9,13 @@ from typing import Any
 
 from rich.table import Table as Grid
 
+from finetune.analysis.paper_table import Line, Table, rule
+from finetune.analysis.published import Anchor
 from finetune.errors import UserError
-from finetune.published import Anchor
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.folder import write_atomically
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.seeds import SEEDS, Summary
-from finetune.table import Line, Table, rule
 
 HEADER = (
     *("", "metric", "model", "runs", "failed", "dev", "95 % interval", "published dev", "verdict"),

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from finetune.report.card import Card, Shown
-from finetune.report.mistakes import SURE, bar, surest_mistakes, suspects
+from finetune.analysis.report.blocks import Card, Shown
+from finetune.analysis.report.mistakes import SURE, bar, surest_mistakes, suspects
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import Line, View
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from finetune.analysis.report.run_files import Material
 from finetune.display import plain_metrics
 from finetune.metrics.scores import ranked
-from finetune.report.material import Material
 from finetune.runs.seeds import Summary, groups, summarised
 
 

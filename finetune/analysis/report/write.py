@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from finetune.analysis.report.run_files import find_folders, read_material
 from finetune.errors import UserError
-from finetune.report.material import find_folders, read_material
 from finetune.runs.folder import write_atomically
 
 
@@ -23,7 +23,7 @@ def write_report(names: Sequence[str], output: Path, *, out: Path) -> int:
         ) from error
     if output.is_dir():
         raise UserError(f"{output}: is a folder", "Name a file: -o report.html")
-    from finetune.report.page import render
+    from finetune.analysis.report.page import render
 
     page = render([read_material(folder) for folder in find_folders(names, out)])
     try:

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from finetune.analysis.report.blocks import Card, Matrix, Table
+from finetune.analysis.report.charts_split import class_chart, length_chart, reliability_chart, scatter_chart
+from finetune.analysis.report.lengths import length_bins
+from finetune.analysis.report.row_sections import examples_card, mistakes_card, shown_of, suspects_card
 from finetune.metrics.calibration import expected_error, reliability
 from finetune.metrics.temperature import fit_temperature, highest_with_temperature
-from finetune.report.card import Card, Matrix, Table
-from finetune.report.cards_rows import examples_card, mistakes_card, shown_of, suspects_card
-from finetune.report.charts_split import class_chart, length_chart, reliability_chart, scatter_chart
-from finetune.report.lengths import length_bins
 from finetune.task_types.marked_text import cut
 from finetune.task_types.sentence.view import NumberView
 from finetune.task_types.view import View

@@ -7,9 +7,9 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from finetune.analysis.report.lengths import LengthBin
+from finetune.analysis.report.svg import NAME, ONE, QUIET, SURFACE, THREE, TWO, axes_of, drawn, percent
 from finetune.metrics.calibration import Bin
-from finetune.report.lengths import LengthBin
-from finetune.report.svg import NAME, ONE, QUIET, SURFACE, THREE, TWO, axes_of, drawn, percent
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import ClassScore
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from finetune.analysis.published import beside
+from finetune.analysis.report.blocks import Card, Table
+from finetune.analysis.report.charts_run import loss_chart, method_chart, score_chart, spread_chart
+from finetune.analysis.report.run_files import Material
+from finetune.analysis.report.seeds import spreads
 from finetune.display import plain_metrics
 from finetune.metrics.scores import ranked
-from finetune.published import beside
-from finetune.report.card import Card, Table
-from finetune.report.charts_run import loss_chart, method_chart, score_chart, spread_chart
-from finetune.report.material import Material
-from finetune.report.seeds import spreads
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.recipe_diff import Setting, settings_of
 from finetune.runs.record import RunRecord

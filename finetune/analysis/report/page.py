@@ -6,11 +6,11 @@ from dataclasses import replace
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from finetune.report.card import Section
-from finetune.report.cards_run import overview_card, run_cards, seed_cards, settings_card
-from finetune.report.cards_split import Temperature, split_cards, temperature_of
-from finetune.report.material import Material, labels_of
-from finetune.report.seeds import seed_groups
+from finetune.analysis.report.blocks import Section
+from finetune.analysis.report.run_files import Material, labels_of
+from finetune.analysis.report.run_sections import overview_card, run_cards, seed_cards, settings_card
+from finetune.analysis.report.seeds import seed_groups
+from finetune.analysis.report.split_sections import Temperature, split_cards, temperature_of
 from finetune.task_types.marked_text import clean
 from finetune.task_types.sentence.view import LabelsView
 from finetune.task_types.view import View

@@ -1,0 +1,1 @@
+"""Comparisons, tables and reports, from what runs left on disk."""
