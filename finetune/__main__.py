@@ -1,5 +1,5 @@
 """`python -m finetune`, which is also what a launcher of several processes starts."""
 
-from finetune.cli import main
+from finetune.cli.app import main
 
 main()

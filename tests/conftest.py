@@ -32,7 +32,7 @@ from transformers import (
     XLMRobertaModel,
 )
 
-from finetune import cli
+from finetune.cli import app as cli
 
 torch.set_num_threads(1)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from toys import CPU, OWN_TASK, only_run, write_columns
 
-from finetune.display import standard_output
+from finetune.cli.display import standard_output
 from finetune.models.device import resolve_precision
 from finetune.runs.predictions import read_predictions
 

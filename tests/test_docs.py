@@ -17,8 +17,8 @@ from conftest import SIZES, wordpiece
 from toys import sentences, span_task, write_columns, write_squad, write_swag
 from transformers import BertConfig, BertModel
 
-from finetune import cli
 from finetune.checks.file_format import UNREAD, UNUSED
+from finetune.cli import app as cli
 from finetune.data.reading import read_table
 from finetune.data.source import Source
 from finetune.inference import glue_submission as submission

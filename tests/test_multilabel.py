@@ -15,8 +15,9 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from toys import build, fit, labels_task, late_task, sentences, toy
 from transformers import AutoTokenizer
 
+from finetune.cli.display import groups_table
+from finetune.cli.summaries import summary_lines
 from finetune.data.source import Source
-from finetune.display import groups_table
 from finetune.errors import UserError
 from finetune.inference.predictor import load
 from finetune.models.batch import Feature, collate
@@ -25,7 +26,6 @@ from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import groups
-from finetune.summaries import summary_lines
 from finetune.task_types import baselines
 from finetune.task_types.multilabel.task import MultiLabelHead, MultiLabelRow, MultiLabelTask, best_threshold
 from finetune.task_types.options import configured

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from finetune import cli
+from finetune.cli import app as cli
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "your-own-task.md"
 FILE = r"as\s`(?P<name>[\w./-]+)`[^`]*?:\n\n```\w+\n(?P<content>.*?)```"  # "Save this as `name`:" and a block

@@ -38,7 +38,7 @@ def test_tasks_recipes_and_data_are_in_the_wheel(wheel: zipfile.ZipFile) -> None
 def test_the_installed_wheel_runs(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     wheel.extractall(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", "import finetune.cli as c; print(c.__file__); c.main()", "ls"],
+        [sys.executable, "-c", "import finetune.cli.app as c; print(c.__file__); c.main()", "ls"],
         cwd=tmp_path,
         env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"},
         capture_output=True,

@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from finetune.analysis.published import beside
+from finetune.cli.terminal import printable
 from finetune.metrics.scores import Scores
 from finetune.metrics.squad import normalised
 from finetune.runs.record import RunRecord
-from finetune.terminal import printable
 
 PIPED_WIDTH = 300  # characters
 LINE_EVERY = 20.0  # seconds between lines of progress where standard error is no terminal

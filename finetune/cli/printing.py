@@ -7,14 +7,11 @@ from typing import Any
 
 import typer
 
-from finetune.asking import asking
 from finetune.checks.fix import require_place, write_mended
 from finetune.checks.recipe import check as preview
 from finetune.checks.run_checks import check_data
-from finetune.data.reading import table_of
-from finetune.data.showing import file_line, finding_lines, layout_table, summary
-from finetune.data.source import source_of
-from finetune.display import (
+from finetune.cli.asking import asking
+from finetune.cli.display import (
     Terminal,
     facts_table,
     groups_table,
@@ -24,16 +21,19 @@ from finetune.display import (
     standard_error,
     standard_output,
 )
+from finetune.cli.showing import file_line, finding_lines, layout_table, summary
+from finetune.cli.summaries import summary_lines, summary_table
+from finetune.cli.terminal import echo
+from finetune.data.reading import table_of
+from finetune.data.source import source_of
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, to_toml
 from finetune.runs.record import RunRecord, load_record
-from finetune.summaries import summary_lines, summary_table
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.options import option_values, resolved
 from finetune.task_types.starting_recipe import starting_recipe
-from finetune.terminal import echo
 from finetune.training.targets import is_own_data, load_recipe
 
 

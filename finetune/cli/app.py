@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from finetune.cli.terminal import echo
 from finetune.errors import UserError
-from finetune.terminal import echo
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -73,17 +73,17 @@ def run(
 
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
-    from finetune.asking import asking
+    from finetune.cli.asking import asking
 
     recipes = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
     if not quiet and not as_json and _first_process():
-        from finetune.printing import print_guesses
+        from finetune.cli.printing import print_guesses
 
         print_guesses(names, settings)
     _quiet_libraries()
+    from finetune.cli.display import ProgressDisplay, standard_error
+    from finetune.cli.printing import print_records
     from finetune.data.source import source_of
-    from finetune.display import ProgressDisplay, standard_error
-    from finetune.printing import print_records
     from finetune.runs.events import unwatched
     from finetune.training.run_many import run_all
     from finetune.training.trainer import Diverged
@@ -119,8 +119,8 @@ def evaluate(
     _quiet_libraries()
     import json
 
+    from finetune.cli.display import ProgressDisplay, in_words, standard_error
     from finetune.data.source import source_of
-    from finetune.display import ProgressDisplay, in_words, standard_error
     from finetune.inference.evaluate import evaluate as score
     from finetune.training.targets import is_own_data, split_arguments
 
@@ -188,8 +188,8 @@ def compare(
     import json
 
     from finetune.analysis.compare import compare as compared
-    from finetune.display import standard_output
-    from finetune.summaries import changed_table, comparison_table
+    from finetune.cli.display import standard_output
+    from finetune.cli.summaries import changed_table, comparison_table
     from finetune.task_types.task import find
 
     named = None if task is None else find(task)
@@ -214,7 +214,7 @@ def table(
     """Show our scores beside the published ones, from records alone: `finetune table glue`."""
     from finetune.analysis.paper_table import lines_of, load_table, table_files
     from finetune.analysis.paper_table_formats import as_grid, write_table
-    from finetune.display import facts_table, standard_output
+    from finetune.cli.display import facts_table, standard_output
     from finetune.runs.record import all_records
 
     console = standard_output()
@@ -254,8 +254,8 @@ def features(
 ) -> None:
     """Write what an encoder makes of texts: `finetune features minilm reviews.csv --pool mean -o reviews.npz`."""
     _quiet_libraries()
+    from finetune.cli.display import ProgressDisplay, standard_error
     from finetune.data.source import source_of
-    from finetune.display import ProgressDisplay, standard_error
     from finetune.inference.embeddings import write_features
     from finetune.runs.recipe import override_value
     from finetune.training.targets import load_recipe, split_arguments
@@ -280,8 +280,8 @@ def submission(
 ) -> None:
     """Predict GLUE's test sets and write the zip that its server takes: `finetune submission mrpc ... -o glue.zip`."""
     _quiet_libraries()
+    from finetune.cli.display import ProgressDisplay, facts_table, standard_error, standard_output
     from finetune.data.source import source_of
-    from finetune.display import ProgressDisplay, facts_table, standard_error, standard_output
     from finetune.inference.glue_submission import submit
 
     watch = ProgressDisplay(standard_error())
@@ -311,7 +311,7 @@ def predict(
     _quiet_libraries()
     import json
 
-    from finetune.display import ProgressDisplay, prediction_words, standard_error
+    from finetune.cli.display import ProgressDisplay, prediction_words, standard_error
     from finetune.inference.answer_rows import answer_lines, lines_of
     from finetune.inference.predict_file import default_output, predict_file
     from finetune.inference.predictor import load
@@ -344,7 +344,7 @@ def init(
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
 ) -> None:
     """Print the recipe that data of one's own starts with: `finetune init data.csv > my.toml`."""
-    from finetune.asking import asking
+    from finetune.cli.asking import asking
     from finetune.task_types.starting_recipe import commented, starting_recipe
     from finetune.training.targets import split_arguments
 
@@ -355,7 +355,7 @@ def init(
 @app.command(name="ls")
 def list_all(out: Out = RESULTS) -> None:
     """List recipes, tasks and runs."""
-    from finetune.display import facts_table, plain_metrics, runs_table, standard_output
+    from finetune.cli.display import facts_table, plain_metrics, runs_table, standard_output
     from finetune.runs import recipe
     from finetune.runs.record import all_records
     from finetune.task_types.task import available
@@ -382,7 +382,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a recipe with all its settings, or a run with its scores and predictions."""
-    from finetune.printing import print_recipe, print_run
+    from finetune.cli.printing import print_recipe, print_run
     from finetune.runs.lookup import find_run, latest_run
     from finetune.training.targets import recipe_files, split_arguments
 
@@ -444,7 +444,7 @@ def check(
 ) -> None:
     """Check what a run would use, or what is wrong with data: `finetune check reviews.csv --fix mended.csv`."""
     _quiet_libraries()
-    from finetune.printing import check_own_data, check_recipes
+    from finetune.cli.printing import check_own_data, check_recipes
     from finetune.training.targets import expand_targets, is_own_data, split_arguments
 
     names, settings = split_arguments(targets)
