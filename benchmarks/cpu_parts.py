@@ -1,4 +1,4 @@
-"""What each part of finetune/models/kernels/cpu.py and finetune/models/kernels/first_token.py brings to our training rate, one added to the other.
+"""What each speed-up for CPUs (models/kernels) adds to the training rate, one after the other.
 
 python benchmarks/cpu_parts.py --data DIR --out results/cpu_parts.json
 """

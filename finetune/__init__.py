@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 def load(
     model: str | Path, *, task: str | None = None, out: str | Path = "results", device: str | None = None
 ) -> "Predictor":
-    """A trained model that answers, see `finetune.inference.predictor.load`: `finetune.load("squad-v1")(question, context)`.
+    """A trained model that answers: `finetune.load("squad-v1")(question, context)`, see `finetune.inference.predictor`.
 
     `model` is a run's folder, the beginning of its id, or a task, for its latest run; or any fine-tuned checkpoint
     (folder or Hub name), whose `task` has to be named. So has a task in a file (`task="FILE.py:NAME"`), since its code

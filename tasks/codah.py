@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source, read_tsv
 from finetune.errors import UserError
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
-from finetune.task_types.task import Rows
 
 COLUMNS = ("category", "context", "choice0", "choice1", "choice2", "choice3", "gold")
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from finetune.data.formats.conll import DOCUMENT, read_columns
+from finetune.data.rows import Rows
 from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask
-from finetune.task_types.task import Rows
 
 NO_DOCUMENTS = "does not mark its documents: with context = document, windows reach over all neighbouring sentences"
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source, hub_rows, read_tsv
 from finetune.errors import UserError
 from finetune.metrics.scores import F1Of, Metric, accuracy, matthews, pearson, spearman
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.task_types.task import Rows
 
 REPOSITORY = "nyu-mll/glue"
 SPLITS = {"train": ("train.tsv", "train"), "dev": ("dev.tsv", "validation"), "test": ("test.tsv", "test")}

@@ -5,11 +5,11 @@ Positives reword, negatives share words, so that counting words is not enough.
 
 from pathlib import Path
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source, read_csv
 from finetune.errors import UserError
 from finetune.metrics.scores import F1Of, accuracy
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.task_types.task import Rows
 
 
 def read(_: Source, split: str) -> Rows:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
 from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.task import SpanRow, SpanTask
-from finetune.task_types.task import Rows
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -29,6 +29,7 @@ from toys import (
 )
 from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerBase
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.batch import IGNORED, Feature, collate
@@ -42,7 +43,7 @@ from finetune.task_types.own_data import every_option
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
-from finetune.task_types.task import Answer, Rows, Task, available
+from finetune.task_types.task import Answer, Task, available
 from finetune.training.evaluation import Evaluation
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from finetune.checks.split_data import text_keys
+from finetune.data.files import split_files
 from finetune.data.reading import Record, Table, read_table
 from finetune.data.source import Source
-from finetune.data.splits import dev_rows, number_strata, split_files, unit_text
 from finetune.errors import UserError
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.columns import Layout
+from finetune.task_types.dev_split import dev_rows, number_strata, unit_text
 from finetune.task_types.guess import guess
 from finetune.task_types.multilabel.task import MultiLabelTask
 from finetune.task_types.own_data import own_task, usable_rows

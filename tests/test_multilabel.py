@@ -38,7 +38,7 @@ from finetune.training.run import run
 LABELS = ("b", "a", "c/d", "e")
 OWN = """
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
-from finetune.task_types.task import Rows
+from finetune.data.rows import Rows
 
 def read(source, split):
     rows = [MultiLabelRow(id=str(i), text=('cat', 'moon', 'the', 'cat moon')[i % 4] + ' sat' * (i % 3),

@@ -30,7 +30,7 @@ from finetune.training.run import run
 OWN = """
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.metrics.scores import accuracy
-from finetune.task_types.task import Rows
+from finetune.data.rows import Rows
 
 def read(source, split):
     rows = [SentenceRow(id=str(i), text='the ' * 40 + ('dog', 'cat')[i % 4 == 0], gold=str(i % 4 == 0))

@@ -27,6 +27,7 @@ from toys import (
     toy,
 )
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone, Head, Model
@@ -35,7 +36,7 @@ from finetune.models.device import build_accelerator
 from finetune.models.families import set_dropout
 from finetune.runs.recipe import Schedule, Train
 from finetune.task_types.span.task import SpanTask
-from finetune.task_types.task import Rows, Task
+from finetune.task_types.task import Task
 from finetune.training.batching import training_batches
 from finetune.training.evaluation import Evaluation
 from finetune.training.optimizer import build_optimizer, build_schedule

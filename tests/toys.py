@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from conftest import WORDS
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import accuracy, pearson
 from finetune.models.batch import IGNORED, Batch, Feature
@@ -25,7 +26,7 @@ from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanRow, SpanTask
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask
-from finetune.task_types.task import Rows, Task
+from finetune.task_types.task import Task
 from finetune.training.checkpoints import Checkpoints
 from finetune.training.evaluation import Evaluation
 from finetune.training.trainer import Progress, Trainer
@@ -34,7 +35,7 @@ CPU = torch.device("cpu")
 OWN_TASK = """
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.metrics.scores import accuracy
-from finetune.task_types.task import Rows
+from finetune.data.rows import Rows
 
 def read(source, split):
     rows = [SentenceRow(id=str(i), text='cat' if i % 2 else 'dog', gold=str(i % 2)) for i in range(32)]

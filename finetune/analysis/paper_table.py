@@ -17,7 +17,7 @@ from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import Summary, failed, groups, summarised
 
-TABLES = Path(__file__).with_name("recipes") / "tables"
+TABLES = Path(__file__).parents[1] / "recipes" / "tables"
 
 
 class Row(Settings):

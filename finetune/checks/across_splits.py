@@ -5,9 +5,10 @@ from itertools import combinations
 
 import numpy as np
 
-from finetune.checks.finding import MOSTLY, Finding, Severity, shown
+from finetune.checks.finding import MOSTLY, Finding, Severity
 from finetune.checks.split_data import Part
 from finetune.data.column_types import as_text
+from finetune.data.messages import shown
 from finetune.task_types.columns import NAMED
 
 LEAKED = 0.01  # share of a split's rows that another one has too, which scores would show

@@ -4,10 +4,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
 
-from finetune.checks.finding import MANY, MOSTLY, Finding, Severity, shown
+from finetune.checks.finding import MANY, MOSTLY, Finding, Severity
 from finetune.checks.split_data import Part
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.encodings.detect import spelled
+from finetune.data.messages import shown
 from finetune.data.reading import Record, first_cells
 from finetune.task_types.guess import ID_NAMES
 

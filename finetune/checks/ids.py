@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from finetune.checks.finding import Finding, shown
+from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
 from finetune.data.column_types import RUINED, as_text
+from finetune.data.messages import shown
 from finetune.task_types.first_rows import split_columns
 
 OFTEN = 0.5  # share of a column's filled cells

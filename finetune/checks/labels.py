@@ -4,11 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from finetune.checks.finding import MOSTLY, Finding, Severity, shown
+from finetune.checks.finding import MOSTLY, Finding, Severity
 from finetune.checks.spellings import misspelled, unified
 from finetune.checks.split_data import Part, labelled
 from finetune.checks.text import BLANK
 from finetune.data.column_types import as_number
+from finetune.data.messages import shown
 from finetune.task_types.columns import NAMED
 
 FEW = 10  # rows that a label needs to be learned

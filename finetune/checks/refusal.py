@@ -7,8 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from finetune.checks import across_splits, answers_and_choices, file_format, labels
-from finetune.checks.finding import Finding, places
+from finetune.checks.finding import Finding
 from finetune.checks.split_data import Check, part_of
+from finetune.data.messages import places
 from finetune.data.reading import table_of
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout

@@ -21,8 +21,8 @@ from finetune.checks import (
 from finetune.checks.finding import SEVERITIES, Finding
 from finetune.checks.split_data import Check, CheckOfAll, Part, part_of
 from finetune.checks.tokenization import tokens
+from finetune.data.files import split_files
 from finetune.data.reading import table_of
-from finetune.data.splits import split_files
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess

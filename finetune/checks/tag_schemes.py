@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from finetune.checks.finding import Finding, shown
+from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
+from finetune.data.messages import shown
 from finetune.metrics.entities import split_tag
 
 SCHEMES = {"IOB2": "BIO", "IOB1": "BIO", "IOBES": "BIOES", "BILOU": "BIOLU"}

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.checks.finding import Finding, Severity, shown
+from finetune.checks.finding import Finding, Severity
 from finetune.checks.split_data import Part
 from finetune.data.characters import SCRIPTS, kind_number
+from finetune.data.messages import shown
 
 BLANK = frozenset(("nan", "null", "none", "n/a", "na", "nil", "?", "<na>", "#n/a", "undefined"))
 HTML = re.compile(

@@ -7,13 +7,13 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from finetune.data.characters import SCRIPTS, census, kind_number
+from finetune.data.rows import Row
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.multilabel.task import MultiLabelRow
 from finetune.task_types.row_builder import input_of
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.span.task import SpanRow
 from finetune.task_types.tagging.task import TaggingRow
-from finetune.task_types.task import Row
 
 ROWS = (SentenceRow, MultiLabelRow, TaggingRow, SpanRow, ChoiceRow)
 SAMPLE = 2_000  # texts

@@ -120,13 +120,14 @@ def evaluate(
     import json
 
     from finetune.cli.display import ProgressDisplay, in_words, standard_error
+    from finetune.data.files import is_data
     from finetune.data.source import source_of
     from finetune.inference.evaluate import evaluate as score
-    from finetune.training.targets import is_own_data, split_arguments
+    from finetune.training.targets import split_arguments
 
     others, given = split_arguments(settings or [])
     encoding = str(given.pop("encoding", ""))
-    if unknown := [*others, *given, *(["encoding"] if encoding and not is_own_data(task) else [])]:
+    if unknown := [*others, *given, *(["encoding"] if encoding and not is_data(task) else [])]:
         raise UserError(f"unknown setting '{unknown[0]}'", "Set encoding=NAME, of a file of data")
     scores = score(
         model,
@@ -355,7 +356,8 @@ def init(
 @app.command(name="ls")
 def list_all(out: Out = RESULTS) -> None:
     """List recipes, tasks and runs."""
-    from finetune.cli.display import facts_table, plain_metrics, runs_table, standard_output
+    from finetune.cli.display import facts_table, runs_table, standard_output
+    from finetune.metrics.scores import plain_metrics
     from finetune.runs import recipe
     from finetune.runs.record import all_records
     from finetune.task_types.task import available
@@ -445,13 +447,14 @@ def check(
     """Check what a run would use, or what is wrong with data: `finetune check reviews.csv --fix mended.csv`."""
     _quiet_libraries()
     from finetune.cli.printing import check_own_data, check_recipes
-    from finetune.training.targets import expand_targets, is_own_data, split_arguments
+    from finetune.data.files import is_data
+    from finetune.training.targets import expand_targets, split_arguments
 
     names, settings = split_arguments(targets)
     settings |= {} if limit is None else {"limit": limit}
     if escape and fix is None:
         raise UserError("--escape-formulas is for the file that --fix writes", "Add --fix FILE, or leave it out")
-    if any(map(is_own_data, names)):
+    if any(map(is_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
         check_own_data(names[0], settings, fix, escape=escape, strict=strict, as_json=as_json)

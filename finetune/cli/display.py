@@ -13,7 +13,7 @@ from rich.text import Text
 
 from finetune.analysis.published import beside
 from finetune.cli.terminal import printable
-from finetune.metrics.scores import Scores
+from finetune.metrics.scores import Scores, plain_metrics
 from finetune.metrics.squad import normalised
 from finetune.runs.record import RunRecord
 
@@ -156,11 +156,6 @@ def prediction_words(facts: Mapping[str, Any]) -> str:
             for group in groups
         ]
     return "\n".join(lines)
-
-
-def plain_metrics(names: Iterable[str]) -> list[str]:
-    """Those that are not of a group, such as `PER/f1`."""
-    return [name for name in names if "/" not in name]
 
 
 def record_table(record: RunRecord) -> Table:

@@ -24,6 +24,7 @@ from finetune.cli.display import (
 from finetune.cli.showing import file_line, finding_lines, layout_table, summary
 from finetune.cli.summaries import summary_lines, summary_table
 from finetune.cli.terminal import echo
+from finetune.data.files import is_data
 from finetune.data.reading import table_of
 from finetune.data.source import source_of
 from finetune.runs.dev_choices import all_notes
@@ -34,13 +35,13 @@ from finetune.runs.record import RunRecord, load_record
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.options import option_values, resolved
 from finetune.task_types.starting_recipe import starting_recipe
-from finetune.training.targets import is_own_data, load_recipe
+from finetune.training.targets import load_recipe
 
 
 def print_guesses(names: list[str], settings: dict[str, Any]) -> None:
     """Of data of one's own, what its files are and what their columns were taken for."""
     console = standard_error()
-    for name in filter(is_own_data, names):
+    for name in filter(is_data, names):
         _, read = starting_recipe(name, settings)
         for split, file in read.files.items():
             table = table_of(file, read.encoding)

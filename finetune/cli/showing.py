@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from finetune.checks.finding import Finding, places, so_many
+from finetune.checks.finding import Finding
 from finetune.checks.run_checks import Report
+from finetune.data.messages import places, so_many
 from finetune.data.reading import Table as Data
 from finetune.task_types.columns import Layout
 

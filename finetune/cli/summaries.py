@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from finetune.cli.display import plain, plain_metrics
-from finetune.metrics.scores import ranked
+from finetune.cli.display import plain
+from finetune.metrics.scores import plain_metrics, ranked
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 

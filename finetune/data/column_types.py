@@ -244,3 +244,9 @@ def _spaced(texts: Sequence[str]) -> bool:
     return not letters or sum(
         "\u2e80" <= char <= "\u9fff" or "\u0e00" <= char <= "\u0eff" for char in letters
     ) < 0.3 * len(letters)
+
+
+def tags_of(cell: Any) -> list[str]:
+    """The tags in one cell: a list, or a text with spaces between them."""
+    found = as_list(cell)
+    return as_text(cell).split() if found is None else [as_text(tag) for tag in found]

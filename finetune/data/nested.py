@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from finetune.data.column_types import evaluated
-from finetune.task_types.tagging.char_spans import span_form
+from finetune.data.span_form import span_form
 
 MOST_FIELDS = 200  # of one column
 DEEPEST = 4  # objects within objects

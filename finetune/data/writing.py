@@ -14,9 +14,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.column_types import NUMBER, as_text
+from finetune.data.column_types import NUMBER, as_text, tags_of
 from finetune.errors import UserError
-from finetune.task_types.columns import tags_of
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 ESCAPED = "with an apostrophe in front, so that no spreadsheet runs them"

@@ -8,11 +8,12 @@ from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
 from finetune.data.reading import Record, column_names, whole
+from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
 from finetune.task_types.columns import Layout, inputs_fault
 from finetune.task_types.row_builder import NoRow, row_of
 from finetune.task_types.tagging.char_spans import as_spans, in_form
-from finetune.task_types.task import Answer, Row, Task
+from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import shape_of
 
 if TYPE_CHECKING:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from finetune.data.files import is_data
+from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import load, saved
@@ -15,8 +17,7 @@ from finetune.runs.record import RunRecord, load_record
 from finetune.task_types import task as tasks
 from finetune.task_types.own_data import task_on
 from finetune.task_types.prepare import load_splits
-from finetune.task_types.task import Rows, Task
-from finetune.training.targets import is_own_data
+from finetune.task_types.task import Task
 
 
 def evaluate(
@@ -36,13 +37,13 @@ def evaluate(
     The task may be a file or folder of data with the columns that the model was trained on, in `encoding` if that is
     given: all its rows count. A split without gold has no scores. Raises UserError where that leaves nothing to give.
     """
-    wanted = _task_of_data(model, task_name, out, encoding) if is_own_data(task_name) else tasks.find(task_name)
+    wanted = _task_of_data(model, task_name, out, encoding) if is_data(task_name) else tasks.find(task_name)
     predictor = load(model, task=wanted, out=out, watch=watch, device=device)
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     for note in (note for loaded in splits.values() for note in loaded.notes):
         watch("note", text=note)
-    if is_own_data(task_name) and _was_trained_on(model, splits.values(), out):
+    if is_data(task_name) and _was_trained_on(model, splits.values(), out):
         watch("note", text=f"{task_name} was read in training: these scores tell how well its rows are remembered")
     else:
         for name, loaded in splits.items():

@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, overload
 
-from finetune.checks.finding import so_many
+from finetune.data.messages import so_many
 from finetune.data.reading import Record
+from finetune.data.rows import Row
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_builder import NoRow, row_of
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.tagging.char_spans import spans_of, tags_for
-from finetune.task_types.task import Answer, Row, Task
+from finetune.task_types.task import Answer, Task
 
 SCORED = ("gold", "answers")  # the fields of rows that scores are made of
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, cast
 
+from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor, load, saved
@@ -14,7 +15,6 @@ from finetune.runs.events import Watcher
 from finetune.task_types import task as tasks
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.sentence.task import SentenceTask
-from finetune.task_types.task import Row
 
 AT_ONCE = 20_000  # rows whose features are in memory together; QQP has 390,965
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # of a file in a zip: equal answers give equal bytes

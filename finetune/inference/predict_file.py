@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.finding import so_many
 from finetune.data.detect import FileFormat, detect, open_bytes
+from finetune.data.messages import so_many
 from finetune.data.reading import Record, Table, header, parquet_facts, records, with_fields
 from finetune.data.writing import ESCAPED, SUFFIXES, require_writable, write_rows
 from finetune.errors import UserError

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from transformers import PretrainedConfig
 
+from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.answer_rows import answer_values
 from finetune.models import pretrained
@@ -26,7 +27,7 @@ from finetune.task_types import task as tasks
 from finetune.task_types.columns import Layout, inputs_fault
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.prepare import encode, load_tokenizer
-from finetune.task_types.task import Answer, Row, Task
+from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import layout_from, layout_of, trained_task
 from finetune.training.trainer import Trainer
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.options import configured
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.task import SpanTask
-from finetune.task_types.task import Answer, Row, Task
+from finetune.task_types.task import Answer, Task
 
 SHOWN = 3  # ids in a note
 Given = dict[str, Any]  # a row's id -> what a file has for it

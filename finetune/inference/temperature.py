@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.analysis.report.run_files import read_lines
+from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
 from finetune.metrics.temperature import fit_temperature, with_temperature
@@ -13,7 +14,7 @@ from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.record import load_record
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.sentence.task import SentenceTask
-from finetune.task_types.task import Answer, Row
+from finetune.task_types.task import Answer
 from finetune.task_types.views import view_of
 
 

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,3 +139,8 @@ def _counts(
         given.update(set(answered))
         there.update(set(expected))
     return right, given, there
+
+
+def plain_metrics(names: Iterable[str]) -> list[str]:
+    """Those that are not of a group, such as `PER/f1`."""
+    return [name for name in names if "/" not in name]

@@ -19,7 +19,7 @@ class Feature:
     an end), or None where there is no label. IGNORED in a list, of floats too, is a place without one; a float by
     itself always counts. `reads` are the positions that a head on the sequence output reads, all
     where it is None; then labels and logits are theirs. `note` is the task's own: whatever `decode` needs, the rest
-    ignores it. `states` gives what a frozen encoder made of the tokens, where that is known: see `finetune.inference.hidden_states`.
+    ignores it. `states` gives the hidden states of a frozen encoder where they are known (`inference.hidden_states`).
     """
 
     row: int

@@ -21,7 +21,7 @@ def versions() -> dict[str, str]:
 
 def git_commit() -> str | None:
     """The commit of a checkout of this package, with `+` when files differ from it; None for an installed one."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
     commit = _git(root, "rev-parse", "--short=12", "HEAD")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from finetune.data.rows import Rows
 from finetune.errors import UserError
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, load_record
-from finetune.task_types.task import Rows
 
 
 class RunFolder:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from finetune.data.files import is_data, split_files
 from finetune.data.source import content_hash
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder, data_name, folder_name
 from finetune.runs.record import RunRecord, load_record
-from finetune.training.targets import is_own_data
 
 SHOWN = 3  # runs in a message
 
@@ -17,7 +17,7 @@ def find_run(target: str, out: Path) -> RunFolder | None:
     path = Path(target)
     if (path / "record.json").is_file():
         return RunFolder(path)
-    found = sorted(out.glob(f"*/{target}*/record.json")) if target.isalnum() and not is_own_data(target) else []
+    found = sorted(out.glob(f"*/{target}*/record.json")) if target.isalnum() and not is_data(target) else []
     if len(found) > 1:
         raise UserError(f"'{target}' begins the ids of {len(found)} runs", "Give more of the id")
     return RunFolder(found[0].parent) if found else None
@@ -34,7 +34,7 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
     Of data those count that were trained on the same content, or if there are none, on what has the same path. Raises
     UserError where there are only runs of other data of that name.
     """
-    if not is_own_data(name):
+    if not is_data(name):
         return _finished(name, out)
     found = _finished(data_name(name), out)
     if not found:
@@ -68,8 +68,6 @@ def _training_file(data: Path) -> Path:
     """The file that a run of this data trains on."""
     if not data.is_dir():
         return data
-    from finetune.data.splits import split_files
-
     return split_files(data)["train"]
 
 

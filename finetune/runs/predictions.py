@@ -7,9 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
 from finetune.runs.folder import write_atomically
-from finetune.task_types.task import Answer, Row, Task, row_fields
+from finetune.task_types.task import Answer, Task
 
 
 def write_predictions(

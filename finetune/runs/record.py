@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from finetune.data.rows import row_fields
 from finetune.errors import UserError
 from finetune.metrics.scores import Scores
 from finetune.runs import environment
 from finetune.runs.recipe import Recipe
-from finetune.task_types.task import row_fields
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+    from finetune.data.rows import Row, Rows
     from finetune.data.source import Source
     from finetune.models.batch import Feature
     from finetune.models.pretrained import Weights
-    from finetune.task_types.task import Row, Rows, Task
+    from finetune.task_types.task import Task
     from finetune.training.evaluation import Evaluation
     from finetune.training.trainer import Progress
 

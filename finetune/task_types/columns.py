@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from finetune.data.column_types import NOTHING, as_list, as_number, as_text, is_missing
+from finetune.data.column_types import NOTHING, as_list, as_number, as_text, is_missing, tags_of
 from finetune.data.formats.tag_forms import Form, TagForm
 from finetune.data.nested import cell_at
 from finetune.task_types.choice.task import LETTERS
@@ -128,12 +128,6 @@ def labels_of(cell: Any, separator: str) -> list[str]:
     found = as_list(cell)
     parts = as_text(cell).split(separator or "\0") if found is None else found
     return list(dict.fromkeys(name for part in parts if (name := as_text(part).strip())))
-
-
-def tags_of(cell: Any) -> list[str]:
-    """The tags in one cell: a list, or a text with spaces between them."""
-    found = as_list(cell)
-    return as_text(cell).split() if found is None else [as_text(tag) for tag in found]
 
 
 def answers_of(cell: Any, start: Any) -> list[tuple[str, int | None]]:

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from finetune.checks.finding import shown
 from finetune.data.column_types import SPLITS, as_text, is_missing
+from finetune.data.messages import shown
 from finetune.data.reading import Table
+from finetune.data.rows import Row
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_builder import NoRow, gold_of, rows_of
 from finetune.task_types.span.task import SpanRow
 from finetune.task_types.tagging.task import TaggingRow
-from finetune.task_types.task import Row
 
 ROWS = 2
 VALUES = 12  # of a label

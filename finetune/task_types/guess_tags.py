@@ -8,11 +8,12 @@ from typing import Any
 from finetune.data.column_types import ColumnFacts, as_list, as_text, is_missing
 from finetune.data.formats.find_word_lines import are_characters
 from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of
+from finetune.data.span_form import span_form
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import named, text_tier
 from finetune.task_types.columns import Layout
-from finetune.task_types.tagging.char_spans import span_form, spans_of
+from finetune.task_types.tagging.char_spans import spans_of
 
 WORD_NAMES = ("words", "tokens", "token", "word", "form", "text", "sentence", "단어", "토큰")
 TAG_NAMES = ("tags", "ner_tags", "ner", "labels", "label", "bio", "tag", "entities", "ner_tag", "iob", "태그")

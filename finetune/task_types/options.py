@@ -9,10 +9,10 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from finetune.data.files import is_data
 from finetune.errors import UserError, nearest
 from finetune.task_types import task as tasks
 from finetune.task_types.task import Task
-from finetune.training.targets import is_own_data
 
 
 def resolved(name: str, options: Mapping[str, Any]) -> tuple[Task, Task]:
@@ -39,7 +39,7 @@ def option_names(name: str) -> tuple[str, ...]:
 
 
 def _is_own(name: str) -> bool:
-    return name not in tasks.available() and is_own_data(name)
+    return name not in tasks.available() and is_data(name)
 
 
 def configured(task: Task, options: Mapping[str, Any]) -> Task:

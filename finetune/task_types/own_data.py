@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from finetune.checks.char_spans import changed_spans
-from finetune.checks.finding import places, so_many
 from finetune.checks.refusal import require_sound
+from finetune.data.files import split_files
+from finetune.data.messages import places, so_many
 from finetune.data.reading import Table, table_of
+from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
-from finetune.data.splits import drawn_for_dev, split_files
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
 from finetune.task_types.columns import NAMED, Layout, found_labels
+from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.guess import guess
 from finetune.task_types.row_builder import NoRow, gold_of, rows_of
-from finetune.task_types.task import Row, Rows, Task
+from finetune.task_types.task import Task
 from finetune.task_types.types import SHAPES, trained_task
 
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data

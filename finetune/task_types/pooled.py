@@ -10,13 +10,13 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 from transformers.activations import ACT2FN
 
+from finetune.data.rows import Rows
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone, Head
 from finetune.models.batch import Feature
 from finetune.models.families import Pooling, head_dropout, pooling
 from finetune.models.tokenizers.windows import window_starts
 from finetune.task_types import baselines
-from finetune.task_types.task import Rows
 
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
 

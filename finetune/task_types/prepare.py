@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 
+from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
 from finetune.models.batch import Feature
 from finetune.models.families import most_tokens
-from finetune.task_types.task import Row, Rows, Task
+from finetune.task_types.task import Task
 
 
 def load_splits(

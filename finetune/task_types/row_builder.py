@@ -8,6 +8,7 @@ from finetune.data.column_types import NO, YES, as_list, as_number, as_text, is_
 from finetune.data.formats.conll import TAG
 from finetune.data.nested import cell_at
 from finetune.data.reading import Record, Table
+from finetune.data.rows import Row
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.columns import Layout, Shape, answers_of, choice_named, choices_of, labels_of
@@ -18,7 +19,6 @@ from finetune.task_types.span.task import SpanRow
 from finetune.task_types.tagging.char_spans import spans_of, tags_for
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingRow
-from finetune.task_types.task import Row
 
 
 class NoRow(Exception):

@@ -7,12 +7,13 @@ import pkgutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from finetune.data.rows import Row, Rows
 from finetune.errors import UserError, first_line, nearest
 
 if TYPE_CHECKING:
@@ -23,29 +24,6 @@ if TYPE_CHECKING:
     from finetune.metrics.sums import Counted
     from finetune.models.backbone import Backbone, Head
     from finetune.models.batch import Feature
-
-ADDED_LATER = {"added later": True}  # of a row's field: at its default it is left out of the data's fingerprint
-Row = Any  # a frozen dataclass with an `id`; its fields become columns of the predictions
-
-
-def row_fields(row: Row) -> dict[str, Any]:
-    """A row's fields by name, but those that were added later and are at their default: old ids stay as they are."""
-    late = {field.name: field.default for field in fields(row) if field.metadata == ADDED_LATER}
-    return {name: value for name, value in asdict(row).items() if name not in late or value != late[name]}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rows:
-    """The rows of one split, where they came from, and what a user should know of the reading.
-
-    `drawn`: which rows are in it was decided here, so a run keeps their ids. `content` is a hash of a user's own file.
-    """
-
-    rows: Sequence[Row]
-    origin: str
-    notes: tuple[str, ...] = ()
-    drawn: bool = False
-    content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +208,7 @@ def available() -> dict[str, Task]:
 
 
 def _own_modules() -> list[ModuleType]:
-    folder = Path(__file__).with_name("tasks")
+    folder = Path(__file__).parents[1] / "tasks"
     if not folder.is_dir():
         raise UserError(
             f"{folder} is not a folder: this checkout was made without symbolic links",

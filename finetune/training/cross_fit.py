@@ -5,8 +5,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from finetune.data.rows import Row
 from finetune.task_types.options import configured
-from finetune.task_types.task import Answer, Row, Task
+from finetune.task_types.task import Answer, Task
 
 FOLDS = 5
 

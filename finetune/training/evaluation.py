@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from finetune.data.rows import Row
 from finetune.metrics.scores import Scores
 from finetune.models.batch import Feature
 from finetune.task_types.options import configured
-from finetune.task_types.task import Answer, Row, Task
+from finetune.task_types.task import Answer, Task
 from finetune.training.cross_fit import chosen_by, cross_fitted
 from finetune.training.trainer import Progress, Trainer
 

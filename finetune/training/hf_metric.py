@@ -9,7 +9,8 @@ from typing import Any
 import datasets
 import evaluate
 
-from finetune.task_types.task import Answer, Row, Task
+from finetune.data.rows import Row
+from finetune.task_types.task import Answer, Task
 
 
 class TaskMetric(evaluate.Metric):  # type: ignore[misc]

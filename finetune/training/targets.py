@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from finetune.data.files import is_data
 from finetune.errors import UserError, nearest
 from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, set_by
 from finetune.runs.recipe import Recipe, flat
 
-RECIPES = Path(__file__).with_name("recipes")
+RECIPES = Path(__file__).parents[1] / "recipes"
 PRESET = "preset"  # the setting that names a set of settings
 
 
@@ -28,7 +29,7 @@ def recipe_files() -> dict[str, Path]:
 def find_recipes(target: str) -> list[Path]:
     """The recipe files that a target names. Raises UserError with the nearest names where there is none."""
     path = Path(target)
-    if is_own_data(target):
+    if is_data(target):
         raise UserError(f"{target} is data, not a recipe", f"`finetune init {target}` prints the recipe to run it by")
     if path.is_file():
         return [path]
@@ -64,7 +65,7 @@ def _loaded(target: str, settings: dict[str, Any]) -> Iterator[tuple[str, Recipe
     """
     if PRESET in settings:
         settings = _with_preset(settings)
-    if is_own_data(target):
+    if is_data(target):
         from finetune.task_types.starting_recipe import starting_recipe
 
         yield target, starting_recipe(target, settings)[0]
@@ -95,12 +96,6 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     given = {full_name(key) for key in own}
     grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in given}
     return flat(table) | ({"grid": grid} if grid else {}) | own
-
-
-def is_own_data(target: str) -> bool:
-    """Whether a target is a file or folder of data: whatever exists and is no recipe."""
-    path = Path(target)
-    return path.is_dir() or (path.is_file() and path.suffix.lower() != ".toml")
 
 
 def _check_options(single: Recipe) -> None:

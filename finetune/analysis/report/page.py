@@ -23,7 +23,7 @@ TOO_LONG = "Left out, since the page would be too large: make a report of this r
 def render(runs: Sequence[Material]) -> str:
     """A whole HTML page of under 5 MB about one or several runs."""
     templates = Environment(
-        loader=PackageLoader("finetune.report", "."),
+        loader=PackageLoader("finetune.analysis.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=lambda value: clean(value) if type(value) is str else value,  # Markup is done already

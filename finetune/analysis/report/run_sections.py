@@ -8,8 +8,7 @@ from finetune.analysis.report.blocks import Card, Table
 from finetune.analysis.report.charts_run import loss_chart, method_chart, score_chart, spread_chart
 from finetune.analysis.report.run_files import Material
 from finetune.analysis.report.seeds import spreads
-from finetune.cli.display import plain_metrics
-from finetune.metrics.scores import ranked
+from finetune.metrics.scores import plain_metrics, ranked
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.recipe_diff import Setting, settings_of
 from finetune.runs.record import RunRecord

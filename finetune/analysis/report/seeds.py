@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.analysis.report.run_files import Material
-from finetune.cli.display import plain_metrics
-from finetune.metrics.scores import ranked
+from finetune.metrics.scores import plain_metrics, ranked
 from finetune.runs.seeds import Summary, groups, summarised
 
 

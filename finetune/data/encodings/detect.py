@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from finetune.checks.finding import shown
 from finetune.data.encodings.legacy import ENCODINGS, Reading, readings
+from finetune.data.messages import shown
 from finetune.errors import UserError, nearest
 
 CHUNK = 1 << 20

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
@@ -20,7 +21,7 @@ from finetune.models.batch import Feature
 from finetune.models.families import CHOICE
 from finetune.task_types import baselines
 from finetune.task_types.pooled import PooledHead, encode_texts
-from finetune.task_types.task import Answer, Rows, Task
+from finetune.task_types.task import Answer, Task
 
 LETTERS = "ABCDEFGHIJ"
 

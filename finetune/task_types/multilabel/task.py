@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.scores import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
@@ -20,7 +21,7 @@ from finetune.models.batch import Feature
 from finetune.models.families import SENTENCE
 from finetune.task_types import baselines
 from finetune.task_types.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
-from finetune.task_types.task import Answer, Rows, Task
+from finetune.task_types.task import Answer, Task
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 EVEN = 0.5  # the threshold of a label until one is chosen

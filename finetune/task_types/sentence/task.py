@@ -12,6 +12,7 @@ from torch import Tensor, tensor
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import Metric
 from finetune.metrics.sums import Counted, counted
@@ -20,7 +21,7 @@ from finetune.models.batch import Feature
 from finetune.models.families import SENTENCE
 from finetune.task_types import baselines
 from finetune.task_types.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
-from finetune.task_types.task import Answer, Rows, Task
+from finetune.task_types.task import Answer, Task
 
 
 @dataclass(frozen=True, kw_only=True)

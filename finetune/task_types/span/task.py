@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
@@ -23,7 +24,7 @@ from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types import baselines
 from finetune.task_types.span.answers import SpanAnswer, answers, official_files
 from finetune.task_types.span.search import Window, best_spans, null_logits
-from finetune.task_types.task import Answer, Rows, Task
+from finetune.task_types.task import Answer, Task
 
 Positive = Annotated[int, Field(ge=1)]
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat

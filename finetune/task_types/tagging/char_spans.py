@@ -6,17 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from finetune.data.column_types import as_list, as_text
+from finetune.data.span_form import LISTS, is_place, is_triple
 from finetune.metrics.entities import chunks
-
-PLACES = (
-    ("start", "end"),
-    ("start_offset", "end_offset"),
-    ("startOffset", "endOffset"),
-    ("begin", "end"),
-    ("from", "to"),
-)
-NAMES = ("label", "labels", "type", "entity", "entity_type", "tag", "category", "class", "entity_group", "name")
-LISTS = ("0", "1", "2")  # of a list in place of an object
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,22 +16,6 @@ class Spans:
 
     spans: tuple[tuple[int, int, str], ...]
     changes: Counter[str]
-
-
-def span_form(cells: Sequence[Any]) -> tuple[str, str, str] | None:
-    """The keys of start, end and label in a column of spans (`LISTS` for lists); None where it holds something else."""
-    items = [item for cell in cells for item in as_list(cell) or ()]
-    if not items:
-        return None
-    if all(_is_triple(item) for item in items):
-        return LISTS
-    if not all(isinstance(item, dict) for item in items):
-        return None
-    for start, end in PLACES:
-        for name in NAMES:
-            if all({start, end, name} <= set(item) and _is_place(item[start]) for item in items):
-                return start, end, name
-    return None
 
 
 def spans_of(cell: Any, form: Sequence[str], text: str) -> Spans:
@@ -99,21 +74,11 @@ def types_in(cell: Any, form: Sequence[str]) -> list[str]:
     return [label for item in as_list(cell) or () if (label := _triple(item, form)[2])]
 
 
-def _is_triple(item: Any) -> bool:
-    if not isinstance(item, list | tuple) or len(item) < 3:
-        return False
-    return _is_place(item[0]) and _is_place(item[1]) and isinstance(item[2], str) and bool(item[2])
-
-
-def _is_place(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
 def _triple(item: Any, form: Sequence[str]) -> tuple[int, int, str]:
     """(start, end, label) of an item; a start of -1 where it is none."""
     if tuple(form) == LISTS:
-        return (item[0], item[1], as_text(item[2])) if _is_triple(item) else (-1, -1, "")
-    if not isinstance(item, Mapping) or not _is_place(item.get(form[0])) or not _is_place(item.get(form[1])):
+        return (item[0], item[1], as_text(item[2])) if is_triple(item) else (-1, -1, "")
+    if not isinstance(item, Mapping) or not is_place(item.get(form[0])) or not is_place(item.get(form[1])):
         return -1, -1, ""
     label = item.get(form[2])
     label = label[0] if isinstance(label, list) and label else label

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
+from finetune.data.rows import ADDED_LATER, Rows
 from finetune.data.source import Source
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
 from finetune.metrics.sums import Counted, part_counted, set_counts
@@ -19,7 +20,7 @@ from finetune.models.families import TOKEN_DROPOUT, head_dropout
 from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types import baselines
 from finetune.task_types.tagging.segments import segmented
-from finetune.task_types.task import ADDED_LATER, Answer, Rows, Task
+from finetune.task_types.task import Answer, Task
 
 
 @dataclass(frozen=True, kw_only=True)

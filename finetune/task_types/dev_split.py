@@ -1,86 +1,20 @@
-"""Which rows are for training and which for dev: files of splits in a folder, or a dev split that is drawn here."""
+"""Which rows are for dev where no file says so: stratified, with equal texts on one side."""
 
 import hashlib
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from finetune.data.characters import same_text
-from finetune.data.formats.class_folders import class_folders
-from finetune.data.formats.companions import is_companion
-from finetune.data.label_names import FILES as LABEL_FILES
-from finetune.errors import UserError
+from finetune.data.rows import Row
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_builder import gold_of, input_of
 from finetune.task_types.span.task import SpanRow
 from finetune.task_types.tagging.task import TaggingRow
-from finetune.task_types.task import Row
 
 SHARE = 0.1  # of the rows that go to dev where no dev file is given
 MOST = 10_000  # rows that dev gets at most
-NAMES = {
-    "train": r"train(ing)?(set|data)?",
-    "dev": r"dev(el|elopment)?(set|data)?|valid(ation)?(set|data)?|val|eval(uation)?",
-    "test": r"test(ing)?(set|data)?",
-}
-WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")  # of a file's name: what stands between other signs, or begins with a capital
-NO_DATA = re.compile(
-    r"(readme|licen[cs]e|changelog|citation|notice|authors)\b.*"
-    r"|.*\.(md|rst|pdf|html?|py|sh|ipynb|toml|ya?ml|zip|tar|png|jpe?g|svg|log|lock|bin|pt|pkl|safetensors|model|xml"
-    r"|docx?|pyc|cfg|ini|bib|tex)",
-    re.IGNORECASE,
-)
-
-
-def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]:
-    """The files of the splits: a file is train, in a folder they go by their names; `dev` and `test` may be given.
-
-    Raises UserError where a folder has no file for training, or two that could be one split.
-    """
-    files = _in_folder(path) if path.is_dir() else {"train": path}
-    for name, given in (("dev", dev), ("test", test)):
-        if given:
-            files[name] = Path(given)
-    for name, file in files.items():
-        if not file.is_file() and not (file.is_dir() and class_folders(file)):
-            raise UserError(f"{file}: no such file ({name})", "Check its name")
-    return files
-
-
-def _in_folder(folder: Path) -> dict[str, Path]:
-    if class_folders(folder):
-        return {"train": folder}
-    inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and class_folders(path)]
-    splits = {name: path for name, words in NAMES.items() for path in inner if re.fullmatch(words, path.name.lower())}
-    if "train" in splits:
-        return splits
-    there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and not NO_DATA.fullmatch(f.name))
-    there = [file for file in there if not LABEL_FILES.fullmatch(file.name) and not is_companion(file)]
-    files: dict[str, Path] = {}
-    for name, words in NAMES.items():
-        found = [f for f in there if any(re.fullmatch(words, word.lower()) for word in WORD.findall(f.name))]
-        if len(found) > 1:
-            both = " and ".join(str(file) for file in found[:3])
-            raise UserError(
-                f"{folder}: {both} could both be the {name} file", "Name the files: FILE dev=FILE test=FILE"
-            )
-        if found and found[0] in files.values():
-            both = f"{name} and {next(other for other, file in files.items() if file == found[0])}"
-            raise UserError(f"{found[0]}: its name says {both}", "Name the files: FILE dev=FILE test=FILE")
-        if found:
-            files[name] = found[0]
-    if len(there) == 1:
-        return {"train": there[0]}
-    if "train" not in files:
-        listed = ", ".join(file.name for file in there[:5]) or "none that is read"
-        raise UserError(
-            f"{folder}: has no file for training (its files: {listed})",
-            "Name one of them train.csv, or name the file itself: finetune run FILE dev=FILE",
-        )
-    return files
 
 
 def drawn_for_dev(layout: Layout, rows: Sequence[Row], groups: Sequence[Any] | None = None) -> set[int]:

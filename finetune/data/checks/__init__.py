@@ -1,1 +1,0 @@
-"""`finetune check DATA`: what is looked at, the checks, what they find, and the safe mends."""
