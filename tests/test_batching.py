@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from finetune.inference.engine import token_batches
 from finetune.models.batch import IGNORED, Feature, collate, label_count
-from finetune.training.batching import prediction_batches, share, training_batches
+from finetune.training.batching import share, training_batches
 
 LENGTHS = np.random.default_rng(0).integers(5, 120, 1000).tolist()
 
@@ -48,11 +49,11 @@ def test_processes_and_parts_share_a_batch_without_loss(processes: int, parts: i
     assert {len(mine) for mine in pieces} == {parts}
 
 
-def test_prediction_batches_hold_every_row_once_within_the_tokens() -> None:
-    batches = prediction_batches(LENGTHS, tokens=1000)
+def test_token_batches_hold_every_row_once_within_the_tokens() -> None:
+    batches = token_batches(LENGTHS, tokens=1000)
     assert sorted(flat(batches)) == list(range(1000))
     assert all(max(LENGTHS[i] for i in batch) * len(batch) <= 1000 for batch in batches)
-    assert prediction_batches([5000], tokens=1000)[0].tolist() == [0]
+    assert token_batches([5000], tokens=1000)[0].tolist() == [0]
 
 
 def test_collate_pads_to_the_longest_and_masks_the_padding() -> None:

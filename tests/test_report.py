@@ -23,7 +23,7 @@ from finetune.analysis.report.write import write_report
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
-from finetune.inference.temperature import tempered
+from finetune.inference.temperature import with_dev_temperature
 from finetune.metrics.calibration import expected_error, reliability
 from finetune.metrics.scores import Scores
 from finetune.metrics.temperature import fit_temperature, highest_with_temperature, with_temperature
@@ -328,7 +328,7 @@ def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:
 
 
 def _read(folder: Path) -> list[dict[str, Any]]:
-    from finetune.analysis.report.run_files import read_lines
+    from finetune.runs.predictions import read_lines
 
     return read_lines(RunFolder(folder), "dev")
 
@@ -499,10 +499,10 @@ def test_a_temperature_is_for_one_choice_out_of_several(tmp_path: Path) -> None:
     for task in (length_task(), labels_task(), tag_task(), span_task()):
         predictor = Predictor(task=task, trainer=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
         with pytest.raises(UserError, match="can have no temperature"):
-            tempered(predictor, "any", "dev", out=tmp_path)
+            with_dev_temperature(predictor, "any", "dev", out=tmp_path)
     predictor = Predictor(task=cat_task(), trainer=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="is no run of finetune"):
-        tempered(predictor, "any", "dev", out=tmp_path)
+        with_dev_temperature(predictor, "any", "dev", out=tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ from toys import (
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.inference.engine import Diverged
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.batch import Feature, collate
 from finetune.models.device import build_accelerator
@@ -40,7 +41,6 @@ from finetune.task_types.task import Task
 from finetune.training.batching import training_batches
 from finetune.training.evaluation import Evaluation
 from finetune.training.optimizer import build_optimizer, build_schedule
-from finetune.training.trainer import Diverged
 
 PLAIN = Train(dropout=0.0, learning_rate=3e-3, epochs=13, batch_size=16)
 

@@ -8,9 +8,9 @@ import pytest
 from test_encodings import LANGUAGES, sentences
 from transformers import PreTrainedTokenizerBase
 
-from finetune.checks.vocabulary import language_of, misfit, script_shares
 from finetune.models import pretrained as weights
 from finetune.task_types.prepare import load_tokenizer
+from finetune.task_types.vocabulary import language_of, misfit, script_shares
 
 InProcess = Callable[..., tuple[int, str, str]]
 ENGLISH = [

@@ -27,9 +27,9 @@ from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanRow, SpanTask
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 from finetune.task_types.task import Task
-from finetune.training.checkpoints import Checkpoints
+from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.evaluation import Evaluation
-from finetune.training.trainer import Progress, Trainer
+from finetune.training.trainer import Trainer
 
 CPU = torch.device("cpu")
 OWN_TASK = """

@@ -1,19 +1,17 @@
 """What keeps a run on data from being started: the errors of the cheap checks, as `finetune check` words them."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Sequence
 
 from finetune.checks import across_splits, answers_and_choices, file_format, labels
 from finetune.checks.finding import Finding
-from finetune.checks.split_data import Check, part_of
+from finetune.checks.split_data import Check, Part, part_of
 from finetune.data.messages import places
 from finetune.data.reading import table_of
 from finetune.errors import UserError
-from finetune.task_types.columns import Layout
-from finetune.task_types.types import layout_from
+from finetune.runs.recipe import Recipe
+from finetune.task_types.options import resolved
+from finetune.task_types.own_data import OwnData
 
 SHOWN = 3  # row numbers
 CHECKS: tuple[Check, ...] = (
@@ -25,21 +23,25 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def require_sound(layout: Layout, files: Mapping[str, Path], encoding: str = "") -> None:
+def require_sound_data(recipes: Sequence[Recipe]) -> None:
+    """Raises UserError as `require_sound` does, for the data of those recipes that train on a user's own."""
+    for recipe in {json.dumps([one.task, one.options], sort_keys=True): one for one in recipes}.values():
+        _, task = resolved(recipe.task, recipe.options)
+        if isinstance(read := getattr(task, "read", None), OwnData):
+            require_sound(read)
+
+
+def require_sound(read: OwnData) -> None:
     """Raises UserError for the first error in the files of the splits, such as a single label."""
-    stats = {split: (path, path.stat().st_mtime_ns, path.stat().st_size) for split, path in files.items()}
-    columns = json.dumps({**asdict(layout), "reasons": {}})
-    if error := _first_error(tuple(stats.items()), encoding, columns):
+    parts = [part_of(split, read.layout, table_of(path, read.encoding)) for split, path in read.files.items()]
+    if error := _first_error(parts):
         rows = list(zip(error.rows, error.lines, strict=True))
         where = f" ({places(rows, most=SHOWN, count=error.count)})" if rows else ""
         raise UserError(f"{error.file}: {error.what}{where}", error.remedy)
 
 
-@lru_cache(maxsize=4)  # a command resolves its recipe several times
-def _first_error(files: tuple[tuple[str, tuple[Path, int, int]], ...], encoding: str, columns: str) -> Finding | None:
-    layout = layout_from(json.loads(columns))
-    parts = [part_of(split, layout, table_of(path, encoding)) for split, (path, *_) in files]
-    whole = [part for part in parts if part.has(layout.text)]
+def _first_error(parts: Sequence[Part]) -> Finding | None:
+    whole = [part for part in parts if part.has(part.layout.text)]
     findings = [
         *across_splits.missing_columns(parts),
         *(finding for part in whole for check in CHECKS for finding in check(part)),

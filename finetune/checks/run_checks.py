@@ -26,7 +26,7 @@ from finetune.data.reading import table_of
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess
-from finetune.task_types.own_data import OPTIONS, OwnData
+from finetune.task_types.own_data import OPTIONS, OwnData, every_option
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.starting_recipe import MODEL, fitting_length
 
@@ -132,7 +132,8 @@ def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:
     """The settings with their values checked."""
     own = str(Path(path).resolve())  # no task has such a name
     named = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
-    return parse({"task": own, "model": MODEL}, origin=path).with_settings(named, origin="command line")
+    start = parse({"task": own, "model": MODEL}, origin=path)
+    return start.with_settings(named, origin="command line", options=lambda _: every_option())
 
 
 def _plain(finding: Finding) -> dict[str, Any]:

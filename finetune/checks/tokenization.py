@@ -9,13 +9,13 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
-from finetune.checks.vocabulary import MANY_UNKNOWN, misfit
 from finetune.data.characters import runs_of
 from finetune.data.column_types import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.task_types.columns import Shape, choices_of
 from finetune.task_types.prepare import load_tokenizer
+from finetune.task_types.vocabulary import MANY_UNKNOWN, misfit
 
 SAMPLE = 20_000  # rows that are cut into tokens
 SOME_UNKNOWN = 0.001  # share of the tokens

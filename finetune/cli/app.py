@@ -73,9 +73,11 @@ def run(
 
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
+    from finetune.checks.refusal import require_sound_data
     from finetune.cli.asking import asking
 
     recipes = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
+    require_sound_data([recipe for _, recipe in recipes])
     if not quiet and not as_json and _first_process():
         from finetune.cli.printing import print_guesses
 
@@ -84,9 +86,9 @@ def run(
     from finetune.cli.display import ProgressDisplay, standard_error
     from finetune.cli.printing import print_records
     from finetune.data.source import source_of
+    from finetune.inference.engine import Diverged
     from finetune.runs.events import unwatched
     from finetune.training.run_many import run_all
-    from finetune.training.trainer import Diverged
 
     watch = unwatched if quiet or as_json or not _first_process() else ProgressDisplay(standard_error())
     records, failures = run_all(
@@ -316,7 +318,7 @@ def predict(
     from finetune.inference.answer_rows import answer_lines, lines_of
     from finetune.inference.predict_file import default_output, predict_file
     from finetune.inference.predictor import load
-    from finetune.inference.temperature import tempered
+    from finetune.inference.temperature import with_dev_temperature
     from finetune.runs.events import unwatched
     from finetune.task_types.task import find
     from finetune.training.targets import split_arguments
@@ -328,7 +330,7 @@ def predict(
     named = None if task is None else find(task)
     predictor = load(model, task=named, out=out, watch=watch if file != "-" else unwatched, device=device)
     if "temperature" in given:
-        predictor = tempered(predictor, model, given.pop("temperature"), out=out)
+        predictor = with_dev_temperature(predictor, model, given.pop("temperature"), out=out)
     if file == "-":
         for answer in answer_lines(predictor, lines_of(sys.stdin)):
             echo(json.dumps(answer, ensure_ascii=False))
@@ -345,12 +347,15 @@ def init(
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
 ) -> None:
     """Print the recipe that data of one's own starts with: `finetune init data.csv > my.toml`."""
+    from finetune.checks.refusal import require_sound
     from finetune.cli.asking import asking
     from finetune.task_types.starting_recipe import commented, starting_recipe
     from finetune.training.targets import split_arguments
 
     _, given = split_arguments(settings or [])
-    echo(commented(*asking(lambda settings: starting_recipe(data, settings), given)), nl=False)
+    recipe, read = asking(lambda settings: starting_recipe(data, settings), given)
+    require_sound(read)
+    echo(commented(recipe, read), nl=False)
 
 
 @app.command(name="ls")
@@ -360,11 +365,15 @@ def list_all(out: Out = RESULTS) -> None:
     from finetune.metrics.scores import plain_metrics
     from finetune.runs import recipe
     from finetune.runs.record import all_records
+    from finetune.task_types.options import option_names
     from finetune.task_types.task import available
     from finetune.training.targets import recipe_files
 
     console = standard_output()
-    recipes = {name: f"{(r := recipe.load(file)).task} with {r.model}" for name, file in recipe_files().items()}
+    recipes = {
+        name: f"{(r := recipe.load(file, options=option_names)).task} with {r.model}"
+        for name, file in recipe_files().items()
+    }
     console.print(facts_table("recipes", recipes))
     metrics = {name: ", ".join(plain_metrics(task.metrics)) for name, task in sorted(available().items())}
     console.print(facts_table("tasks", metrics))

@@ -33,10 +33,12 @@ def span_form(cells: Sequence[Any]) -> tuple[str, str, str] | None:
 
 
 def is_triple(item: Any) -> bool:
+    """Whether an item is a list of start, end and label."""
     if not isinstance(item, list | tuple) or len(item) < 3:
         return False
     return is_place(item[0]) and is_place(item[1]) and isinstance(item[2], str) and bool(item[2])
 
 
 def is_place(value: Any) -> bool:
+    """Whether a value can be the number of a character."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

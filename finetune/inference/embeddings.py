@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.hidden_states import encode_states
+from finetune.inference.engine import Engine
 from finetune.models import pretrained
 from finetune.models.backbone import Head
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
@@ -22,7 +22,6 @@ from finetune.runs.events import Watcher
 from finetune.runs.recipe import Recipe
 from finetune.task_types.options import resolved
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
-from finetune.training.trainer import Trainer
 
 Pool = Literal["none", "cls", "mean"]
 AT_ONCE = 2_048  # sequences whose vectors are held together
@@ -87,13 +86,8 @@ def _vectors(
     model, _ = build_model(files.folder, lambda _: EveryPosition(()), recipe, device=place)
     tokenizer = load_tokenizer(files.folder)
     precision = resolve_precision(recipe.train.precision, place)
-    trainer = Trainer(
-        model=model,
-        settings=recipe.train,
-        accelerator=build_accelerator(place, precision),
-        pad_id=tokenizer.pad_token_id,
-        data_seed=0,
-        watch=watch,
+    engine = Engine(
+        model=model, accelerator=build_accelerator(place, precision), pad_id=tokenizer.pad_token_id, watch=watch
     )
     features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)
     sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))
@@ -101,7 +95,7 @@ def _vectors(
         sequences = [replace(sequence, reads=None) for sequence in sequences]
     for begin in range(0, len(sequences), AT_ONCE):
         some = sequences[begin : begin + AT_ONCE]
-        states = dict(encode_states(trainer, some, model.backbone.numbers(pooled=False)))
+        states = dict(engine.hidden_states(some, model.backbone.numbers(pooled=False)))
         for index, sequence in enumerate(some):
             tokens = tokenizer.convert_ids_to_tokens(list(sequence.input_ids))
             read = range(len(tokens)) if sequence.reads is None else sequence.reads

@@ -16,6 +16,7 @@ from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord, load_record
 from finetune.task_types import task as tasks
 from finetune.task_types.own_data import task_on
+from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Task
 
@@ -60,7 +61,8 @@ def evaluate(
     if predictions is not None:
         every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
         given = [row for row, _ in every], [answer for _, answer in every]
-        write_predictions(predictions, task, *given, prefix=f"{predictions.stem}-")
+        official = {f"{predictions.stem}-{name}": file for name, file in task.official_files(*given[::-1]).items()}
+        write_predictions(predictions, prediction_lines(task, *given), official)
     for name in labelled:
         for remark in task.remarks(answers[name], rows[name]):
             watch("note", text=f"{name}: {remark}")

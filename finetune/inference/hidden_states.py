@@ -6,24 +6,20 @@ each layer. `cache` says where, and how much may be there.
 
 import hashlib
 import json
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import torch
 from filelock import FileLock
-from torch import Tensor
 
 from finetune.errors import UserError
+from finetune.inference.engine import Engine
 from finetune.inference.state_cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.models.backbone import POOLED
-from finetune.models.batch import Feature, collate
+from finetune.models.batch import Feature
 from finetune.runs.folder import write_atomically
-from finetune.training.batching import prediction_batches
-from finetune.training.trainer import PREDICT_TOKENS, Trainer
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 
@@ -40,19 +36,19 @@ class Slice:
         return np.stack([layer[self.start : self.end] for layer in self.layers], axis=1)
 
 
-def with_states(features: Sequence[Feature], trainer: Trainer, *, weights: str, precision: str) -> list[Feature]:
+def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, precision: str) -> list[Feature]:
     """The same features with the states of the frozen encoder, from the cache or computed now.
 
     Where the cache has no room for them the features are given back as they are, with a note, and each epoch encodes
     anew. Raises UserError for a cache that is damaged, or of another model.
     """
     sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))
-    counts = [_positions(sequence, trainer) for sequence in sequences]
+    counts = [_positions(sequence, engine) for sequence in sequences]
     facts = {"format": FORMAT, "weights": weights, "precision": precision, "positions": sum(counts)}
-    facts["width"] = trainer.model.backbone.config.hidden_size
-    folder = cache_folder() / _name(facts, sequences, trainer)
-    with trainer.accelerator.main_process_first():
-        arrays = _arrays(folder, facts, sequences, counts, trainer)
+    facts["width"] = engine.model.backbone.config.hidden_size
+    folder = cache_folder() / _name(facts, sequences, engine)
+    with engine.accelerator.main_process_first():
+        arrays = _arrays(folder, facts, sequences, counts, engine)
     if arrays is None:
         return list(features)
     ends = np.cumsum(counts)
@@ -66,41 +62,16 @@ def with_states(features: Sequence[Feature], trainer: Trainer, *, weights: str, 
     return [held(feature) for feature in features]
 
 
-def encode_states(
-    trainer: Trainer, sequences: Sequence[Feature], numbers: Sequence[int]
-) -> Iterator[tuple[int, np.ndarray]]:
-    """(number of the sequence, its states `(n, layers, width)`) of every sequence, the longest first."""
-    model, accelerator = trainer.model, trainer.accelerator
-    model.to(accelerator.device).eval()
-    tokens = PREDICT_TOKENS.get(accelerator.device.type, PREDICT_TOKENS["cuda"])
-    started, done = time.perf_counter(), 0
-    with torch.inference_mode(), accelerator.autocast():
-        for chosen in prediction_batches([len(sequence) for sequence in sequences], tokens=tokens):
-            batch = collate([replace(sequences[i], label=None) for i in chosen], pad_id=trainer.pad_id)
-            states, mask = model.backbone.states(
-                numbers, pooled=model.pooled, **batch.to(accelerator.device).for_encoder()
-            )
-            yield from zip(chosen.tolist(), _cut(states, mask), strict=True)
-            done += len(chosen)
-            rate = done / (time.perf_counter() - started)
-            trainer.watch("encoded", done=done, total=len(sequences), rate=rate)
-
-
-def _cut(states: Tensor, mask: Tensor) -> Iterator[np.ndarray]:
-    for row, count in zip(states.float().cpu().numpy(), mask.sum(1).tolist(), strict=True):
-        yield row[:count]
-
-
-def _positions(sequence: Feature, trainer: Trainer) -> int:
+def _positions(sequence: Feature, engine: Engine) -> int:
     """How many vectors a head reads of a sequence."""
-    if trainer.model.pooled and not trainer.model.backbone.bilstm:
+    if engine.model.pooled and not engine.model.backbone.bilstm:
         return 1
     return len(sequence.input_ids if sequence.reads is None else sequence.reads)
 
 
-def _name(facts: dict[str, object], sequences: Sequence[Feature], trainer: Trainer) -> str:
+def _name(facts: dict[str, object], sequences: Sequence[Feature], engine: Engine) -> str:
     """A hash of the model, the tokens and the positions."""
-    first = trainer.model.pooled and not trainer.model.backbone.bilstm
+    first = engine.model.pooled and not engine.model.backbone.bilstm
     digest = hashlib.sha256(json.dumps([facts, first], sort_keys=True).encode())
     for sequence in sequences:
         for ids in (sequence.input_ids, sequence.token_type_ids, None if first else sequence.reads):
@@ -109,11 +80,11 @@ def _name(facts: dict[str, object], sequences: Sequence[Feature], trainer: Train
 
 
 def _arrays(
-    folder: Path, facts: dict[str, object], sequences: Sequence[Feature], counts: Sequence[int], trainer: Trainer
+    folder: Path, facts: dict[str, object], sequences: Sequence[Feature], counts: Sequence[int], engine: Engine
 ) -> tuple[np.ndarray, ...] | None:
     """The arrays of the layers that are read; None where there is no room for them."""
-    backbone = trainer.model.backbone
-    wanted = backbone.numbers(pooled=trainer.model.pooled)
+    backbone = engine.model.backbone
+    wanted = backbone.numbers(pooled=engine.model.pooled)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / LOCK):
@@ -122,10 +93,10 @@ def _arrays(
             _require_same(folder, facts)
             if any(not _file(folder, number).is_file() for number in wanted):
                 size = 2 * sum(counts) * backbone.config.hidden_size
-                numbers = _that_fit(folder, wanted, size, trainer)
+                numbers = _that_fit(folder, wanted, size, engine)
                 if numbers is None:
                     return None
-                _write(folder, numbers, sequences, counts, trainer)
+                _write(folder, numbers, sequences, counts, engine)
             write_atomically(folder / FACTS, json.dumps(facts, indent=1) + "\n")  # and says when it was used
             return tuple(np.load(_file(folder, number), mmap_mode="r") for number in wanted)
     except OSError as error:
@@ -153,11 +124,11 @@ def _require_same(folder: Path, facts: dict[str, object]) -> None:
         raise UserError(f"{folder}: holds the states of another model or version ({differ})", "Remove that folder")
 
 
-def _that_fit(folder: Path, wanted: Sequence[int], size: int, trainer: Trainer) -> list[int] | None:
+def _that_fit(folder: Path, wanted: Sequence[int], size: int, engine: Engine) -> list[int] | None:
     """The layers to encode, of which each needs so many bytes: all where there is room for them as it is, else those
     that are read, for which other caches go; None where there is no room for these either.
     """
-    depth = trainer.model.backbone.config.num_hidden_layers
+    depth = engine.model.backbone.config.num_hidden_layers
     every, read = (
         [number for number in numbers if not _file(folder, number).is_file()]
         for numbers in (sorted({*wanted, *range(depth + 1)}), wanted)
@@ -167,7 +138,7 @@ def _that_fit(folder: Path, wanted: Sequence[int], size: int, trainer: Trainer) 
     need = size * len(read)
     if make_room(folder, need):
         return read
-    trainer.watch(
+    engine.watch(
         "note",
         text=f"the encoder's states need {need / 1e9:.1f} GB, more than the cache may hold "
         f"({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk has free: every epoch encodes anew",
@@ -176,14 +147,14 @@ def _that_fit(folder: Path, wanted: Sequence[int], size: int, trainer: Trainer) 
 
 
 def _write(
-    folder: Path, numbers: Sequence[int], sequences: Sequence[Feature], counts: Sequence[int], trainer: Trainer
+    folder: Path, numbers: Sequence[int], sequences: Sequence[Feature], counts: Sequence[int], engine: Engine
 ) -> None:
     """Encodes, and puts each layer's array in its place once all are whole."""
-    shape = (sum(counts), trainer.model.backbone.config.hidden_size)
+    shape = (sum(counts), engine.model.backbone.config.hidden_size)
     scratch = [_file(folder, number).with_suffix(".part") for number in numbers]
     arrays = [np.lib.format.open_memmap(file, mode="w+", dtype=np.float16, shape=shape) for file in scratch]
     ends = np.cumsum(counts)
-    for index, states in encode_states(trainer, sequences, numbers):
+    for index, states in engine.hidden_states(sequences, numbers):
         if np.abs(states).max() > np.finfo(np.float16).max:
             raise UserError(f"{folder}: the states exceed half precision", "Set FINETUNE_CACHE_GB=0: no cache")
         for place, array in enumerate(arrays):

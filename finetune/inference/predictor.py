@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from transformers import PretrainedConfig
 from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.answer_rows import answer_values
+from finetune.inference.engine import Engine
+from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
 from finetune.models.device import build_accelerator, resolve_device, usable_precision
 from finetune.models.kernels import cpu
@@ -21,7 +23,7 @@ from finetune.models.saving import load_config, load_trained
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_words, runs_of
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
 from finetune.runs.record import load_record
 from finetune.task_types import task as tasks
 from finetune.task_types.columns import Layout, inputs_fault
@@ -29,7 +31,6 @@ from finetune.task_types.options import configured, option_values
 from finetune.task_types.prepare import encode, load_tokenizer
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import layout_from, layout_of, trained_task
-from finetune.training.trainer import Trainer
 
 DEFAULT_LENGTH = 128
 
@@ -50,17 +51,20 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
 
 @dataclass(frozen=True, kw_only=True)
 class Predictor:
-    """A trained model with its task; call it with one row's inputs, which depend on the kind of task:
+    """A trained model with its task, its probabilities at a temperature.
+
+    Call it with one row's inputs, which depend on the kind of task:
 
     a text, or two; a question and a context; words, or a text of words; a context and a list of choices.
     """
 
     task: Task
-    trainer: Trainer
+    engine: Engine
     tokenizer: Any
     max_length: int
     fingerprint: str
     layout: Layout | None = None
+    temperature: float = 1.0
 
     def __call__(self, *inputs: Any) -> Answer:
         """The answer to one row, its `value` in the task's own terms. Raises UserError for inputs that make no row."""
@@ -86,9 +90,14 @@ class Predictor:
         """One answer a row, and whether the row lost tokens to `max_length`. Raises UserError as `answers` does."""
         if not rows:
             return [], []
-        features = encode(self.task, rows, self.tokenizer, self.max_length, self.trainer.model.backbone.config)
+        features = encode(self.task, rows, self.tokenizer, self.max_length, self.engine.model.backbone.config)
         cuts = {feature.row for feature in features if feature.truncated}
-        answers = self.task.decode(self.trainer.predict(features), features, rows)
+        answers = self.task.decode(self.engine.logits(features), features, rows)
+        if self.temperature != 1:
+            answers = [
+                replace(one, probabilities=with_temperature(one.probabilities or (), self.temperature))
+                for one in answers
+            ]
         return answers, [number in cuts for number in range(len(rows))]
 
     def predict(self, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -218,17 +227,15 @@ def load(
     if place.type == "cpu":
         cpu.speed_up(loaded, loaded.backbone.encoder)
     tokenizer = load_tokenizer(found.files.folder)
-    trainer = Trainer(
+    engine = Engine(
         model=loaded,
-        settings=Train(),
         accelerator=build_accelerator(place, _precision(found, place, watch)),
         pad_id=tokenizer.pad_token_id,
-        data_seed=0,
         watch=watch,
     )
     return Predictor(
         task=task,
-        trainer=trainer,
+        engine=engine,
         tokenizer=tokenizer,
         max_length=settings.get("max_length", DEFAULT_LENGTH),
         fingerprint=found.files.fingerprint,

@@ -1,39 +1,21 @@
-"""A trained model whose probabilities have a temperature that was fitted on dev: `predict RUN FILE temperature=dev`."""
+"""Calibrated probabilities: a temperature fitted on dev, `predict RUN FILE temperature=dev`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.report.run_files import read_lines
-from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
-from finetune.metrics.temperature import fit_temperature, with_temperature
+from finetune.metrics.temperature import fit_temperature
 from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.predictions import read_lines
 from finetune.runs.record import load_record
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.sentence.task import SentenceTask
-from finetune.task_types.task import Answer
 from finetune.task_types.views import view_of
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tempered(Predictor):
-    """A predictor that answers the same, with probabilities at a temperature."""
-
-    temperature: float
-
-    def answers_and_cuts(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
-        """As Predictor has it."""
-        answers, cuts = super().answers_and_cuts(rows)
-        return [
-            replace(given, probabilities=with_temperature(given.probabilities or (), self.temperature))
-            for given in answers
-        ], cuts
-
-
-def tempered(predictor: Predictor, model: str, value: Any, *, out: Path) -> Tempered:
+def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: Path) -> Predictor:
     """The predictor with the temperature of its run's saved dev predictions.
 
     Raises UserError for another value than `dev`, where the predictions are not at hand, and for tasks whose
@@ -57,8 +39,5 @@ def tempered(predictor: Predictor, model: str, value: Any, *, out: Path) -> Temp
             f"{folder.predictions(split)}: has no gold with probabilities", "Run the recipe again with --force"
         )
     temperature = fit_temperature(*chances)
-    own = {field.name: getattr(predictor, field.name) for field in fields(Predictor)}
-    return Tempered(
-        **own | {"fingerprint": f"{predictor.fingerprint} at {temperature!r}"},  # what is gone on with after a stop
-        temperature=temperature,
-    )
+    fingerprint = f"{predictor.fingerprint} at {temperature!r}"  # of what a stopped command resumes
+    return replace(predictor, temperature=temperature, fingerprint=fingerprint)

@@ -3,13 +3,12 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from finetune.data.rows import Rows
 from finetune.errors import UserError
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, load_record
@@ -62,10 +61,10 @@ class RunFolder:
         finally:
             lock.release()
 
-    def finish(self, record: RunRecord, recipe: Recipe, splits: Mapping[str, Rows]) -> None:
-        """Writes recipe, drawn splits and record, the record last, and drops the checkpoint."""
+    def finish(self, record: RunRecord, recipe: Recipe, drawn: Mapping[str, Sequence[str]]) -> None:
+        """Writes recipe, ids of drawn splits, and last the record; removes the checkpoint."""
         write_atomically(self.path / "recipe.toml", recipe.to_toml())
-        if drawn := {name: [row.id for row in loaded.rows] for name, loaded in splits.items() if loaded.drawn}:
+        if drawn:
             write_atomically(self.path / "split.json", json.dumps(drawn) + "\n")
         write_atomically(self.record_file, record.model_dump_json(indent=2) + "\n")
         self.checkpoint.unlink(missing_ok=True)

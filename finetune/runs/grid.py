@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from finetune.errors import UserError
-from finetune.runs.recipe import Recipe, Train, flat
+from finetune.runs.recipe import OptionNames, Recipe, Train, flat, no_options
 
 VARIANT = "variant"  # the axis whose values are tables of settings that go together
 SEEN_BY_LOGISTIC = {"solver", "precision"}  # of the settings of `train`
@@ -22,7 +22,7 @@ def full_name(key: str) -> str:
     return key if "." in key or key in Recipe.model_fields else f"options.{key}"
 
 
-def expand(recipe: Recipe, *, seeds: int = 1, origin: str) -> list[Recipe]:
+def expand(recipe: Recipe, *, seeds: int = 1, origin: str, options: OptionNames = no_options) -> list[Recipe]:
     """Every combination of the grid's values, each for `seeds` seeds counted up from the recipe's own.
 
     A grid's values are checked like any other setting. Raises UserError for an empty list, a wrong value, and a
@@ -44,7 +44,7 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str) -> list[Recipe]:
             raise UserError(f"{origin}: grid.{key} is an empty list", "Give it values, or remove the key")
     single = recipe.model_copy(update={"grid": {}})
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    return [single.with_settings(_spread(point), origin=f"{origin} [grid]") for point in points]
+    return [single.with_settings(_spread(point), origin=f"{origin} [grid]", options=options) for point in points]
 
 
 def require_different(recipes: Sequence[Recipe]) -> None:

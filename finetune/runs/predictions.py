@@ -2,45 +2,31 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
-from finetune.runs.folder import write_atomically
-from finetune.task_types.task import Answer, Task
+from finetune.runs.folder import RunFolder, write_atomically
+
+NOT_READ = ("n_best",)  # most of the file where there is one, and nothing of it is shown
+NEEDED = ("id", "gold", "answer")
+Line = dict[str, Any]
 
 
-def write_predictions(
-    file: Path,
-    task: Task,
-    rows: Sequence[Row],
-    answers: Sequence[Answer],
-    baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
-    *,
-    prefix: str = "",
-) -> None:
-    """A line a row: its own fields, `answer`, `probabilities`, what else an answer has, each baseline's answer.
+def write_predictions(file: Path, lines: Sequence[Mapping[str, Any]], official: Mapping[str, Any]) -> None:
+    """Writes a line for each row, and in the same folder the files that are official in the task's field.
 
-    Beside it are written the files that are official in the task's field, `prefix` before their names.
+    Raises UserError where the folder cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    lines = []
-    for index, (row, gold, answer) in enumerate(zip(rows, task.gold(rows), answers, strict=True)):
-        line = row_fields(row) | {"gold": gold.value} | asdict(answer)
-        line["answer"] = line.pop("value")
-        line |= {f"baseline:{name}": given[index].value for name, given in baselines.items()}
-        lines.append(line)
     scratch = file.with_name(f".{file.name}.tmp")
     try:
         pq.write_table(pa.Table.from_pylist(lines), scratch)
         scratch.replace(file)
-        for name, content in task.official_files(answers, rows).items():
-            write_atomically(file.with_name(prefix + name), json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+        for name, content in official.items():
+            write_atomically(file.with_name(name), json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     except OSError as error:
         raise UserError(f"{file}: cannot be written ({error.strerror})", "Choose another file") from error
 
@@ -60,3 +46,12 @@ def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[st
         return pq.read_table(file, columns=columns).to_pylist()  # type: ignore[no-any-return]
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{file}: cannot be read ({error})", "Run the recipe again with --force") from error
+
+
+def read_lines(folder: RunFolder, split: str) -> list[Line]:
+    """The predictions of a split. Raises UserError where the file is damaged or lacks what every run writes."""
+    file = folder.predictions(split)
+    lines = read_predictions(file, without=NOT_READ)
+    if lines and (lacking := [name for name in NEEDED if name not in lines[0]]):
+        raise UserError(f"{file}: has no column {' and '.join(lacking)}", "Run the recipe again with --force")
+    return lines

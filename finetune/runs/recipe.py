@@ -1,7 +1,7 @@
 """A Recipe is one TOML file that says everything that decides a run: its keys, their checks and their defaults."""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +25,14 @@ Layers = Literal[
 Schedule = Literal[
     "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "inverse_sqrt"
 ]
+
+
+OptionNames = Callable[[str], Sequence[str]]  # of a task's name: the options that a recipe for it may set
+
+
+def no_options(_: str) -> Sequence[str]:
+    """For recipes whose options are in `[options]`."""
+    return ()
 
 
 class Settings(BaseModel):
@@ -95,7 +103,7 @@ class Recipe(Settings):
         """The file that gives this recipe: every setting that was set."""
         return to_toml(self.model_dump(exclude_unset=True, exclude_none=True))
 
-    def with_settings(self, settings: dict[str, Any], *, origin: str) -> "Recipe":
+    def with_settings(self, settings: dict[str, Any], *, origin: str, options: OptionNames = no_options) -> "Recipe":
         """A copy with dotted keys (`train.epochs`) replaced. Raises UserError naming every fault."""
         table = self.model_dump(exclude_unset=True)
         for key, value in settings.items():
@@ -106,10 +114,10 @@ class Recipe(Settings):
                 if not isinstance(inner, dict):
                     raise UserError(f"{origin}: '{key}' is no setting, since '{parent}' holds a value, not a table")
             inner[last] = value
-        return parse(table, origin=origin)
+        return parse(table, origin=origin, options=options)
 
 
-def load(path: Path) -> Recipe:
+def load(path: Path, *, options: OptionNames = no_options) -> Recipe:
     """Reads a recipe file. Raises UserError for TOML that does not parse and for every fault in its settings."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -117,7 +125,7 @@ def load(path: Path) -> Recipe:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: is not TOML ({error})", "Compare with `finetune cp glue-mrpc`") from error
-    return parse(table, origin=str(path))
+    return parse(table, origin=str(path), options=options)
 
 
 def to_toml(table: dict[str, Any]) -> str:
@@ -140,38 +148,36 @@ def _toml_line(key: str, value: Any) -> str:
     return tomli_w.dumps({key: 0}).rstrip("0\n") + whole
 
 
-def parse(table: dict[str, Any], *, origin: str) -> Recipe:
+def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_options) -> Recipe:
     """Checks a table of settings; all faults are reported at once, as one UserError.
 
-    An option of the task may stand beside the recipe's own keys (`fold = 1`) as well as in `[options]`.
+    An option of the task, which `options` names, may be among the recipe's own keys (`fold = 1`) or in `[options]`.
     """
     if isinstance(table.get("grid"), dict):
         table = table | {"grid": flat(table["grid"])}
-    options = _known_options(table)
-    moved = {key: table[key] for key in table if key in options}
+    known = _known_options(table, options)
+    moved = {key: table[key] for key in table if key in known}
     if moved:
         rest = {key: value for key, value in table.items() if key not in moved}
         table = rest | {"options": rest.get("options", {}) | moved}
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
-        faults = list(dict.fromkeys(explain(fault, options) for fault in error.errors(include_url=False)))
+        faults = list(dict.fromkeys(explain(fault, known) for fault in error.errors(include_url=False)))
         raise UserError(
             f"{origin}: " + ("; ".join(faults) if len(faults) < 2 else "\n  - ".join(["", *faults]))
         ) from None
 
 
-def _known_options(table: dict[str, Any]) -> tuple[str, ...]:
+def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]:
     """The options of the task, which is looked at only where a key is not one of the recipe's own."""
     task = table.get("task")
     if set(table) <= set(Recipe.model_fields) or not isinstance(task, str):
         return ()
     if not isinstance(table.get("options", {}), dict):
         return ()
-    from finetune.task_types.options import option_names
-
     try:
-        return option_names(task)
+        return options(task)
     except UserError:  # which the run will say
         return ()
 

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from finetune.data.files import is_data
 from finetune.errors import UserError, nearest
+from finetune.task_types import own_data
 from finetune.task_types import task as tasks
 from finetune.task_types.task import Task
 
@@ -23,8 +24,6 @@ def resolved(name: str, options: Mapping[str, Any]) -> tuple[Task, Task]:
     if not _is_own(name):
         task = tasks.find(name)
         return task, configured(task, options)
-    from finetune.task_types import own_data
-
     default = own_data.own_task(name, {key: value for key, value in options.items() if key in own_data.OPTIONS})
     return default, configured(default, {key: value for key, value in options.items() if key not in own_data.OPTIONS})
 
@@ -33,8 +32,6 @@ def option_names(name: str) -> tuple[str, ...]:
     """What a recipe for this task may set; for a user's own data, whatever its shape."""
     if not _is_own(name):
         return tasks.find(name).options
-    from finetune.task_types import own_data
-
     return own_data.every_option()
 
 

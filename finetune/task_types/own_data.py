@@ -8,8 +8,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.char_spans import changed_spans
-from finetune.checks.refusal import require_sound
 from finetune.data.files import split_files
 from finetune.data.messages import places, so_many
 from finetune.data.reading import Table, table_of
@@ -21,6 +19,7 @@ from finetune.task_types.columns import NAMED, Layout, found_labels
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.guess import guess
 from finetune.task_types.row_builder import NoRow, gold_of, rows_of
+from finetune.task_types.tagging.char_spans import changed_spans
 from finetune.task_types.task import Task
 from finetune.task_types.types import SHAPES, trained_task
 
@@ -95,7 +94,6 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     others = {split: table_of(file, encoding) for split, file in files.items() if split != "train"}
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
     layout = replace(layout, labels=tuple(dict.fromkeys(labels)))
-    require_sound(layout, files, encoding)
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
     read = OwnData(layout=layout, files=files, split=split, encoding=encoding)
     task = trained_task(layout, name=data_name(name), read=read)
@@ -157,9 +155,10 @@ def _span_notes(layout: Layout, table: Table) -> list[str]:
     """A note for each kind of spans of characters that were changed or left out."""
     if not layout.spans or layout.label[0] not in table.columns:
         return []
+    texts, cells = (table.columns[names[0]] for names in (layout.text, layout.label))
     return [
         f"{table.path}: spans {what} ({places([(table.rows[i], table.lines[i]) for i in rows], most=SHOWN)})"
-        for what, rows in changed_spans(layout, table).items()
+        for what, rows in changed_spans(texts, cells, layout.spans).items()
     ]
 
 

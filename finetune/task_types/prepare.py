@@ -1,6 +1,6 @@
 """From a task and a source to rows, tokenizer and features, with the checks that belong between them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,11 @@ def load_splits(
             raise UserError(f"{loaded.origin}: rows of the split '{name}' have no gold", "Label them or leave them out")
         splits[name] = loaded if limit is None else replace(loaded, rows=_drawn(loaded.rows, limit))
     return splits
+
+
+def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
+    """The ids of the rows of those splits that were drawn here, for a run to keep."""
+    return {name: [row.id for row in loaded.rows] for name, loaded in splits.items() if loaded.drawn}
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:

@@ -8,7 +8,7 @@ from finetune.data.reading import table_of
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types import task as tasks
 from finetune.task_types.first_rows import first_rows
-from finetune.task_types.own_data import OPTIONS, OwnData, own_task
+from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_task
 
 MODEL = "minilm"  # small enough to train in minutes without a GPU
 RATES = {MODEL: 1e-4}  # small encoders want a higher learning rate than the paper's
@@ -41,7 +41,9 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Own
             "patience": 2,
         },
     }
-    return parse(table, origin=path).with_settings(dict(settings), origin="command line"), read
+    return parse(table, origin=path).with_settings(
+        dict(settings), origin="command line", options=lambda _: every_option()
+    ), read
 
 
 def commented(recipe: Recipe, read: OwnData) -> str:

@@ -20,17 +20,6 @@ def training_batches(lengths: Sequence[int], *, batch_size: int, data_seed: int,
     return [batches[i] for i in generator.permutation(len(batches))]
 
 
-def prediction_batches(lengths: Sequence[int], *, tokens: int) -> list[np.ndarray]:
-    """Batches of indices, longest first, each of at most `tokens` with its padding (but at least one feature)."""
-    order = np.argsort(-np.asarray(lengths), kind="stable")
-    batches, start = [], 0
-    while start < len(order):
-        size = max(1, tokens // max(1, lengths[order[start]]))
-        batches.append(order[start : start + size])
-        start += size
-    return batches
-
-
 def share(batch: np.ndarray, *, rank: int, processes: int, parts: int) -> list[np.ndarray]:
     """One process's rows of a batch, in `parts` for accumulation. Together they are the batch, each row once.
 

@@ -1,19 +1,38 @@
 """Checkpoints of a run under way: written at the end of each epoch and every few minutes, gone when the run is done."""
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from finetune.errors import UserError, first_line
 
-if TYPE_CHECKING:
-    from finetune.training.trainer import Progress
-
 EVERY_SECONDS = 300.0
+
+
+@dataclass
+class Progress:
+    """How far training has come, and the best weights so far where those are wanted."""
+
+    update: int = 0
+    epochs: list[dict[str, Any]] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+    best_epoch: int = 0
+    best_weights: dict[str, torch.Tensor] | None = None
+
+    @property
+    def selected_epoch(self) -> int:
+        """The epoch whose weights the model has at the end."""
+        return len(self.epochs) if self.best_weights is None else self.best_epoch
+
+    @property
+    def best(self) -> float | None:
+        """The best headline score so far."""
+        return self.epochs[self.best_epoch - 1]["headline"] if self.best_epoch else None
 
 
 class Checkpoints:
@@ -24,7 +43,7 @@ class Checkpoints:
         self.writes = writes  # in a run of several processes, one does
         self.saved_at = time.monotonic()
 
-    def save(self, parts: dict[str, Any], progress: "Progress") -> None:
+    def save(self, parts: dict[str, Any], progress: Progress) -> None:
         """Writes the state of each part (model, optimizer, schedule) and how far training has come."""
         self.saved_at = time.monotonic()
         if not self.writes:
@@ -34,7 +53,7 @@ class Checkpoints:
         torch.save({"parts": states, "progress": asdict(progress)}, scratch)
         scratch.replace(self.file)
 
-    def save_if_due(self, parts: dict[str, Any], progress: "Progress") -> None:
+    def save_if_due(self, parts: dict[str, Any], progress: Progress) -> None:
         """The same when the last one is minutes old."""
         if time.monotonic() - self.saved_at > EVERY_SECONDS:
             self.save(parts, progress)

@@ -11,10 +11,11 @@ import numpy as np
 import torch
 
 from finetune.errors import UserError
-from finetune.metrics.scores import Scores
+from finetune.inference.engine import BATCH_TOKENS, Engine
 from finetune.models.backbone import Head, Model
-from finetune.models.batch import Feature, collate, label_count
-from finetune.training.trainer import PREDICT_TOKENS, Progress, Trainer
+from finetune.models.batch import Feature, label_count
+from finetune.training.checkpoints import Progress
+from finetune.training.trainer import Result
 
 UNSEEN = -100.0  # the logit of a label that no row has
 STRENGTH = 1.0  # scikit-learn's C, and alpha for ridge regression, on standardised columns
@@ -40,51 +41,53 @@ def require_linear(model: Model, *, frozen: bool) -> None:
 
 
 def fit_logistic(
-    trainer: Trainer, features: Sequence[Feature], evaluate: Callable[[Trainer], tuple[float, Scores]]
-) -> Progress:
+    engine: Engine, features: Sequence[Feature], evaluate: Callable[[Engine], Result]
+) -> tuple[Progress, Result]:
     """Fits the output layer to all features at once; the same on every process."""
     started = time.perf_counter()
-    trainer.watch("training", updates=1, done=0, epochs=1, examples=len(features))
-    inputs, labels = _columns(trainer, features)
+    engine.watch("training", updates=1, done=0, epochs=1, examples=len(features))
+    inputs, labels = _columns(engine, features)
     mean, spread = inputs.mean(0), inputs.std(0) + 1e-6
-    weight, bias = _coefficients((inputs - mean) / spread, labels, trainer.model.head)
+    weight, bias = _coefficients((inputs - mean) / spread, labels, engine.model.head)
     weight = weight / spread
-    output = trainer.model.head.output
+    output = engine.model.head.output
     with torch.no_grad():
         output.weight.copy_(torch.from_numpy(weight))
         output.bias.copy_(torch.from_numpy(bias - weight @ mean))
     progress = Progress(update=1, seconds=time.perf_counter() - started, best_epoch=1)
-    headline, scores = evaluate(trainer)
-    progress.epochs.append({"epoch": 1, "loss": _loss(trainer, features), "headline": headline, "scores": scores})
-    trainer.watch("epoch", best=headline, **progress.epochs[0])
-    return progress
+    result = evaluate(engine)
+    progress.epochs.append(
+        {"epoch": 1, "loss": _loss(engine, features), "headline": result.headline, "scores": result.scores}
+    )
+    engine.watch("epoch", best=result.headline, **progress.epochs[0])
+    return progress, result
 
 
 def _parts(features: Sequence[Feature]) -> Iterator[Sequence[Feature]]:
-    step = max(1, PREDICT_TOKENS["cpu"] // max(map(len, features)))
+    step = max(1, BATCH_TOKENS["cpu"] // max(map(len, features)))
     for begin in range(0, len(features), step):
         yield features[begin : begin + step]
 
 
-def _loss(trainer: Trainer, features: Sequence[Feature]) -> float:
+def _loss(engine: Engine, features: Sequence[Feature]) -> float:
     """The mean loss over all labels, as training has it."""
     total = 0.0
-    with torch.inference_mode(), trainer.accelerator.autocast():
+    with torch.inference_mode(), engine.accelerator.autocast():
         for some in _parts(features):
-            batch = collate(some, pad_id=trainer.pad_id).to(trainer.accelerator.device)
+            batch = engine.batch(some)
             assert batch.labels is not None  # as in every training set
-            total += float(trainer.model.head.loss(trainer.model(*batch.inputs()).float(), batch.labels))
+            total += float(engine.model.head.loss(engine.model(*batch.inputs()).float(), batch.labels))
     return total / label_count(features)
 
 
-def _columns(trainer: Trainer, features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
+def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
     """What the output layer gets, `(n, width)`, and the labels `(n,)` or `(n, labels)`, of texts or of words."""
-    model, device = trainer.model.to(trainer.accelerator.device).eval(), trainer.accelerator.device
+    model = engine.model.to(engine.accelerator.device).eval()
     inputs: list[np.ndarray] = []
     labels: list[Any] = []
-    with torch.inference_mode(), trainer.accelerator.autocast():
+    with torch.inference_mode(), engine.accelerator.autocast():
         for some in _parts(features):
-            batch = collate(some, pad_id=trainer.pad_id).to(device)
+            batch = engine.batch(some)
             hidden, mask = model.hidden(batch)
             given = hidden if model.pooled else hidden[mask.bool()]
             inputs.append(given.float().cpu().numpy())

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from finetune.checks.vocabulary import vocabulary_notes
 from finetune.data.source import Source
+from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
 from finetune.models import pretrained
@@ -18,14 +18,17 @@ from finetune.runs.events import EventLog, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord, build_record, data_fingerprint, load_record, run_id
+from finetune.runs.record import RunRecord, data_fingerprint, load_record, run_id
 from finetune.task_types import task as tasks
 from finetune.task_types.options import changed_options, resolved
-from finetune.task_types.prepare import encode, load_splits, load_tokenizer
+from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.prepare import drawn_ids, encode, load_splits, load_tokenizer
 from finetune.task_types.types import columns_of
+from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.checkpoints import Checkpoints
 from finetune.training.evaluation import Evaluation
 from finetune.training.logistic import fit_logistic, require_linear
+from finetune.training.record import build_record
 from finetune.training.trainer import Trainer
 
 
@@ -54,7 +57,7 @@ def run(
     task = task.seen(rows[task.train_split])
     data = data_fingerprint(rows)
     name = run_id(
-        recipe, task=task, data=data, weights=files.fingerprint, precision=precision,
+        recipe, task=task.name, version=task.version, data=data, weights=files.fingerprint, precision=precision,
         options=changed_options(default, task), columns=columns_of(task), task_file=tasks.file_hash(recipe.task),
     )  # fmt: skip
     folder = RunFolder.of(out, task.name, name)
@@ -76,32 +79,32 @@ def run(
         watch("start", folder=str(folder.path), recipe=recipe.model_dump(exclude_defaults=True), device=str(place))
         for note in unfit:
             watch("note", text=note)
+        engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)
         trainer = Trainer(
-            model=model, settings=recipe.train, accelerator=accelerator, pad_id=tokenizer.pad_token_id,
-            data_seed=recipe.seeds[1], watch=watch, checkpoints=Checkpoints(folder.checkpoint, writes=main),
-            pause_after=pause_after,
+            engine=engine, settings=recipe.train, data_seed=recipe.seeds[1],
+            checkpoints=Checkpoints(folder.checkpoint, writes=main), pause_after=pause_after,
         )  # fmt: skip
         if recipe.frozen:
             features = {
-                split: with_states(given, trainer, weights=files.fingerprint, precision=precision)
+                split: with_states(given, engine, weights=files.fingerprint, precision=precision)
                 for split, given in features.items()
             }
         dev = Evaluation(task=task, rows=rows, features={split: features[split] for split in task.dev_splits})
-        fit = partial(fit_logistic, trainer) if recipe.train.solver == "logistic" else trainer.fit
-        progress = fit(features[task.train_split], dev)
-        answers = dev.final_answers(trainer, progress)
+        fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
+        progress, found = fit(features[task.train_split], dev)
         if main:
-            baselines = dev.baselines(rows[task.train_split])
-            for split in answers:
-                write_predictions(folder.predictions(split), task, rows[split], answers[split], baselines[split])
-            save_checkpoint(model, folder.model, tokenizer, settings_for_use(recipe, dev.task, precision))
+            baselines = dev.baselines(rows[task.train_split], found)
+            for split, answers in found.answers.items():
+                lines = prediction_lines(task, rows[split], answers, baselines[split])
+                write_predictions(folder.predictions(split), lines, task.official_files(answers, rows[split]))
+            save_checkpoint(model, folder.model, tokenizer, settings_for_use(recipe, found.task, precision))
             record = build_record(
                 recipe, task, run=name, data=data, files=files, source=source, splits=splits, features=features,
                 new_weights=new, accelerator=accelerator, precision=precision, progress=progress, evaluation=dev,
-                scores=dev.official_scores(answers), baselines=dev.score_all(baselines),
+                found=found, scores=dev.official_scores(found), baselines=dev.score_all(baselines, found),
                 seconds=time.perf_counter() - started,
             )  # fmt: skip
-            folder.finish(record, recipe, splits)
+            folder.finish(record, recipe, drawn_ids(splits))
     accelerator.wait_for_everyone()
     record = load_record(folder.record_file)
     watch("done", folder=str(folder.path), scores=record.scores, seconds=record.seconds)

@@ -11,6 +11,8 @@ from finetune.errors import UserError, nearest
 from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, set_by
 from finetune.runs.recipe import Recipe, flat
+from finetune.task_types.options import option_names, resolved
+from finetune.task_types.starting_recipe import starting_recipe
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 PRESET = "preset"  # the setting that names a set of settings
@@ -50,10 +52,13 @@ def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1
     expanded = []
     for name in names:
         for origin, loaded in _loaded(name, settings):
-            expanded += [(Path(origin).stem, single) for single in expand(loaded, seeds=seeds, origin=origin)]
+            expanded += [
+                (Path(origin).stem, single)
+                for single in expand(loaded, seeds=seeds, origin=origin, options=option_names)
+            ]
     for _, single in expanded:
         if single.options:
-            _check_options(single)
+            resolved(single.task, single.options)
     require_different([single for _, single in expanded])
     return expanded
 
@@ -66,17 +71,15 @@ def _loaded(target: str, settings: dict[str, Any]) -> Iterator[tuple[str, Recipe
     if PRESET in settings:
         settings = _with_preset(settings)
     if is_data(target):
-        from finetune.task_types.starting_recipe import starting_recipe
-
         yield target, starting_recipe(target, settings)[0]
         return
     for file in find_recipes(target):
-        loaded = recipe.load(file)
+        loaded = recipe.load(file, options=option_names)
         if both := sorted({full_name(key) for key in settings} & set(set_by(loaded.grid))):
             raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
         if settings.get("task", loaded.task) != loaded.task:  # whose options are its own
             loaded = loaded.model_copy(update={"options": {}})
-        yield str(file), loaded.with_settings(settings, origin="command line")
+        yield str(file), loaded.with_settings(settings, origin="command line", options=option_names)
 
 
 def preset_files() -> dict[str, Path]:
@@ -96,12 +99,6 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     given = {full_name(key) for key in own}
     grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in given}
     return flat(table) | ({"grid": grid} if grid else {}) | own
-
-
-def _check_options(single: Recipe) -> None:
-    from finetune.task_types.options import resolved  # which takes seconds to import
-
-    resolved(single.task, single.options)
 
 
 def load_recipe(target: str, settings: dict[str, Any]) -> Recipe:

@@ -9,55 +9,27 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.utils import gather_object
 from torch.nn.utils import get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
-from finetune.errors import UserError
+from finetune.inference.engine import Diverged, Engine
 from finetune.metrics.scores import Scores, ranked
 from finetune.models.backbone import Model
-from finetune.models.batch import Feature, collate, label_count
+from finetune.models.batch import Feature, label_count
 from finetune.models.kernels import cpu
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Train
-from finetune.training.batching import prediction_batches, share, training_batches
-from finetune.training.checkpoints import Checkpoints
+from finetune.training.batching import share, training_batches
+from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
 
-PREDICT_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # with padding, in a batch: a CPU's caches want small ones
 LOSSES_AT_ONCE = 10  # updates between two looks at the loss: each look makes a GPU wait
-
-
-@dataclass
-class Progress:
-    """How far training has come, and the best weights so far where those are wanted."""
-
-    update: int = 0
-    epochs: list[dict[str, Any]] = field(default_factory=list)
-    losses: list[float] = field(default_factory=list)
-    seconds: float = 0.0
-    best_epoch: int = 0
-    best_weights: dict[str, torch.Tensor] | None = None
-
-    @property
-    def selected_epoch(self) -> int:
-        """The epoch whose weights the model has at the end."""
-        return len(self.epochs) if self.best_weights is None else self.best_epoch
-
-    @property
-    def best(self) -> float | None:
-        """The best headline score so far."""
-        return self.epochs[self.best_epoch - 1]["headline"] if self.best_epoch else None
-
-
-class Diverged(UserError):
-    """Training came to losses, gradients, weights or logits that are not finite numbers."""
 
 
 class Paused(Exception):
@@ -68,29 +40,56 @@ class Paused(Exception):
         super().__init__(headline)
 
 
+class Scored(Protocol):
+    """What an evaluation on dev returns: the score that decides, and all scores by split and metric."""
+
+    @property
+    def headline(self) -> float:
+        """The first metric of the first split."""
+
+    @property
+    def scores(self) -> Scores:
+        """By split and metric."""
+
+
+Result = TypeVar("Result", bound=Scored)
+
+
 @dataclass(kw_only=True)
 class Trainer:
-    """Fits a model to features and predicts with it, on whatever devices and processes Accelerate has.
+    """Fits an engine's model to features, on whatever devices and processes it has.
 
-    With `pause_after` it stops behind that epoch, to go on from there another time.
+    With `pause_after` it stops after that epoch, to be resumed another time.
     """
 
-    model: Model
+    engine: Engine
     settings: Train
-    accelerator: Accelerator
-    pad_id: int
     data_seed: int
-    watch: Watcher
     checkpoints: Checkpoints | None = None
     pause_after: int | None = None
 
-    def fit(self, features: Sequence[Feature], evaluate: Callable[["Trainer"], tuple[float, Scores]]) -> Progress:
+    @property
+    def model(self) -> Model:
+        """The one that is trained."""
+        return self.engine.model
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """Where it is trained."""
+        return self.engine.accelerator
+
+    @property
+    def watch(self) -> Watcher:
+        """Who is told of updates and epochs."""
+        return self.engine.watch
+
+    def fit(self, features: Sequence[Feature], evaluate: Callable[[Engine], Result]) -> tuple[Progress, Result]:
         """Trains, and leaves the selected weights in the model.
 
-        After each epoch `evaluate(self)` gives the headline score and all scores. Raises Paused after the epoch
-        `pause_after`, if it is not the last.
+        `evaluate` scores the model after each epoch. Returns how training went, and the scores of the selected
+        weights. Raises Paused after the epoch `pause_after`, if it is not the last.
         """
-        progress = Progress()
+        progress, result = Progress(), None
         updates_an_epoch = math.ceil(len(features) / self.settings.batch_size)
         updates = updates_an_epoch * self.settings.epochs
         optimizer = build_optimizer(self.model, self.settings)
@@ -123,40 +122,16 @@ class Trainer:
                 self._train(group, model, optimizer, schedule, progress, epoch=epoch)
                 if self.checkpoints is not None:
                     self.checkpoints.save_if_due(state, progress)
-            self._end_epoch(epoch, evaluate, progress)
+            result = evaluate(self.engine)
+            self._end_epoch(epoch, result, progress)
             if self.checkpoints is not None:
                 self.checkpoints.save(state, progress)
             self._pause_if_due(progress)
         if progress.best_weights is not None:
             self.model.load_state_dict(progress.best_weights)
-        return progress
-
-    def predict(self, features: Sequence[Feature]) -> list[np.ndarray]:
-        """Logits of every feature, without padding, in the order of the features; the same on every process.
-
-        Raises Diverged for logits that are not numbers.
-        """
-        self.model.to(self.accelerator.device).eval()
-        tokens = PREDICT_TOKENS.get(self.accelerator.device.type, PREDICT_TOKENS["cuda"])
-        batches = prediction_batches([len(feature) for feature in features], tokens=tokens)
-        mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
-        pieces: list[tuple[int, np.ndarray]] = []
-        done = 0
-        with torch.inference_mode(), self.accelerator.autocast():
-            for batch in mine:
-                chosen = [features[i] for i in batch]
-                logits = self._logits(self.model, chosen)[0].float().cpu().numpy()
-                pieces += zip(batch.tolist(), self._unpadded(logits, chosen), strict=True)
-                done += len(batch) * self.accelerator.num_processes
-                self.watch("predicted", done=min(done, len(features)), total=len(features))
-        if self.accelerator.num_processes > 1:
-            pieces = gather_object(pieces)
-        if any(np.isnan(logits).any() for _, logits in pieces):
-            raise Diverged(
-                "the model's logits are not numbers (nan): training has diverged, or half precision overflowed",
-                "Train it again with a lower train.learning_rate, or with train.precision=fp32",
-            )
-        return [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
+        if result is None or progress.selected_epoch != len(progress.epochs):
+            result = evaluate(self.engine)
+        return progress, result
 
     def _groups(self, features: Sequence[Feature], *, epoch: int, done: int) -> Iterator[list[list[Feature]]]:
         """The batches of an epoch that are not done yet, in groups whose losses are looked at together."""
@@ -250,24 +225,15 @@ class Trainer:
             weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
             with nullcontext() if last else accelerator.no_sync(model):
                 with accelerator.autocast():
-                    logits, labels = self._logits(model, rows)
-                    loss = self.model.head.loss(logits.float(), labels) * (weight / count)
+                    tensors = self.engine.batch(rows)
+                    assert tensors.labels is not None  # as in every training set
+                    loss = self.model.head.loss(model(*tensors.inputs()).float(), tensors.labels) * (weight / count)
                 accelerator.backward(loss * accelerator.num_processes)
             total += loss.detach()
         return total
 
-    def _logits(self, model: Any, features: Sequence[Feature]) -> tuple[torch.Tensor, Any]:
-        batch = collate(features, pad_id=self.pad_id).to(self.accelerator.device)
-        return model(*batch.inputs()), batch.labels
-
-    def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:
-        if not self.model.pooled:
-            counts = [len(feature) if feature.reads is None else len(feature.reads) for feature in features]
-            return [row[:count] for row, count in zip(logits, counts, strict=True)]
-        return [row[: len(feature.choices) or None] for row, feature in zip(logits, features, strict=True)]
-
-    def _end_epoch(self, epoch: int, evaluate: Callable[["Trainer"], tuple[float, Scores]], progress: Progress) -> None:
-        headline, scores = evaluate(self)
+    def _end_epoch(self, epoch: int, result: Scored, progress: Progress) -> None:
+        headline, scores = result.headline, result.scores
         loss = float(np.mean(progress.losses))
         progress.losses.clear()
         better = progress.best is None or ranked(headline) > ranked(progress.best)

@@ -9,12 +9,8 @@ from typing import Any
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run
-from finetune.runs.predictions import read_predictions
+from finetune.runs.predictions import Line, read_lines
 from finetune.runs.record import RunRecord, load_record
-
-NOT_READ = ("n_best",)  # most of the file where there is one, and nothing of it is shown
-NEEDED = ("id", "gold", "answer")
-Line = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,15 +59,6 @@ def read_material(folder: RunFolder) -> Material:
         if split not in predictions
     ]
     return Material(folder=folder, record=record, losses=losses, predictions=predictions, missing=missing)
-
-
-def read_lines(folder: RunFolder, split: str) -> list[Line]:
-    """The predictions of a split. Raises UserError where the file is damaged or lacks what every run writes."""
-    file = folder.predictions(split)
-    lines = read_predictions(file, without=NOT_READ)
-    if lines and (lacking := [name for name in NEEDED if name not in lines[0]]):
-        raise UserError(f"{file}: has no column {' and '.join(lacking)}", "Run the recipe again with --force")
-    return lines
 
 
 def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:

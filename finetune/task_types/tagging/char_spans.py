@@ -1,13 +1,16 @@
 """Entities as spans of characters, `[[0, 4, "PER"]]` or `[{"start_offset": 0, ...}]`: to tags of words, and back."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.data.column_types import as_list, as_text
+from finetune.data.column_types import as_list, as_text, is_missing
 from finetune.data.span_form import LISTS, is_place, is_triple
 from finetune.metrics.entities import chunks
+from finetune.task_types.tagging.segments import segmented
+
+WIDENED = "that begin or end within a word: widened to the word"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,3 +86,17 @@ def _triple(item: Any, form: Sequence[str]) -> tuple[int, int, str]:
     label = item.get(form[2])
     label = label[0] if isinstance(label, list) and label else label
     return item[form[0]], item[form[1]], as_text(label) if isinstance(label, str | int) else ""
+
+
+def changed_spans(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) -> dict[str, Sequence[int]]:
+    """What was done to the spans in cells, each with the indexes of its rows."""
+    changes: defaultdict[str, list[int]] = defaultdict(list)
+    for index, (text, cell) in enumerate(zip(texts, cells, strict=True)):
+        if is_missing(text) or not as_list(cell):
+            continue
+        found = spans_of(cell, form, as_text(text))
+        words, starts = segmented(as_text(text))
+        widened = tags_for(words, starts, found.spans)[1]
+        for what in (*found.changes, *([WIDENED] if widened else [])):
+            changes[what].append(index)
+    return dict(changes)

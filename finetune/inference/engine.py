@@ -1,0 +1,101 @@
+"""Logits and hidden states of features, on any device and number of processes; what is computed changes no weight."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+from torch import Tensor
+
+from finetune.errors import UserError
+from finetune.models.backbone import Model
+from finetune.models.batch import Batch, Feature, collate
+from finetune.runs.events import Watcher
+
+BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # with padding, in a batch: a CPU's caches want small ones
+
+
+class Diverged(UserError):
+    """Losses, gradients, weights or logits are not finite numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """A model, where it computes (device, precision, processes), and the id of its padding token."""
+
+    model: Model
+    accelerator: Accelerator
+    pad_id: int
+    watch: Watcher
+
+    def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
+        """Logits of every feature, without padding, in the order of the features; the same on every process.
+
+        A feature's array is `(labels,)` for a head on the pooled output, `(choices,)` for one with choices, and
+        `(positions, labels)` for one on the sequence output. Raises Diverged for logits that are not numbers.
+        """
+        self.model.to(self.accelerator.device).eval()
+        batches = token_batches([len(feature) for feature in features], tokens=self._batch_tokens())
+        mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
+        pieces: list[tuple[int, np.ndarray]] = []
+        done = 0
+        with torch.inference_mode(), self.accelerator.autocast():
+            for indices in mine:
+                chosen = [features[i] for i in indices]
+                logits = self.model(*self.batch(chosen).inputs()).float().cpu().numpy()
+                pieces += zip(indices.tolist(), self._unpadded(logits, chosen), strict=True)
+                done += len(indices) * self.accelerator.num_processes
+                self.watch("predicted", done=min(done, len(features)), total=len(features))
+        if self.accelerator.num_processes > 1:
+            pieces = gather_object(pieces)
+        if any(np.isnan(logits).any() for _, logits in pieces):
+            raise Diverged(
+                "the model's logits are not numbers (nan): training has diverged, or half precision overflowed",
+                "Train it again with a lower train.learning_rate, or with train.precision=fp32",
+            )
+        return [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
+
+    def hidden_states(self, sequences: Sequence[Feature], layers: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
+        """(index of the sequence, its hidden states `(positions, layers, width)`) of every sequence, longest first."""
+        self.model.to(self.accelerator.device).eval()
+        started, done = time.perf_counter(), 0
+        with torch.inference_mode(), self.accelerator.autocast():
+            for chosen in token_batches([len(sequence) for sequence in sequences], tokens=self._batch_tokens()):
+                batch = self.batch([replace(sequences[i], label=None) for i in chosen])
+                states, mask = self.model.backbone.states(layers, pooled=self.model.pooled, **batch.for_encoder())
+                yield from zip(chosen.tolist(), _without_padding(states, mask), strict=True)
+                done += len(chosen)
+                rate = done / (time.perf_counter() - started)
+                self.watch("encoded", done=done, total=len(sequences), rate=rate)
+
+    def batch(self, features: Sequence[Feature]) -> Batch:
+        """These features as tensors on the device."""
+        return collate(features, pad_id=self.pad_id).to(self.accelerator.device)
+
+    def _batch_tokens(self) -> int:
+        return BATCH_TOKENS.get(self.accelerator.device.type, BATCH_TOKENS["cuda"])
+
+    def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:
+        if not self.model.pooled:
+            counts = [len(feature) if feature.reads is None else len(feature.reads) for feature in features]
+            return [row[:count] for row, count in zip(logits, counts, strict=True)]
+        return [row[: len(feature.choices) or None] for row, feature in zip(logits, features, strict=True)]
+
+
+def token_batches(lengths: Sequence[int], *, tokens: int) -> list[np.ndarray]:
+    """Batches of indices, longest first, each of at most `tokens` with its padding (but at least one feature)."""
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    batches, start = [], 0
+    while start < len(order):
+        size = max(1, tokens // max(1, lengths[order[start]]))
+        batches.append(order[start : start + size])
+        start += size
+    return batches
+
+
+def _without_padding(states: Tensor, mask: Tensor) -> Iterator[np.ndarray]:
+    for row, count in zip(states.float().cpu().numpy(), mask.sum(1).tolist(), strict=True):
+        yield row[:count]

@@ -1,0 +1,25 @@
+"""Every prediction as a line of a file: the row's own fields, label, prediction, probabilities and baselines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any
+
+from finetune.data.rows import Row, row_fields
+from finetune.task_types.task import Answer, Task
+
+
+def prediction_lines(
+    task: Task,
+    rows: Sequence[Row],
+    answers: Sequence[Answer],
+    baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
+) -> list[dict[str, Any]]:
+    """A line a row: its fields, `gold`, `answer`, `probabilities`, what else an answer has, each baseline's answer."""
+    lines = []
+    for index, (row, gold, answer) in enumerate(zip(rows, task.gold(rows), answers, strict=True)):
+        line = row_fields(row) | {"gold": gold.value} | asdict(answer)
+        line["answer"] = line.pop("value")
+        line |= {f"baseline:{name}": given[index].value for name, given in baselines.items()}
+        lines.append(line)
+    return lines
