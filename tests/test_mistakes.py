@@ -11,7 +11,7 @@ from toys import CPU, OWN_TASK, only_run
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.runs.recipe import Recipe
 from finetune.task_types.prepare import load_tokenizer
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]

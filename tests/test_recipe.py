@@ -13,7 +13,7 @@ from toys import cat_task
 from finetune.errors import UserError
 from finetune.runs import grid, recipe
 from finetune.runs.record import run_id
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
 from finetune.training.targets import recipe_files, split_arguments
 
 

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from finetune.errors import UserError
 from finetune.models.backbone import Model
-from finetune.models.batch import Batch, Feature, collate
+from finetune.models.batch import Batch, collate
+from finetune.models.feature import Feature
 from finetune.runs.events import Watcher
 
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # with padding, in a batch: a CPU's caches want small ones
