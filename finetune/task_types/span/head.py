@@ -1,15 +1,11 @@
 """Start and end of an answer from the sequence output (Devlin et al. 2019, Figure 4 c)."""
 
-from typing import Annotated
-
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone, Head
 from finetune.models.families import SPAN_DROPOUT, head_dropout
 
-Positive = Annotated[int, Field(ge=1)]
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
 LEAST_ROOM = 4  # tokens that a window must have for the context
 THRESHOLDS = ("threshold", "threshold_em")
