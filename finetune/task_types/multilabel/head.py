@@ -14,7 +14,6 @@ from finetune.task_types.pooled_head import (
 )
 
 Probability = Annotated[float, Field(ge=0, le=1)]
-EVEN = 0.5  # the threshold of a label until one is chosen
 
 
 class MultiLabelHead(PooledHead):

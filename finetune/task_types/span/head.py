@@ -6,11 +6,6 @@ from torch.nn import functional
 from finetune.models.backbone import Backbone, Head
 from finetune.models.families import SPAN_DROPOUT, head_dropout
 
-ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
-LEAST_ROOM = 4  # tokens that a window must have for the context
-THRESHOLDS = ("threshold", "threshold_em")
-SPARE = 10  # spans that are kept beside the n best, since some have the same text
-
 
 class SpanHead(Head):
     """One linear layer gives each token a score as start and one as end; padding can be neither.
