@@ -74,7 +74,9 @@ def takes_segments(config: "PretrainedConfig") -> bool:
 def pooling(table: dict[str, Pooling], config: "PretrainedConfig") -> Pooling:
     """The row of a model's family. Raises UserError for a family that the table lacks."""
     if config.model_type not in table:
-        raise UserError(f"encoders of type '{config.model_type}' are not known", f"Known are {', '.join(table)}")
+        raise UserError(
+            f"encoders of type '{config.model_type}' are not supported", f"Supported are {', '.join(table)}"
+        )
     return table[config.model_type]
 
 
