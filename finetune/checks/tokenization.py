@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from transformers import PreTrainedTokenizerBase
 
 from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
@@ -16,6 +16,9 @@ from finetune.models import pretrained
 from finetune.task_types.columns import Shape, choices_of
 from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.vocabulary import MANY_UNKNOWN, misfit
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 SAMPLE = 20_000  # rows that are cut into tokens
 SOME_UNKNOWN = 0.001  # share of the tokens
@@ -68,7 +71,7 @@ def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
         yield part.found("note", "windows", f"{share}: they are read in overlapping windows", remedy, longer)
 
 
-def _questions(part: Part, cut: Tokens, tokenizer: PreTrainedTokenizerBase, most: int) -> Iterator[Finding]:
+def _questions(part: Part, cut: Tokens, tokenizer: "PreTrainedTokenizerBase", most: int) -> Iterator[Finding]:
     """Questions about contexts are cut, whatever max_length is."""
     if part.layout.shape != "span":
         return
@@ -92,12 +95,12 @@ def _unknown(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
     yield part.found("warning" if many else "note", "unknown-tokens", what, remedy, cut.rows[cut.unknown > 0])
 
 
-def _vocabulary(part: Part, cut: Tokens, tokenizer: PreTrainedTokenizerBase, model: str) -> Iterator[Finding]:
+def _vocabulary(part: Part, cut: Tokens, tokenizer: "PreTrainedTokenizerBase", model: str) -> Iterator[Finding]:
     if found := misfit([part.texts[row] for row in cut.rows], tokenizer, model):
         yield part.found("warning", "vocabulary", *found)
 
 
-def _cut(part: Part, tokenizer: PreTrainedTokenizerBase) -> Tokens | None:
+def _cut(part: Part, tokenizer: "PreTrainedTokenizerBase") -> Tokens | None:
     usable = np.flatnonzero(np.fromiter(map(bool, part.texts), bool, len(part.texts)))
     if not len(usable):
         return None
@@ -115,7 +118,7 @@ def _cut(part: Part, tokenizer: PreTrainedTokenizerBase) -> Tokens | None:
 
 
 def _ids(
-    part: Part, tokenizer: PreTrainedTokenizerBase, rows: Sequence[int]
+    part: Part, tokenizer: "PreTrainedTokenizerBase", rows: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The tokens of some rows, one behind the other, and how many each row has."""
     firsts, seconds = _inputs(part, rows)
