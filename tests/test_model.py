@@ -89,7 +89,7 @@ def test_saved_model_gives_each_of_several_labels_a_probability_in_a_pipeline(ti
     trainer, features = build(task, tiny_bert, Train())
     saved(task, tiny_bert, tmp_path)
     rows = task.load(Source(), "dev").rows
-    answers = task.decode(trainer.predict(features), features, rows)
+    answers = task.decode(trainer.engine.logits(features), features, rows)
     for answer, given in zip(
         answers,
         pipeline("text-classification", model=str(tmp_path))([row.text for row in rows], top_k=None),
