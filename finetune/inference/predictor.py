@@ -19,6 +19,7 @@ from finetune.models.device import build_accelerator, resolve_device, usable_pre
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import Weights
 from finetune.models.saving import load_config, load_trained
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_words, runs_of
@@ -26,7 +27,7 @@ from finetune.runs.recipe import Recipe
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout, inputs_fault
 from finetune.task_types.options import configured, option_values
-from finetune.task_types.prepare import encode, load_tokenizer
+from finetune.task_types.prepare import encode
 from finetune.task_types.run_task import named_by
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import layout_from, layout_of, trained_task

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
-from finetune.errors import UserError, first_line
+from finetune.errors import UserError
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
 from finetune.task_types.task import Task
@@ -40,19 +39,6 @@ def load_splits(
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
     """The ids of the rows of those splits that were drawn here, for a run to keep."""
     return {name: [row.id for row in loaded.rows] for name, loaded in splits.items() if loaded.drawn}
-
-
-def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
-    """A model's fast tokenizer. Raises UserError where the folder has none."""
-    from transformers import AutoTokenizer
-
-    try:
-        return AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{folder}: the tokenizer cannot be loaded ({first_line(error)})",
-            "The folder needs tokenizer.json, or the vocabulary",
-        ) from error
 
 
 def encode(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from finetune.errors import UserError, first_line
 
@@ -15,6 +15,20 @@ if TYPE_CHECKING:
 AS_THEY_ARE = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that use tokenizer.json unchanged
 UNKNOWN = {"WordPiece": "[UNK]", "BPE": "<unk>"}  # by the kind of model, where tokenizer_config.json does not say
 SPECIAL_TOKENS = {"WordPiece": (2, 3), "BPE": (2, 4)}  # around one text and around a pair, of BERT's and RoBERTa's
+
+
+class TextTokenizer(Protocol):
+    """What gives token ids of texts: a tokenizer of transformers, or a `JsonTokenizer`."""
+
+    @property
+    def unk_token_id(self) -> int | None:
+        """The id of the token that stands for what the vocabulary lacks; None where there is none."""
+
+    def __call__(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
+        """`input_ids` of each text, or of each pair."""
+
+    def convert_ids_to_tokens(self, number: int) -> str:
+        """The token of an id."""
 
 
 def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
@@ -30,7 +44,7 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
         ) from error
 
 
-def load_text_tokenizer(folder: Path) -> "JsonTokenizer | PreTrainedTokenizerBase":
+def load_text_tokenizer(folder: Path) -> TextTokenizer:
     """For token ids of texts: without importing transformers, where tokenizer.json alone gives the ids that it gives.
 
     Raises UserError as `load_tokenizer` does.
@@ -55,7 +69,7 @@ class JsonTokenizer:
 
     @property
     def unk_token_id(self) -> int | None:
-        """The id of the token that stands for what the vocabulary lacks; None where there is none."""
+        """As transformers has it."""
         default = None if self._is_unchanged else UNKNOWN.get(self._kind)
         name = _content(self._settings.get("unk_token", default))
         return None if name is None else self._backend.token_to_id(name)
@@ -84,7 +98,9 @@ class JsonTokenizer:
                 "lowercase": settings.get("do_lower_case", True),
             }
             plain = (model["continuing_subword_prefix"], model["max_input_chars_per_word"]) == ("##", 100)
-            return plain and given["normalizer"] == normalizer and given["pre_tokenizer"] == {"type": "BertPreTokenizer"}
+            return (
+                plain and given["normalizer"] == normalizer and given["pre_tokenizer"] == {"type": "BertPreTokenizer"}
+            )
         if self._kind == "BPE":
             cut = given["pre_tokenizer"] or {}
             plain = not (model["continuing_subword_prefix"] or model["end_of_word_suffix"] or model["fuse_unk"])
