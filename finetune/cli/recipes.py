@@ -21,7 +21,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import to_toml
-from finetune.runs.record import all_records, load_record
+from finetune.runs.record import listed_runs, load_record
 from finetune.task_types.options import option_names, option_values, resolved
 from finetune.task_types.registry import available
 from finetune.task_types.starting_recipe import commented, starting_recipe
@@ -38,9 +38,9 @@ def ls(out: Out = RESULTS) -> None:
     console.print(facts_table("recipes", named))
     metrics = {name: ", ".join(plain_metrics(task.metrics)) for name, task in sorted(available().items())}
     console.print(facts_table("tasks", metrics))
-    records, damaged = all_records(out)
-    if records:
-        console.print(runs_table(records))
+    runs, damaged = listed_runs(out)
+    if runs:
+        console.print(runs_table(runs))
     for error in damaged:
         print_error(error)
 

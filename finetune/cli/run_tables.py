@@ -8,9 +8,10 @@ from rich.text import Text
 
 from finetune.analysis.published import beside
 from finetune.cli.console import Terminal, plain
+from finetune.cli.long_table import LongTable
 from finetune.metrics.scores import Scores, plain_metrics, ranked
 from finetune.runs.dev_choices import all_notes
-from finetune.runs.record import RunRecord
+from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
 
@@ -60,16 +61,13 @@ def groups_table(record: RunRecord) -> Table | None:
     return table if groups else None
 
 
-def runs_table(records: Iterable[RunRecord]) -> Table:
+def runs_table(runs: Iterable[ListedRun]) -> LongTable:
     """A line a run."""
-    table = Table(title="runs", title_justify="left")
-    for column in ("task", "id", "model", "seed", "score", "finished"):
-        table.add_column(column)
-    for record in records:
-        split = next(iter(record.scores))
-        score = f"{record.headline} {100 * record.scores[split][record.headline]:.1f}"
-        table.add_row(record.task, record.id, record.model, str(record.recipe["seed"]), score, record.finished)
-    return table
+    rows = [
+        (run.task, run.id, run.model, str(run.recipe.seed), f"{run.headline} {100 * run.score:.1f}", run.finished)
+        for run in runs
+    ]
+    return LongTable("runs", ("task", "id", "model", "seed", "score", "finished"), rows)
 
 
 def summary_table(records: Sequence[RunRecord]) -> Table:
