@@ -1,0 +1,67 @@
+"""The field's words instead of words of our own: see docs/glossary.md."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOTS = ("README.md", "README.ko.md", "CONTRIBUTING.md", "docs")  # files, and folders with all that is below them
+SUFFIXES = (".md", ".py", ".toml", ".j2")
+GENERATED = r"<!-- ([\w-]+) -->.*?<!-- /\1 -->"  # a table in a page, whose words are those of the code
+CODE = r"```.*?```|`[^`\n]*`"  # in a page: examples of files, names
+RETIRED = {
+    r"\bmend(s|ed|ing)?\b": "fix",
+    r"\bheed(s|ed)?\b": "take into account",
+    r"\banew\b": "again, from scratch",
+    r"\bbeside\b": "next to, with",
+    r"\bparted by\b": "separated by",
+    r"\bof (one's|your) own\b": "your, custom, separate",
+    r"\b(go(es)?|gone|going|went) on with\b": "resume",
+    r"(?<!here\s)\bis no (?!longer|better|worse|more|less|other)\w": "is not a",
+    r"\b(is|was|are|were|be|been) said\b": "the log shows, a note reports",
+    r"\bstands?\b(?! for| still)": "is",
+    r"\bas sure as\b|\bsurer\b|\bsurest\b": "calibrated, more confident",
+    r"\bfor want of\b": "without",
+    r"\ball the same\b": "still",
+    r"\bthe golds?\b": "the label",
+    r"\bbe told (from|apart)\b": "be distinguished, be detected",
+}
+
+
+def pages() -> Iterator[Path]:
+    """Every text of ROOTS."""
+    for name in ROOTS:
+        path = ROOT / name
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        yield from (file for file in files if file.suffix in SUFFIXES)
+
+
+def blanked(text: str, pattern: str) -> str:
+    """The text without what matches, its lines where they were."""
+    return re.sub(pattern, lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
+
+
+def retired(text: str) -> list[str]:
+    """`line: words (plainer words)` for each retired word."""
+    return [
+        f"{text.count(chr(10), 0, found.start()) + 1}: {' '.join(found[0].split())} ({plainer})"
+        for pattern, plainer in RETIRED.items()
+        for found in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE)
+    ]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_retired_word_is_written(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".md":
+        text = blanked(blanked(text, GENERATED), CODE)
+    assert retired(text) == []
+
+
+def test_a_retired_word_is_found_in_its_line() -> None:
+    assert retired("a\nMend that line\nthere is no file; it is no\nfile") == [
+        "2: Mend (fix)",
+        "3: is no f (is not a)",
+    ]
