@@ -32,7 +32,8 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrai
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.models.backbone import Backbone, Head, Model
-from finetune.models.batch import IGNORED, Feature, collate
+from finetune.models.batch import collate
+from finetune.models.feature import IGNORED, Feature
 from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import baselines as methods
@@ -40,11 +41,12 @@ from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelTask
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.own_data import every_option
+from finetune.task_types.registry import available
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
-from finetune.task_types.task import Answer, Task, available
-from finetune.training.evaluation import Evaluation
+from finetune.task_types.task import Answer, Task
+from finetune.training.evaluation import Evaluated, Evaluation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,8 +267,10 @@ def test_the_final_scores_are_the_tasks_own(task: Task, tiny_bert: Path) -> None
     with torch.no_grad():
         logits = [model.eval()(*collate([f], pad_id=tokenizer.pad_token_id).inputs())[0].numpy() for f in features]
     answers = task.decode(logits, features, rows)
-    final = Evaluation(task=task, rows={"dev": rows}, features={"dev": features}).official_scores({"dev": answers})
-    assert final == {"dev": task.score(answers, rows)}
+    scores = {"dev": task.score(answers, rows)}
+    found = Evaluated(task=task, answers={"dev": answers}, scores=scores, chosen={})
+    final = Evaluation(task=task, rows={"dev": rows}, features={"dev": features}).official_scores(found)
+    assert final == scores
 
 
 def in_groups(task: Task) -> bool:
