@@ -34,9 +34,7 @@ OWN_TASK = ROOT / "docs" / "your-own-task.md"  # test_own_task.py runs all of it
 README, CONTRIBUTING, OWN_DATA = ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "your-data.md"
 README_KO, OWN_DATA_KO = README.with_suffix(".ko.md"), OWN_DATA.with_suffix(".ko.md")
 DOCUMENTS = [README, CONTRIBUTING, README_KO, *sorted({*(ROOT / "docs").glob("*.md")} - {OWN_TASK})]
-COMMANDS, COMPARING, GLOSSARY, RESULTS = (
-    ROOT / "docs" / f"{name}.md" for name in ("commands", "comparing", "glossary", "results")
-)
+COMMANDS, COMPARING, RESULTS = (ROOT / "docs" / f"{name}.md" for name in ("commands", "comparing", "results"))
 SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
 EXAMPLE = r"`([\w.]+)`, (?:shape|종류) `([\w-]+)`.*?```\w+\n(.*?)```"  # of a file in docs/your-data.md
 
@@ -447,8 +445,3 @@ def test_every_file_that_a_document_names_exists(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     named = re.findall(r"`((?:finetune|tasks|recipes|tests|benchmarks|docs)/[\w./-]*)`", text)
     assert [name for name in named if not (ROOT / name).exists()] == []
-
-
-@pytest.mark.parametrize("word", ["label", "prediction", "truncated", "resume", "confidence", "task type"])
-def test_the_glossary_has_the_words(word: str) -> None:
-    assert re.search(rf"^\| {word} \| [^|]*[가-힣]", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)

@@ -7,6 +7,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+WORDS = (
+    *(
+        "row",
+        "label",
+        "feature",
+        "batch",
+        "logits",
+        "prediction",
+        "score",
+        "metric",
+        "task",
+        "task type",
+        "recipe",
+        "run",
+    ),
+    *("record", "checkpoint", "model", "hidden states", "truncated", "resume", "confidence", "calibration", "baseline"),
+)
 ROOTS = ("README.md", "README.ko.md", "CONTRIBUTING.md", "docs")  # files, and folders with all that is below them
 SUFFIXES = (".md", ".py", ".toml", ".j2")
 GENERATED = r"<!-- ([\w-]+) -->.*?<!-- /\1 -->"  # a table in a page, whose words are those of the code
@@ -19,7 +37,7 @@ RETIRED = {
     r"\bparted by\b": "separated by",
     r"\bof (one's|your) own\b": "your, custom, separate",
     r"\b(go(es)?|gone|going|went) on with\b": "resume",
-    r"(?<!here\s)\bis no (?!longer|better|worse|more|less|other)\w": "is not a",
+    r"(?<!here\s)\bis no (?!longer|better|worse|more|less|other)\w+": "is not a",
     r"\b(is|was|are|were|be|been) said\b": "the log shows, a note reports",
     r"\bstands?\b(?! for| still)": "is",
     r"\bas sure as\b|\bsurer\b|\bsurest\b": "calibrated, more confident",
@@ -61,7 +79,11 @@ def test_no_retired_word_is_written(page: Path) -> None:
 
 
 def test_a_retired_word_is_found_in_its_line() -> None:
-    assert retired("a\nMend that line\nthere is no file; it is no\nfile") == [
-        "2: Mend (fix)",
-        "3: is no f (is not a)",
-    ]
+    text = "a\nMend that line\nthere is no file; it is no\nfile"
+    assert retired(text) == ["2: Mend (fix)", "3: is no file (is not a)"]
+
+
+def test_the_glossary_has_every_word_with_its_korean() -> None:
+    rows = re.findall(r"^\| ([^|]+?) \| [^|]*[가-힣][^|]* \| \S", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(WORDS) <= set(rows)
+    assert len(rows) == len(set(rows))
