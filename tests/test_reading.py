@@ -446,5 +446,5 @@ def test_what_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tu
     written = [[f"t {text}", label] for text, label in rows]
     path = tmp_path / "round.csv"
     write_rows(path, [{"text": text, "label": label} for text, label in written], ["text", "label"])
-    if detect(path).quoted:  # else no cell needed quotes
+    if detect(path).layout.quoted:  # else no cell needed quotes
         assert cells(read_table(path)) == written

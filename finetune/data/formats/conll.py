@@ -42,7 +42,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 
 
 def read_tagged(path: Path, *, types: Collection[str]) -> Iterator[tuple[int, list[str], list[str]]]:
-    """(number of the document, words, tags in IOB2) of every sentence of a file in UTF-8: the first and the last column.
+    """(number of the document, words, tags in IOB2) of every sentence of a UTF-8 file: its first and last column.
 
     There are tabs between columns where the first line has one, else spaces; documents count from 1 (0: none was
     marked). Raises UserError with file and line for a fault, and for a tag that is none of the schemes' or of another
