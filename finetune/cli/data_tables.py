@@ -3,7 +3,7 @@
 from rich.table import Table
 
 from finetune.data.messages import so_many
-from finetune.data.reading import Table as Data
+from finetune.data.table import Table as Data
 from finetune.task_types.columns import Layout
 
 

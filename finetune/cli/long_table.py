@@ -64,7 +64,9 @@ def _lines(rows: Sequence[Row], widths: Sequence[int], console: Console) -> Iter
     def fitted(cell: str, width: int) -> list[str]:
         if "\n" not in cell and "\t" not in cell and (used := cell_len(cell)) <= width:
             return [cell + " " * (width - used)]
-        return [line.plain + " " * (width - line.cell_len) for line in Text(cell).wrap(console, width)]
+        return [
+            line.plain + " " * (width - line.cell_len) for line in Text(cell).wrap(console, width, overflow="ellipsis")
+        ]
 
     blank = [" " * width for width in widths]
     for row in rows:
