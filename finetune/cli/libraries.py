@@ -1,6 +1,7 @@
 """What a command does before it imports torch and transformers, which takes seconds."""
 
 import os
+import sys
 
 from finetune.cli.terminal import echo
 
@@ -11,11 +12,11 @@ def first_process() -> bool:
 
 
 def load_libraries(doing: str = "") -> None:
-    """Prints what the command is doing, on standard error, then imports the libraries without their own output.
+    """Imports the libraries; before that takes seconds, prints on standard error what the command is doing.
 
     transformers and the Hub's client show no bars and no warnings.
     """
-    if doing and first_process():
+    if doing and first_process() and "torch" not in sys.modules:
         echo(doing, err=True)
     import transformers
     from huggingface_hub.utils import logging
