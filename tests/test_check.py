@@ -728,6 +728,14 @@ def test_what_is_mended_is_not_found_again(
     assert set(table.columns["label"]) == {"good", "bad"}
 
 
+def test_mojibake_is_repaired_where_that_is_certain(tmp_path: Path, check: Check) -> None:
+    odd = {3: "cafÃ© au lait, twice", 5: "Ð¿Ñ€Ð¸Ð²ÐµÑ‚ is a word", 7: "itâ€™s fine, Â£5", 9: "half a cafÃ© 좋아요"}
+    (part,) = check(reviews(tmp_path / "bad.csv", text=odd)).parts
+    assert write_mended(part, tmp_path / "fixed.csv") == {"cells decoded in the right encoding": 3}
+    texts = read_table(tmp_path / "fixed.csv").columns["text"]
+    assert [texts[row - 1] for row in odd] == ["café au lait, twice", "привет is a word", "it’s fine, £5", odd[9]]
+
+
 def test_the_mended_file_of_a_clean_one_is_a_copy(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     path = reviews(tmp_path / "a.csv")
     code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(tmp_path / "b.csv"), data=tmp_path)

@@ -14,6 +14,7 @@ from finetune.checks.split_data import Part, labelled
 from finetune.data.characters import cleaned, without_controls
 from finetune.data.column_types import as_number, as_text, is_missing
 from finetune.data.formats.delimited import dialect_of, first_cells
+from finetune.data.mojibake import repaired
 from finetune.data.writing import ESCAPED, write_rows, written_format
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
@@ -140,7 +141,7 @@ def _words(cell: Any) -> list[str]:
 
 
 def _clean(text: str, done: list[str]) -> str:
-    """The text without control characters and outer spaces, in NFC."""
+    """The text in its own encoding, without control characters and outer spaces, in NFC."""
     if not (text.isascii() and text.isprintable()):
         for what, change in CHANGES.items():
             changed = change(text)
@@ -152,6 +153,7 @@ def _clean(text: str, done: list[str]) -> str:
 
 
 CHANGES: Mapping[str, Callable[[str], str]] = {
+    "cells decoded in the right encoding": repaired,
     "cells without their control characters": without_controls,
     "cells normalised to NFC": partial(unicodedata.normalize, "NFC"),
 }
