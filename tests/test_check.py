@@ -886,3 +886,10 @@ def test_the_benchmark_of_check_runs(tmp_path: Path) -> None:
     measured = json.loads(out.read_text())
     assert measured["rows"] == 400
     assert measured["seconds"] > 0 and 0.1 < measured["peak_gigabytes"] < 2
+
+
+def test_scripts_of_any_alphabet_are_named(tmp_path: Path, check: Check) -> None:
+    odd = {5: "ეს წინადადება ქართულად არის", 6: "இது ஒரு தமிழ் வாக்கியம்", 7: "Սա հայերեն նախադասություն է"}
+    (finding,) = (one for one in check(reviews(tmp_path / "a.csv", text=odd)).findings if one.code == "scripts")
+    assert finding.rows == tuple(odd)
+    assert all(name in finding.what for name in ("Latin", "Georgian", "Tamil", "Armenian"))
