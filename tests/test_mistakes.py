@@ -36,12 +36,12 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "glue-rte", "train.epochs=three"], "'train.epochs' is 'three'; it must be a whole number at least 1"),
         (["run", "glue-rte", "epochs=3"], "unknown key 'epochs'. Did you mean 'train.epochs'?"),
         (["run", "glue-rte", "--limit", "0"], "'limit' is 0; it must be a whole number at least 1"),
-        (["run", "glue-rte", "--device", "cuda:9"], "device 'cuda:9' is not there. This machine has cpu"),
+        (["run", "glue-rte", "--device", "cuda:9"], "device 'cuda:9' is not available. This machine has cpu"),
         (["run", "glue-rte", "train.precision=fp16", "--device", "cpu"], "precision 'fp16' needs a CUDA device"),
         (["run", "glue-rte", "--data", "nowhere"], "nowhere: no such folder"),
         (["run", "glue-rte", "model=./nowhere"], "model folder nowhere does not exist"),
         (["run", "glue-rte", "model=EMPTY"], "lacks config.json, model.safetensors, a tokenizer"),
-        (["run", "glue-rte", "model=no/network"], "cannot be had from the Hugging Face Hub"),
+        (["run", "glue-rte", "model=no/network"], "cannot be fetched from the Hub"),
         (["run", "glue-rte", "model=TINY", "max_length=129"], "positions for 128 tokens. Set max_length=128"),
         (["run", "glue-rte", "model=TINY", "--out", "FILE/x"], "cannot be written"),
         (["run", "glue-mrpc", "model=TINY"], "no data: looked for MRPC/train.tsv"),
@@ -106,7 +106,7 @@ def test_unlabelled_rows_cannot_be_scored(in_process: InProcess, rte: Path, trai
     (rte / "RTE" / "test.tsv").write_text("index\tsentence1\tsentence2\n0\ta\tb\n")
     code, _, err = in_process("evaluate", str(trained), "rte", "--split", "test", data=rte)
     assert code == 2
-    assert "the rows of test of rte have no gold labels" in err
+    assert "the rows of test of rte have no labels" in err
 
 
 def test_a_setting_that_the_grid_also_sets_is_refused(in_process: InProcess, rte: Path, tmp_path: Path) -> None:
