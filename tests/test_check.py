@@ -686,7 +686,7 @@ MENDED = (
 )
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx", ".csv.gz"])
 def test_what_is_mended_is_not_found_again(
     suffix: str, in_process: InProcess, tmp_path: Path, check: Check, tiny_bert: Path
 ) -> None:

@@ -28,11 +28,11 @@ import pytest
 import torch
 
 import finetune as package
-from finetune.data.cells import safe
 from finetune.data.reading import read_table
 from finetune.data.records import Record
 from finetune.data.source import Source
 from finetune.data.writing import write_rows
+from finetune.data.written_cells import safe
 from finetune.errors import UserError
 from finetune.inference import predict_file as predicting
 from finetune.inference.answer_rows import answer_lines, lines_of
