@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
 from finetune.data.characters import runs_of
-from finetune.data.column_types import as_text
+from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
