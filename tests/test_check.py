@@ -857,7 +857,7 @@ def test_words_and_labels_of_control_characters_alone_are_dropped(tmp_path: Path
         (["good.csv", "--fix", "nowhere/new.csv"], "nowhere/new.csv: cannot be written"),
         (["lists.jsonl", "--fix", "new.csv"], "hold lists. Name a file that ends with .jsonl"),
         (["folder", "--fix", "new.csv"], "--fix writes one file, and folder is a folder"),
-        (["glue-rte", "--fix", "new.csv"], "--fix is for data of your own"),
+        (["glue-rte", "--fix", "new.csv"], "--fix is for your data"),
         (["zip.csv"], "is a zip archive, which is not read"),
     ],
 )
