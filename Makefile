@@ -24,6 +24,7 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 # Training speed against transformers.Trainer on MRPC; needs FINETUNE_DATA, an idle machine and about 15 minutes.
 bench: install

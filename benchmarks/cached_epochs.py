@@ -21,14 +21,14 @@ from finetune.data.source import source_of
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.models import pretrained as weights
-from finetune.models.batch import Feature
 from finetune.models.device import build_accelerator, resolve_device
+from finetune.models.feature import Feature
 from finetune.models.saving import build_model
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.options import configured
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
 from finetune.training.evaluation import Evaluation
 from finetune.training.trainer import Trainer
 

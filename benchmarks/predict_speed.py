@@ -22,7 +22,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 
 from finetune.data.source import source_of
 from finetune.models import pretrained as weights
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
 
 
 def tiny_encoder(folder: Path) -> Path:

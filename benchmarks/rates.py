@@ -20,7 +20,7 @@ from finetune.models import pretrained as weights
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.saving import build_model
 from finetune.runs.recipe import parse
-from finetune.task_types import task as tasks
+from finetune.task_types import registry
 from finetune.task_types.options import configured, option_names
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
 from finetune.training.trainer import Trainer
@@ -44,7 +44,7 @@ class Stopwatch:
 def rate(task_name: str, settings: dict[str, Any], *, data: Path, groups: int) -> dict[str, float]:
     """Rows and tokens a second, over `groups` times ten updates."""
     recipe = parse({"task": task_name, **settings}, origin=task_name, options=option_names)
-    task = configured(tasks.find(task_name), recipe.options)
+    task = configured(registry.find(task_name), recipe.options)
     folder = weights.resolve(recipe.model).folder
     device = resolve_device("cpu")
     model, _ = build_model(folder, task.head, recipe, device=device)

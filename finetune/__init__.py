@@ -19,6 +19,6 @@ def load(
     runs. Raises UserError where there is none.
     """
     from finetune.inference import predictor  # which takes seconds to import
-    from finetune.task_types import task as tasks
+    from finetune.task_types import registry
 
-    return predictor.load(model, task=None if task is None else tasks.find(task), out=out, device=device)
+    return predictor.load(model, task=None if task is None else registry.find(task), out=out, device=device)

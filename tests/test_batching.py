@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from finetune.inference.engine import token_batches
-from finetune.models.batch import IGNORED, Feature, collate, label_count
+from finetune.models.batch import collate
+from finetune.models.feature import IGNORED, Feature, label_count
 from finetune.training.batching import share, training_batches
 
 LENGTHS = np.random.default_rng(0).integers(5, 120, 1000).tolist()

@@ -15,7 +15,7 @@ from finetune.runs.recipe import Train
 from finetune.task_types import baselines
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.options import configured
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
 
 
 def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:

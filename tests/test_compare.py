@@ -21,10 +21,11 @@ from finetune.metrics import scores as metrics
 from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted, counted, mean_counted
 from finetune.runs.record import RunRecord
+from finetune.task_types.registry import find
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.task import SpanTask
-from finetune.task_types.task import Answer, Task, find
+from finetune.task_types.task import Answer, Task
 
 RANDOM = np.random.default_rng(7)
 
@@ -229,7 +230,7 @@ def test_two_runs_are_compared_from_their_predictions(tmp_path: Path) -> None:
 
 def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     every = {task.name: task for task in every_shape()}
-    monkeypatch.setattr("finetune.task_types.task.available", lambda: every)
+    monkeypatch.setattr("finetune.task_types.registry.available", lambda: every)
     for name, task in every.items():
         rows = task.load(Source(), "dev").rows
         gold = task.gold(rows)
@@ -254,7 +255,7 @@ def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_label_that_the_gold_lacks_and_a_metric_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scorers: dict[str, Any] = {"macro f1": metrics.macro_f1, "accuracy": sklearn_accuracy}
     task = replace(find("rte"), name="mine", labels=("x", "y", "z"), metrics=tuple(scorers), scorers=scorers)
-    monkeypatch.setattr("finetune.task_types.task.available", lambda: {"mine": task})
+    monkeypatch.setattr("finetune.task_types.registry.available", lambda: {"mine": task})
     rows = [SentenceRow(id=f"{i}", text="t", gold="xy"[i % 2]) for i in range(40)]
     for label in "zx":
         saved_run(tmp_path, task, rows, [Answer(value=label if i == 3 else row.gold) for i, row in enumerate(rows)])

@@ -32,7 +32,8 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrai
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.models.backbone import Backbone, Head, Model
-from finetune.models.batch import IGNORED, Feature, collate
+from finetune.models.batch import collate
+from finetune.models.feature import IGNORED, Feature
 from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import baselines as methods
@@ -40,10 +41,11 @@ from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelTask
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.own_data import every_option
+from finetune.task_types.registry import available
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
-from finetune.task_types.task import Answer, Task, available
+from finetune.task_types.task import Answer, Task
 from finetune.training.evaluation import Evaluated, Evaluation
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from finetune.data.source import Source, read_tsv, source_of
 from finetune.errors import UserError
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
 
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
 QQP = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate"

@@ -14,7 +14,7 @@ from toys import CPU, build, cat_task, choice_task, labels_task, length_task, sp
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
-from finetune.models.batch import Feature
+from finetune.models.feature import Feature
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.prepare import load_tokenizer

@@ -11,7 +11,7 @@ from toys import CPU, OWN_TASK, only_run
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.runs.recipe import Recipe
 from finetune.task_types.prepare import load_tokenizer
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]
@@ -36,12 +36,12 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "glue-rte", "train.epochs=three"], "'train.epochs' is 'three'; it must be a whole number at least 1"),
         (["run", "glue-rte", "epochs=3"], "unknown key 'epochs'. Did you mean 'train.epochs'?"),
         (["run", "glue-rte", "--limit", "0"], "'limit' is 0; it must be a whole number at least 1"),
-        (["run", "glue-rte", "--device", "cuda:9"], "device 'cuda:9' is not there. This machine has cpu"),
+        (["run", "glue-rte", "--device", "cuda:9"], "device 'cuda:9' is not available. This machine has cpu"),
         (["run", "glue-rte", "train.precision=fp16", "--device", "cpu"], "precision 'fp16' needs a CUDA device"),
         (["run", "glue-rte", "--data", "nowhere"], "nowhere: no such folder"),
         (["run", "glue-rte", "model=./nowhere"], "model folder nowhere does not exist"),
         (["run", "glue-rte", "model=EMPTY"], "lacks config.json, model.safetensors, a tokenizer"),
-        (["run", "glue-rte", "model=no/network"], "cannot be had from the Hugging Face Hub"),
+        (["run", "glue-rte", "model=no/network"], "cannot be fetched from the Hub"),
         (["run", "glue-rte", "model=TINY", "max_length=129"], "positions for 128 tokens. Set max_length=128"),
         (["run", "glue-rte", "model=TINY", "--out", "FILE/x"], "cannot be written"),
         (["run", "glue-mrpc", "model=TINY"], "no data: looked for MRPC/train.tsv"),

@@ -190,7 +190,7 @@ def test_positions_of_each_family(tiny_bert: Path, tiny_roberta: Path) -> None:
 
 def test_families_that_are_not_known_are_refused(tmp_path: Path) -> None:
     T5Config(vocab_size=10, d_model=8).save_pretrained(tmp_path)
-    with pytest.raises(UserError, match="encoders of type 't5' are not known"):
+    with pytest.raises(UserError, match="encoders of type 't5' are not supported"):
         checkpoints.empty_model(checkpoints.load_config(tmp_path), cat_task().head)
 
 

@@ -20,16 +20,19 @@ from finetune.cli.summaries import summary_lines
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import load
-from finetune.models.batch import Feature, collate
+from finetune.models.batch import collate
+from finetune.models.feature import Feature
 from finetune.models.saving import load_backbone, load_config
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import groups
 from finetune.task_types import baselines
-from finetune.task_types.multilabel.task import MultiLabelHead, MultiLabelRow, MultiLabelTask, best_threshold
+from finetune.task_types.multilabel.head import MultiLabelHead
+from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask, best_threshold
 from finetune.task_types.options import configured
-from finetune.task_types.task import Answer, find
+from finetune.task_types.registry import find
+from finetune.task_types.task import Answer
 from finetune.training.cross_fit import cross_fitted, folds
 from finetune.training.evaluation import Evaluated, Evaluation
 from finetune.training.hf_metric import TaskMetric

@@ -21,7 +21,7 @@ from finetune.models import saving as checkpoints
 from finetune.models.pretrained import MINILM_PACKAGE, MINILM_SHA256, resolve
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 

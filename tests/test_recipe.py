@@ -12,7 +12,7 @@ from finetune.errors import UserError
 from finetune.runs import grid, recipe
 from finetune.runs.record import run_id
 from finetune.task_types.options import option_names
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
 from finetune.training.targets import recipe_files, split_arguments
 
 

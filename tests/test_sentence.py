@@ -17,14 +17,15 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import load
 from finetune.metrics.scores import accuracy
-from finetune.models.batch import Feature
+from finetune.models.feature import Feature
 from finetune.models.saving import load_backbone
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import pooled
 from finetune.task_types.options import changed_options, configured, option_values
-from finetune.task_types.sentence.task import SentenceHead, SentenceRow, SentenceTask
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
+from finetune.task_types.sentence.head import SentenceHead
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.training.run import run
 
 OWN = """

@@ -17,7 +17,7 @@ from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
 from finetune.inference.state_cache import cache_folder, fits, make_room
 from finetune.models import layer_mix as reader
-from finetune.models.batch import Feature
+from finetune.models.feature import Feature
 from finetune.runs.recipe import Train
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Task

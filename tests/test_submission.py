@@ -16,7 +16,7 @@ from finetune.inference import predictor
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.runs.recipe import Recipe
 from finetune.task_types.prepare import load_tokenizer
-from finetune.task_types.task import find
+from finetune.task_types.registry import find
 
 InProcess = Callable[..., tuple[int, str, str]]
 Checkpoint = Callable[..., str]

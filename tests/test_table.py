@@ -18,7 +18,7 @@ from finetune.cli.summaries import summary_lines, summary_table
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord, all_records
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
-from finetune.task_types.task import available
+from finetune.task_types.registry import available
 
 ROOT = Path(__file__).resolve().parents[1]
 Finetune = Callable[..., Any]

@@ -33,9 +33,10 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Diverged, Engine
 from finetune.models.backbone import Backbone, Head, Model
-from finetune.models.batch import Feature, collate
+from finetune.models.batch import collate
 from finetune.models.device import build_accelerator
 from finetune.models.families import set_dropout
+from finetune.models.feature import Feature
 from finetune.runs.recipe import Schedule, Train
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task

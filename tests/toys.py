@@ -17,8 +17,9 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
 from finetune.metrics.scores import Scores, accuracy, pearson
-from finetune.models.batch import IGNORED, Batch, Feature
+from finetune.models.batch import Batch
 from finetune.models.device import build_accelerator
+from finetune.models.feature import IGNORED, Feature
 from finetune.models.saving import build_model
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.predictions import write_predictions

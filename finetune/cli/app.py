@@ -163,7 +163,7 @@ def score(
     from finetune.data.source import source_of
     from finetune.inference.score_answers import score_file
     from finetune.task_types.options import configured
-    from finetune.task_types.task import find
+    from finetune.task_types.registry import find
     from finetune.training.targets import split_arguments
 
     _, options = split_arguments(settings or [])
@@ -193,7 +193,7 @@ def compare(
     from finetune.analysis.compare import compare as compared
     from finetune.cli.display import standard_output
     from finetune.cli.summaries import changed_table, comparison_table
-    from finetune.task_types.task import find
+    from finetune.task_types.registry import find
 
     named = None if task is None else find(task)
     found = compared(a, b, out=out, split=split, seeds=seeds, task=named)
@@ -320,7 +320,7 @@ def predict(
     from finetune.inference.predictor import load
     from finetune.inference.temperature import with_dev_temperature
     from finetune.runs.events import unwatched
-    from finetune.task_types.task import find
+    from finetune.task_types.registry import find
     from finetune.training.targets import split_arguments
 
     _, given = split_arguments(settings or [])
@@ -366,7 +366,7 @@ def list_all(out: Out = RESULTS) -> None:
     from finetune.runs import recipe
     from finetune.runs.record import all_records
     from finetune.task_types.options import option_names
-    from finetune.task_types.task import available
+    from finetune.task_types.registry import available
     from finetune.training.targets import recipe_files
 
     console = standard_output()

@@ -14,7 +14,7 @@ from finetune.runs.events import Watcher
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord, load_record
-from finetune.task_types import task as tasks
+from finetune.task_types import registry
 from finetune.task_types.own_data import task_on
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import load_splits
@@ -38,7 +38,7 @@ def evaluate(
     The task may be a file or folder of data with the columns that the model was trained on, in `encoding` if that is
     given: all its rows count. A split without gold has no scores. Raises UserError where that leaves nothing to give.
     """
-    wanted = _task_of_data(model, task_name, out, encoding) if is_data(task_name) else tasks.find(task_name)
+    wanted = _task_of_data(model, task_name, out, encoding) if is_data(task_name) else registry.find(task_name)
     predictor = load(model, task=wanted, out=out, watch=watch, device=device)
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)

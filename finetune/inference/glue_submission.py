@@ -12,7 +12,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor, load, saved
 from finetune.runs.events import Watcher
-from finetune.task_types import task as tasks
+from finetune.task_types import registry
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.sentence.task import SentenceTask
 
@@ -58,7 +58,7 @@ def submit(
     rows = {official.name: _rows(official, source, watch) for official in FILES if official.trained_on in by_task}
     texts = {}
     for official in FILES:
-        task = cast(SentenceTask, tasks.find(official.task))
+        task = cast(SentenceTask, registry.find(official.task))
         if official.name in rows:
             predictor = load(by_task[official.trained_on], task=task, out=out, watch=watch, device=device)
             values = _predicted(official, rows[official.name], predictor, watch)
@@ -95,7 +95,7 @@ def _check_complete(by_task: Mapping[str, str]) -> None:
 
 
 def _rows(official: OfficialFile, source: Source, watch: Watcher) -> Sequence[Row]:
-    loaded = load_splits(tasks.find(official.task), source, names=[official.split])[official.split]
+    loaded = load_splits(registry.find(official.task), source, names=[official.split])[official.split]
     if len(loaded.rows) != official.rows:
         raise UserError(
             "; ".join(

@@ -18,7 +18,7 @@ from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.state_cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.models.backbone import POOLED
-from finetune.models.batch import Feature
+from finetune.models.feature import Feature
 from finetune.runs.folder import write_atomically
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
@@ -84,7 +84,7 @@ def _arrays(
 ) -> tuple[np.ndarray, ...] | None:
     """The arrays of the layers that are read; None where there is no room for them."""
     backbone = engine.model.backbone
-    wanted = backbone.numbers(pooled=engine.model.pooled)
+    wanted = backbone.layer_indices(pooled=engine.model.pooled)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / LOCK):

@@ -25,7 +25,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_words, runs_of
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import load_record
-from finetune.task_types import task as tasks
+from finetune.task_types import registry
 from finetune.task_types.columns import Layout, inputs_fault
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.prepare import encode, load_tokenizer
@@ -162,12 +162,12 @@ def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
 
 def named_by(folder: str, name: str) -> Task:
     """The task that the files of a model or a run name. Raises UserError for one in a file, whose code would run."""
-    if tasks.in_file(name):
+    if registry.in_file(name):
         raise UserError(
             f"{folder}: its task {name} is code, which is not run unless you name it",
             "If you trust that file, give its name with --task, in Python with task=",
         )
-    return tasks.installed(name)
+    return registry.installed(name)
 
 
 def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
@@ -176,7 +176,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     named = find_run(name, out)
     candidates = [] if named else runs_of(name, out)
     found = named or next(iter(candidates), None)
-    if found is None and not Path(name).exists() and name in tasks.available():
+    if found is None and not Path(name).exists() and name in registry.available():
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
         raise UserError(f"{found.path}: its model is not here", "Weights are not kept in git: run it with --force")

@@ -6,11 +6,12 @@ a new one there, under names of their own, which a saved checkpoint must use. A 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
-
-from transformers import PretrainedConfig
+from typing import TYPE_CHECKING, Literal
 
 from finetune.errors import UserError
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 # Names of a config's dropout before the output layer of a head; of several, the first that a family sets.
 POOLED_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
@@ -59,30 +60,32 @@ CHOICE = {
 POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta")  # count positions from behind the id of the padding token
 
 
-def most_tokens(config: PretrainedConfig) -> int:
+def most_tokens(config: "PretrainedConfig") -> int:
     """The longest sequence that an encoder has positions for."""
     taken = config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
     return int(config.max_position_embeddings) - taken
 
 
-def takes_segments(config: PretrainedConfig) -> bool:
+def takes_segments(config: "PretrainedConfig") -> bool:
     """Whether an encoder has segment ids for the two texts of a pair; some tokenizers give them all the same."""
     return getattr(config, "type_vocab_size", 0) > 1
 
 
-def pooling(table: dict[str, Pooling], config: PretrainedConfig) -> Pooling:
+def pooling(table: dict[str, Pooling], config: "PretrainedConfig") -> Pooling:
     """The row of a model's family. Raises UserError for a family that the table lacks."""
     if config.model_type not in table:
-        raise UserError(f"encoders of type '{config.model_type}' are not known", f"Known are {', '.join(table)}")
+        raise UserError(
+            f"encoders of type '{config.model_type}' are not supported", f"Supported are {', '.join(table)}"
+        )
     return table[config.model_type]
 
 
-def head_dropout(config: PretrainedConfig, names: Sequence[str]) -> float:
+def head_dropout(config: "PretrainedConfig", names: Sequence[str]) -> float:
     """Probability of dropout before a head's output layer, by the first of these names that a family sets, else 0."""
     return float(next((p for p in (getattr(config, name, None) for name in names) if p is not None), 0.0))
 
 
-def set_dropout(config: PretrainedConfig, probability: float) -> None:
+def set_dropout(config: "PretrainedConfig", probability: float) -> None:
     """Gives every dropout of the encoder and of the head one probability."""
     for name in config.to_dict():
         if "dropout" in name:

@@ -11,18 +11,17 @@ from pydantic import TypeAdapter, ValidationError
 
 from finetune.data.files import is_data
 from finetune.errors import UserError, nearest
-from finetune.task_types import own_data
-from finetune.task_types import task as tasks
+from finetune.task_types import own_data, registry
 from finetune.task_types.task import Task
 
 
 def resolved(name: str, options: Mapping[str, Any]) -> tuple[Task, Task]:
     """(the task of that name or of that data as it is by default, the same with the options of a recipe).
 
-    Raises UserError as `tasks.find` and `configured` do, and for data that cannot be read.
+    Raises UserError as `registry.find` and `configured` do, and for data that cannot be read.
     """
     if not _is_own(name):
-        task = tasks.find(name)
+        task = registry.find(name)
         return task, configured(task, options)
     default = own_data.own_task(name, {key: value for key, value in options.items() if key in own_data.OPTIONS})
     return default, configured(default, {key: value for key, value in options.items() if key not in own_data.OPTIONS})
@@ -31,12 +30,12 @@ def resolved(name: str, options: Mapping[str, Any]) -> tuple[Task, Task]:
 def option_names(name: str) -> tuple[str, ...]:
     """What a recipe for this task may set; for a user's own data, whatever its shape."""
     if not _is_own(name):
-        return tasks.find(name).options
+        return registry.find(name).options
     return own_data.every_option()
 
 
 def _is_own(name: str) -> bool:
-    return name not in tasks.available() and is_data(name)
+    return name not in registry.available() and is_data(name)
 
 
 def configured(task: Task, options: Mapping[str, Any]) -> Task:

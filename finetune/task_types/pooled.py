@@ -1,22 +1,20 @@
-"""What all heads on the pooled output share: from texts to features, and from the first token's vector to logits."""
+"""What task types on the pooled output share: from texts to features, and from logits of windows to rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor, nn
-from transformers import PreTrainedTokenizerBase
-from transformers.activations import ACT2FN
 
 from finetune.data.rows import Rows
 from finetune.errors import UserError
-from finetune.models.backbone import Backbone, Head
-from finetune.models.batch import Feature
-from finetune.models.families import Pooling, head_dropout, pooling
+from finetune.models.feature import Feature
 from finetune.models.tokenizers.windows import window_starts
 from finetune.task_types import baselines
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
 
@@ -35,39 +33,6 @@ class TextRow:
         return (self.text,) if self.pair is None else (self.text, self.pair)
 
 
-class PooledHead(Head):
-    """Dropout and one linear layer on the pooled output; families without a pretrained pooler get a new one."""
-
-    reads = "pooled"
-
-    def __init__(self, backbone: Backbone, labels: Sequence[str], *, table: dict[str, Pooling]) -> None:
-        super().__init__(labels)
-        config = backbone.config
-        self.pooling = pooling(table, config) if backbone.reader is None else read_pooling(backbone)
-        self.dropout = nn.Dropout(head_dropout(config, self.pooling.dropout))
-        if self.pooling.dense is None:
-            self.uses_pooler = backbone.reader is None
-        else:
-            self.dense = nn.Linear(backbone.width, backbone.width)
-            self.activation = ACT2FN[self.pooling.activation]
-            self.checkpoint_names["dense"] = self.pooling.dense
-        self.output = nn.Linear(backbone.width, max(1, len(labels)))
-        self.checkpoint_names["output"] = self.pooling.output
-
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """`(batch, width)` to `(batch, labels)`, or to `(batch, 1)` where the logits have no names."""
-        if self.pooling.drop_first:
-            hidden = self.dropout(hidden)
-        if self.pooling.dense is not None:
-            hidden = self.activation(self.dense(hidden))
-        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
-
-
-def read_pooling(backbone: Backbone) -> Pooling:
-    """A new tanh layer over a mix of layers at the first token; a BiLSTM's end states are pooled already."""
-    return Pooling() if backbone.bilstm or backbone.bare else Pooling(dense="dense", activation="tanh")
-
-
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """A text or a pair as tokens."""
@@ -78,7 +43,7 @@ class Encoded:
 
 
 def encode_texts(
-    texts: Sequence[str], pairs: Sequence[str] | None, tokenizer: PreTrainedTokenizerBase, max_length: int
+    texts: Sequence[str], pairs: Sequence[str] | None, tokenizer: "PreTrainedTokenizerBase", max_length: int
 ) -> list[Encoded]:
     """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first."""
     found: list[Encoded] = []
@@ -94,7 +59,7 @@ def encode_texts(
 
 
 def encode_windows(
-    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_length: int
+    texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", max_length: int
 ) -> Iterator[list[Encoded]]:
     """`[CLS] text [SEP]`, where that is too long as several windows that share a quarter, for each text."""
     for begin in range(0, len(texts), ROWS_AT_ONCE):
@@ -109,7 +74,7 @@ def encode_windows(
 def text_features(
     rows: Sequence[TextRow],
     labels: Sequence[Any],
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: "PreTrainedTokenizerBase",
     max_length: int,
     *,
     windows: bool,

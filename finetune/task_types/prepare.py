@@ -11,8 +11,8 @@ from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBas
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
-from finetune.models.batch import Feature
 from finetune.models.families import most_tokens
+from finetune.models.feature import Feature
 from finetune.task_types.task import Task
 
 

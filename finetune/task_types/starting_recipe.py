@@ -6,7 +6,7 @@ from typing import Any
 from finetune.data.column_types import as_text
 from finetune.data.reading import table_of
 from finetune.runs.recipe import Recipe, parse
-from finetune.task_types import task as tasks
+from finetune.task_types import registry
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_task
 
@@ -29,7 +29,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Own
     files = {key: str(given[key]) for key in ("dev", "test", "split", "encoding") if key in given}
     model = str(settings.get("model", MODEL))
     table: dict[str, Any] = {
-        "task": f"./{path}" if path in tasks.available() else path,
+        "task": f"./{path}" if path in registry.available() else path,
         "model": model,
         "max_length": fitting_length(read),
         "options": {**read.layout.options(), **files},

@@ -7,7 +7,7 @@ from typing import Any
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.metrics.scores import Scores
-from finetune.models.batch import Feature
+from finetune.models.feature import Feature
 from finetune.task_types.options import configured
 from finetune.task_types.task import Answer, Task
 from finetune.training.cross_fit import chosen_by, cross_fitted

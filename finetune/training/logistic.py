@@ -13,7 +13,7 @@ import torch
 from finetune.errors import UserError
 from finetune.inference.engine import BATCH_TOKENS, Engine
 from finetune.models.backbone import Head, Model
-from finetune.models.batch import Feature, label_count
+from finetune.models.feature import Feature, label_count
 from finetune.training.checkpoints import Progress
 from finetune.training.trainer import Result
 

@@ -11,8 +11,8 @@ from accelerate import Accelerator
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import Scores
-from finetune.models.batch import Feature
 from finetune.models.device import describe_device, peak_memory
+from finetune.models.feature import Feature
 from finetune.models.pretrained import Weights
 from finetune.runs import environment
 from finetune.runs.dev_choices import all_notes

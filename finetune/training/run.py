@@ -19,7 +19,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, data_fingerprint, load_record, run_id
-from finetune.task_types import task as tasks
+from finetune.task_types import registry
 from finetune.task_types.options import changed_options, resolved
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids, encode, load_splits, load_tokenizer
@@ -58,7 +58,7 @@ def run(
     data = data_fingerprint(rows)
     name = run_id(
         recipe, task=task.name, version=task.version, data=data, weights=files.fingerprint, precision=precision,
-        options=changed_options(default, task), columns=columns_of(task), task_file=tasks.file_hash(recipe.task),
+        options=changed_options(default, task), columns=columns_of(task), task_file=registry.file_hash(recipe.task),
     )  # fmt: skip
     folder = RunFolder.of(out, task.name, name)
     if not force and (done := folder.record()) is not None:

@@ -21,7 +21,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from finetune.inference.engine import Diverged, Engine
 from finetune.metrics.scores import Scores, ranked
 from finetune.models.backbone import Model
-from finetune.models.batch import Feature, label_count
+from finetune.models.feature import Feature, label_count
 from finetune.models.kernels import cpu
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Train

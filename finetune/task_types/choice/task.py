@@ -3,25 +3,26 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import softmax
-from torch import Tensor
-from torch.nn import functional
-from transformers import PreTrainedTokenizerBase
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
 from finetune.metrics.sums import Counted, mean_counted
-from finetune.models.backbone import Backbone
-from finetune.models.batch import Feature
-from finetune.models.families import CHOICE
+from finetune.models.feature import Feature
 from finetune.task_types import baselines
-from finetune.task_types.pooled import PooledHead, encode_texts
+from finetune.task_types.pooled import encode_texts
 from finetune.task_types.task import Answer, Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from finetune.models.backbone import Backbone
+    from finetune.task_types.choice.head import ChoiceHead
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -34,23 +35,6 @@ class ChoiceRow:
     context: str
     choices: tuple[str, ...]
     gold: int | None = None
-
-
-class ChoiceHead(PooledHead):
-    """One score for each pair of context and choice, from a vector that the pooled output is multiplied with."""
-
-    auto_class = "AutoModelForMultipleChoice"
-
-    def __init__(self, backbone: Backbone) -> None:
-        super().__init__(backbone, (), table=CHOICE)
-
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy over each row's choices `(batch, most choices)`, summed over the batch."""
-        return functional.cross_entropy(logits, labels, reduction="sum")
-
-    def config_settings(self) -> dict[str, object]:
-        """None: choices have no names."""
-        return {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +75,7 @@ class ChoiceTask(Task):
             raise UserError(f"the choices are one text, {choices!r}", "Give a list of texts")
         return ChoiceRow(id="", context=context, choices=tuple(choices))
 
-    def encode(self, rows: Sequence[ChoiceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+    def encode(self, rows: Sequence[ChoiceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two cut first."""
         pairs = [(row.context, choice) for row in rows for choice in row.choices]
         encoded = iter(encode_texts([a for a, _ in pairs], [b for _, b in pairs], tokenizer, max_length))
@@ -108,8 +92,10 @@ class ChoiceTask(Task):
             )
         return features
 
-    def head(self, backbone: Backbone) -> ChoiceHead:
+    def head(self, backbone: "Backbone") -> "ChoiceHead":
         """A score a choice."""
+        from finetune.task_types.choice.head import ChoiceHead
+
         return ChoiceHead(backbone)
 
     def decode(

@@ -2,26 +2,27 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
 from scipy.special import expit
-from torch import Tensor
-from torch.nn import functional
-from transformers import PreTrainedTokenizerBase
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.scores import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
 from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
-from finetune.models.backbone import Backbone
-from finetune.models.batch import Feature
-from finetune.models.families import SENTENCE
+from finetune.models.feature import Feature
 from finetune.task_types import baselines
-from finetune.task_types.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
+from finetune.task_types.pooled import TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.task_types.task import Answer, Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from finetune.models.backbone import Backbone
+    from finetune.task_types.multilabel.head import MultiLabelHead
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 EVEN = 0.5  # the threshold of a label until one is chosen
@@ -32,23 +33,6 @@ class MultiLabelRow(TextRow):
     """A sentence or a pair with the names of its labels, which may be none; None where they are not known."""
 
     gold: tuple[str, ...] | None = None
-
-
-class MultiLabelHead(PooledHead):
-    """Dropout and one linear layer on the pooled output."""
-
-    auto_class = "AutoModelForSequenceClassification"
-
-    def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
-        super().__init__(backbone, labels, table=SENTENCE)
-
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Binary cross-entropy of each label `(batch, labels)`, summed over all."""
-        return functional.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="sum")
-
-    def config_settings(self) -> dict[str, object]:
-        """Label names, and the kind of problem, which transformers' classes and pipelines go by."""
-        return {**super().config_settings(), "problem_type": "multi_label_classification"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,14 +85,16 @@ class MultiLabelTask(Task):
         return MultiLabelRow(id="", text=text, pair=pair)
 
     def encode(
-        self, rows: Sequence[MultiLabelRow], tokenizer: PreTrainedTokenizerBase, max_length: int
+        self, rows: Sequence[MultiLabelRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
         """As SentenceTask's; the label is a list with 1 for each label that a row has and 0 for each other."""
         labels = [None if row.gold is None else [int(label in row.gold) for label in self.labels] for row in rows]
         return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
 
-    def head(self, backbone: Backbone) -> MultiLabelHead:
+    def head(self, backbone: "Backbone") -> "MultiLabelHead":
         """A logit a label."""
+        from finetune.task_types.multilabel.head import MultiLabelHead
+
         return MultiLabelHead(backbone, self.labels)
 
     def decode(

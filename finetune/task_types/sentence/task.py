@@ -4,24 +4,25 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.special import softmax
-from torch import Tensor, tensor
-from torch.nn import functional
-from transformers import PreTrainedTokenizerBase
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import Metric
 from finetune.metrics.sums import Counted, counted
-from finetune.models.backbone import Backbone
-from finetune.models.batch import Feature
-from finetune.models.families import SENTENCE
+from finetune.models.feature import Feature
 from finetune.task_types import baselines
-from finetune.task_types.pooled import PooledHead, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
+from finetune.task_types.pooled import TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.task_types.task import Answer, Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from finetune.models.backbone import Backbone
+    from finetune.task_types.sentence.head import SentenceHead
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,37 +30,6 @@ class SentenceRow(TextRow):
     """A sentence or a pair with its gold, which is a label's name, a number, or None where it is not known."""
 
     gold: str | float | None = None
-
-
-class SentenceHead(PooledHead):
-    """Dropout and one linear layer on the pooled output. A row's loss is weighed by the weight of its class."""
-
-    auto_class = "AutoModelForSequenceClassification"
-    class_weights: Tensor | None
-
-    def __init__(
-        self,
-        backbone: Backbone,
-        labels: Sequence[str],
-        *,
-        regression: bool = False,
-        class_weights: Sequence[float] = (),
-    ) -> None:
-        super().__init__(backbone, labels, table=SENTENCE)
-        self.regression = regression
-        weights = tensor(class_weights) if class_weights else None
-        self.register_buffer("class_weights", weights, persistent=False)  # only training needs them
-
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy, or squared error of the one logit; summed over the batch."""
-        if self.regression:
-            return functional.mse_loss(logits.squeeze(-1), labels.to(logits.dtype), reduction="sum")
-        return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
-
-    def config_settings(self) -> dict[str, object]:
-        """Label names, and the kind of problem, which transformers' classes and pipelines go by."""
-        kind = "regression" if self.regression else "single_label_classification"
-        return {**super().config_settings(), "problem_type": kind}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,13 +88,17 @@ class SentenceTask(Task):
         """A sentence, or a pair."""
         return SentenceRow(id="", text=text, pair=pair)
 
-    def encode(self, rows: Sequence[SentenceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+    def encode(
+        self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
         """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first; or windows."""
         labels = [self._label(row) for row in rows]
         return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
 
-    def head(self, backbone: Backbone) -> SentenceHead:
+    def head(self, backbone: "Backbone") -> "SentenceHead":
         """Figure 4 (a) and (b)."""
+        from finetune.task_types.sentence.head import SentenceHead
+
         return SentenceHead(
             backbone, self.labels or ("score",), regression=self.regression, class_weights=self.class_weights
         )

@@ -3,28 +3,29 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
-from torch import Tensor, nn
-from torch.nn import functional
-from transformers import PreTrainedTokenizerBase
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
 from finetune.metrics.sums import Counted, mean_counted
-from finetune.models.backbone import Backbone, Head
-from finetune.models.batch import IGNORED, Feature
-from finetune.models.families import SPAN_DROPOUT, head_dropout
+from finetune.models.feature import IGNORED, Feature
 from finetune.models.tokenizers.template import Template, pair_template
 from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types import baselines
 from finetune.task_types.span.answers import SpanAnswer, answers, official_files
 from finetune.task_types.span.search import Window, best_spans, null_logits
 from finetune.task_types.task import Answer, Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from finetune.models.backbone import Backbone
+    from finetune.task_types.span.head import SpanHead
 
 Positive = Annotated[int, Field(ge=1)]
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
@@ -45,31 +46,6 @@ class SpanRow:
     answers: tuple[str, ...] | None = None
     start: int | None = None
     title: str = ""
-
-
-class SpanHead(Head):
-    """One linear layer gives each token a score as start and one as end; padding can be neither.
-
-    There is dropout before it where transformers' class of a family has some.
-    """
-
-    reads = "sequence"
-    auto_class = "AutoModelForQuestionAnswering"
-
-    def __init__(self, backbone: Backbone) -> None:
-        super().__init__(("start", "end"))
-        self.dropout = nn.Dropout(head_dropout(backbone.config, SPAN_DROPOUT))
-        self.output = nn.Linear(backbone.width, 2)
-        self.checkpoint_names["output"] = "qa_outputs"
-
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """`(batch, length, width)` to `(batch, length, 2)`."""
-        logits: Tensor = self.output(self.dropout(hidden))
-        return logits.masked_fill(mask.unsqueeze(-1) == 0, -float("inf"))
-
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy over the tokens, summed over starts and ends `(batch, 2)`."""
-        return functional.cross_entropy(logits, labels, reduction="sum")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +104,7 @@ class SpanTask(Task):
         """A question about a context."""
         return SpanRow(id="", question=question, context=context)
 
-    def encode(self, rows: Sequence[SpanRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+    def encode(self, rows: Sequence[SpanRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """`[CLS] question [SEP] part of the context [SEP]`; a long context gives several windows, `stride` apart.
 
         The label is the first and the last token of the answer, twice 0, that is `[CLS]`, where a window has none.
@@ -145,8 +121,10 @@ class SpanTask(Task):
                 features += self._windows(index, row, question, *contexts[row.context], template, max_length)
         return features
 
-    def head(self, backbone: Backbone) -> SpanHead:
+    def head(self, backbone: "Backbone") -> "SpanHead":
         """Figure 4 (c)."""
+        from finetune.task_types.span.head import SpanHead
+
         return SpanHead(backbone)
 
     def decode(
@@ -285,7 +263,7 @@ def sentences(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=[.!?])\s+|(?<=。)\s*", text.strip()) if part]
 
 
-def _tokens(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[tuple[np.ndarray, np.ndarray]]:
+def _tokens(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase") -> list[tuple[np.ndarray, np.ndarray]]:
     """(token ids, characters `(tokens, 2)`) of each text, without special tokens."""
     encoded = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     return [

@@ -3,24 +3,25 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from torch import Tensor, nn
-from torch.nn import functional
-from transformers import PreTrainedTokenizerBase
 
 from finetune.data.rows import ADDED_LATER, Rows
 from finetune.data.source import Source
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
 from finetune.metrics.sums import Counted, part_counted, set_counts
-from finetune.models.backbone import Backbone, Head
-from finetune.models.batch import IGNORED, Feature
-from finetune.models.families import TOKEN_DROPOUT, head_dropout
+from finetune.models.feature import Feature
 from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types import baselines
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.task import Answer, Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from finetune.models.backbone import Backbone
+    from finetune.task_types.tagging.head import TaggingHead
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,27 +37,6 @@ class TaggingRow:
     document: str = ""
     text: str = field(default="", metadata=ADDED_LATER)
     starts: tuple[int, ...] = field(default=(), metadata=ADDED_LATER)
-
-
-class TaggingHead(Head):
-    """Dropout and one linear layer on the vector of each word's first sub-token (section 5.3)."""
-
-    reads = "sequence"
-    reads_words = True
-    auto_class = "AutoModelForTokenClassification"
-
-    def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
-        super().__init__(labels)
-        self.dropout = nn.Dropout(head_dropout(backbone.config, TOKEN_DROPOUT))
-        self.output = nn.Linear(backbone.width, len(labels))
-
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """`(batch, words, width)` to `(batch, words, labels)`."""
-        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
-
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy summed over the words `(batch, words)`."""
-        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +89,9 @@ class TaggingTask(Task):
             return TaggingRow(id="", words=found, text=words, starts=starts)
         return TaggingRow(id="", words=tuple(words.split() if isinstance(words, str) else words))
 
-    def encode(self, rows: Sequence[TaggingRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+    def encode(
+        self, rows: Sequence[TaggingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
         """Windows over sentences or documents; each word's first sub-token is labelled in one window, none is lost.
 
         A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: numbers of the row and the word.
@@ -141,8 +123,10 @@ class TaggingTask(Task):
                 )
         return features
 
-    def head(self, backbone: Backbone) -> TaggingHead:
+    def head(self, backbone: "Backbone") -> "TaggingHead":
         """Figure 4 (d)."""
+        from finetune.task_types.tagging.head import TaggingHead
+
         return TaggingHead(backbone, self.labels)
 
     def decode(

@@ -1,0 +1,25 @@
+"""A score for each choice from the pooled output (Devlin et al. 2019, section 4.4)."""
+
+from torch import Tensor
+from torch.nn import functional
+
+from finetune.models.backbone import Backbone
+from finetune.models.families import CHOICE
+from finetune.task_types.pooled_head import PooledHead
+
+
+class ChoiceHead(PooledHead):
+    """One score for each pair of context and choice, from a vector that the pooled output is multiplied with."""
+
+    auto_class = "AutoModelForMultipleChoice"
+
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__(backbone, (), table=CHOICE)
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy over each row's choices `(batch, most choices)`, summed over the batch."""
+        return functional.cross_entropy(logits, labels, reduction="sum")
+
+    def config_settings(self) -> dict[str, object]:
+        """None: choices have no names."""
+        return {}

@@ -1,0 +1,33 @@
+"""A logit for each label from the pooled output."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional
+
+from finetune.models.backbone import Backbone
+from finetune.models.families import SENTENCE
+from finetune.task_types.pooled_head import (
+    PooledHead,
+)
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class MultiLabelHead(PooledHead):
+    """Dropout and one linear layer on the pooled output."""
+
+    auto_class = "AutoModelForSequenceClassification"
+
+    def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
+        super().__init__(backbone, labels, table=SENTENCE)
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Binary cross-entropy of each label `(batch, labels)`, summed over all."""
+        return functional.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="sum")
+
+    def config_settings(self) -> dict[str, object]:
+        """Label names, and the kind of problem, which transformers' classes and pipelines go by."""
+        return {**super().config_settings(), "problem_type": "multi_label_classification"}

@@ -1,0 +1,42 @@
+"""What all heads on the pooled output share: from the first token's vector to logits."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+from transformers.activations import ACT2FN
+
+from finetune.models.backbone import Backbone, Head
+from finetune.models.families import Pooling, head_dropout, pooling
+
+
+class PooledHead(Head):
+    """Dropout and one linear layer on the pooled output; families without a pretrained pooler get a new one."""
+
+    reads = "pooled"
+
+    def __init__(self, backbone: Backbone, labels: Sequence[str], *, table: dict[str, Pooling]) -> None:
+        super().__init__(labels)
+        config = backbone.config
+        self.pooling = pooling(table, config) if backbone.reader is None else read_pooling(backbone)
+        self.dropout = nn.Dropout(head_dropout(config, self.pooling.dropout))
+        if self.pooling.dense is None:
+            self.uses_pooler = backbone.reader is None
+        else:
+            self.dense = nn.Linear(backbone.width, backbone.width)
+            self.activation = ACT2FN[self.pooling.activation]
+            self.checkpoint_names["dense"] = self.pooling.dense
+        self.output = nn.Linear(backbone.width, max(1, len(labels)))
+        self.checkpoint_names["output"] = self.pooling.output
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """`(batch, width)` to `(batch, labels)`, or to `(batch, 1)` where the logits have no names."""
+        if self.pooling.drop_first:
+            hidden = self.dropout(hidden)
+        if self.pooling.dense is not None:
+            hidden = self.activation(self.dense(hidden))
+        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
+
+
+def read_pooling(backbone: Backbone) -> Pooling:
+    """A new tanh layer over a mix of layers at the first token; a BiLSTM's end states are pooled already."""
+    return Pooling() if backbone.bilstm or backbone.linear_only else Pooling(dense="dense", activation="tanh")

@@ -1,0 +1,110 @@
+"""Tasks by name: those of the package, of plugins, and of a file that a user names."""
+
+import hashlib
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from finetune.errors import UserError, first_line, nearest
+from finetune.task_types.task import Task
+
+
+def find(name: str) -> Task:
+    """The task of that name, or NAME in `FILE.py:NAME`, whose code runs: only for names that the user gave.
+
+    Raises UserError that names the nearest.
+    """
+    if not in_file(name):
+        return installed(name)
+    file, _, attribute = name.rpartition(":")
+    return _named(_load_file(Path(file)), attribute, origin=file)
+
+
+def in_file(name: str) -> bool:
+    """Whether a task's name is `FILE.py:NAME`."""
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def installed(name: str) -> Task:
+    """The task of that name of the package or of a plugin. Raises UserError that names the nearest."""
+    tasks = available()
+    if name not in tasks:
+        raise UserError(
+            f"unknown task '{name}'", f"{nearest(name, list(tasks))}The tasks are {', '.join(sorted(tasks))}"
+        )
+    return tasks[name]
+
+
+def file_hash(name: str) -> str | None:
+    """A hash of the file of `FILE.py:NAME`; None for a task of the package or of a plugin, which has a version."""
+    return hashlib.sha256(Path(name.rpartition(":")[0]).read_bytes()).hexdigest() if in_file(name) else None
+
+
+def available() -> dict[str, Task]:
+    """All tasks of the package and of installed plugins (entry points of the group `finetune.tasks`), by name."""
+    origins: dict[str, str] = {}
+    tasks: dict[str, Task] = {}
+    for module in [*_own_modules(), *_plugin_modules()]:
+        for task in _tasks_of(module):
+            origin = module.__file__ or module.__name__
+            if task.name in tasks:
+                raise UserError(
+                    f"two tasks are called '{task.name}': in {origins[task.name]} and in {origin}", "Rename one"
+                )
+            tasks[task.name], origins[task.name] = task, origin
+    return tasks
+
+
+def _own_modules() -> list[ModuleType]:
+    folder = Path(__file__).parents[1] / "tasks"
+    if not folder.is_dir():
+        raise UserError(
+            f"{folder} is not a folder: this checkout was made without symbolic links",
+            "Clone again with `git -c core.symlinks=true clone`, or install the wheel",
+        )
+    names = sorted(module.name for module in pkgutil.iter_modules([str(folder)]))
+    return [_imported(f"finetune.tasks.{name}", where=str(folder / f"{name}.py")) for name in names]
+
+
+def _plugin_modules() -> list[ModuleType]:
+    return [_imported(entry.value, where=f"plugin {entry.name}") for entry in entry_points(group="finetune.tasks")]
+
+
+def _imported(module: str, *, where: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except Exception as error:  # whatever a task's author wrote may fail in any way
+        raise UserError(f"{where}: cannot be imported ({first_line(error)})", "Mend or remove it") from error
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UserError(f"{path}: no such task file", "Give `task` as FILE.py:NAME, the path seen from here")
+    name = f"finetune_task_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # a .py file always has both
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UserError(f"{path}: cannot be imported ({first_line(error)})", "Mend the file") from error
+    return module
+
+
+def _tasks_of(module: ModuleType) -> list[Task]:
+    tasks = getattr(module, "TASKS", None)
+    if not isinstance(tasks, list) or not all(isinstance(task, Task) for task in tasks):
+        raise UserError(f"{module.__file__}: has no list of tasks", "End the file with `TASKS = [...]`")
+    return tasks
+
+
+def _named(module: ModuleType, name: str, *, origin: str) -> Task:
+    tasks = {task.name: task for task in _tasks_of(module)}
+    if name not in tasks:
+        raise UserError(f"{origin}: has no task '{name}'", f"{nearest(name, list(tasks))}It has {', '.join(tasks)}")
+    return tasks[name]

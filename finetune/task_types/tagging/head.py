@@ -1,0 +1,31 @@
+"""A tag for each word from the sequence output (Devlin et al. 2019, Figure 4 d)."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from finetune.models.backbone import Backbone, Head
+from finetune.models.families import TOKEN_DROPOUT, head_dropout
+from finetune.models.feature import IGNORED
+
+
+class TaggingHead(Head):
+    """Dropout and one linear layer on the vector of each word's first sub-token (section 5.3)."""
+
+    reads = "sequence"
+    reads_words = True
+    auto_class = "AutoModelForTokenClassification"
+
+    def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
+        super().__init__(labels)
+        self.dropout = nn.Dropout(head_dropout(backbone.config, TOKEN_DROPOUT))
+        self.output = nn.Linear(backbone.width, len(labels))
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """`(batch, words, width)` to `(batch, words, labels)`."""
+        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy summed over the words `(batch, words)`."""
+        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
