@@ -6,4 +6,11 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run in parallel
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may need the network; those of the Hub start a server of their own
 
-pytest_plugins = ["support.encoders", "support.cli", "support.data"]
+pytest_plugins = [
+    "support.encoders",
+    "support.cli",
+    "support.data",
+    "support.checked_files",
+    "support.own_data",
+    "support.reports",
+]

@@ -7,14 +7,14 @@ tags words, and one that makes two features of a row.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from support.new_types import NEW_SHAPES, AnimalTags
 from support.toys import (
     CPU,
-    cat_rows,
     cat_task,
     choice_task,
     every_shape,
@@ -25,18 +25,13 @@ from support.toys import (
     span_task,
     tag_task,
 )
-from torch import Tensor, nn
-from torch.nn import functional
-from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoTokenizer
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
-from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.batch import collate
-from finetune.models.feature import IGNORED, Feature
-from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
+from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
-from finetune.task_types import baselines as methods
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelTask
 from finetune.task_types.options import configured, option_values
@@ -48,102 +43,9 @@ from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Answer, Task
 from finetune.training.evaluation import Evaluated, Evaluation
 
-
-@dataclass(frozen=True, kw_only=True)
-class TaggedRow:
-    id: str
-    words: tuple[str, ...]
-    gold: tuple[str, ...]
-
-
-class TagHead(Head):
-    """One linear layer on each token's vector."""
-
-    reads = "sequence"
-    auto_class = "AutoModelForTokenClassification"
-
-    def __init__(self, width: int, labels: Sequence[str]) -> None:
-        super().__init__(labels)
-        self.output = nn.Linear(width, len(labels))
-
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        return self.output(hidden)
-
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnimalTags(Task):
-    """Throw-away: which words are animals."""
-
-    metrics: tuple[str, ...] = ("accuracy",)
-    labels: ClassVar[tuple[str, ...]] = ("O", "ANIMAL")
-
-    def load(self, source: Source, split: str) -> Rows:
-        animals = {"cat", "dog", "bird"}
-        texts = [tuple(text.split()) for text in sentences(64, seed=3)]
-        rows = [
-            TaggedRow(id=str(i), words=words, gold=tuple("ANIMAL" if w in animals else "O" for w in words))
-            for i, words in enumerate(texts)
-        ]
-        return Rows(rows=rows, origin="toy")
-
-    def encode(self, rows: Sequence[TaggedRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
-        features = []
-        for index, row in enumerate(rows):
-            encoded = tokenizer(list(row.words), is_split_into_words=True, truncation=True, max_length=max_length)
-            owners = encoded.word_ids()
-            first = [w is not None and w not in owners[:i] for i, w in enumerate(owners)]
-            label = [self.labels.index(row.gold[w]) if f else IGNORED for w, f in zip(owners, first, strict=True)]
-            features.append(Feature(row=index, input_ids=encoded["input_ids"], label=label, note=np.flatnonzero(first)))
-        return features
-
-    def head(self, backbone: Backbone) -> TagHead:
-        return TagHead(backbone.config.hidden_size, self.labels)
-
-    def decode(self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Any]) -> list[Answer]:
-        tags = [row[feature.note].argmax(-1) for row, feature in zip(logits, features, strict=True)]
-        return [Answer(value=[self.labels[i] for i in row]) for row in tags]
-
-    def gold(self, rows: Sequence[TaggedRow]) -> list[Answer]:
-        return [Answer(value=list(row.gold)) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[TaggedRow]) -> dict[str, float]:
-        pairs = [
-            pair for answer, row in zip(answers, rows, strict=True) for pair in zip(answer.value, row.gold, strict=True)
-        ]
-        return {"accuracy": sum(a == b for a, b in pairs) / len(pairs)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwoWindows(SentenceTask):
-    """Throw-away: each row gives two features, its halves, whose logits are added up."""
-
-    def encode(self, rows: Sequence[SentenceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
-        features = []
-        for index, row in enumerate(rows):
-            words = row.text.split()
-            for half in (words[: len(words) // 2], words[len(words) // 2 :]):
-                ids = tokenizer(" ".join(half), truncation=True, max_length=max_length)["input_ids"]
-                features.append(Feature(row=index, input_ids=ids, label=self.labels.index(row.gold)))
-        return features
-
-    def decode(self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Any]) -> list[Answer]:
-        sums = np.zeros((len(rows), len(self.labels)))
-        for row, feature in zip(logits, features, strict=True):
-            sums[feature.row] += row
-        return super().decode(list(sums), features[::2], rows)
-
-
-def two_windows() -> TwoWindows:
-    rows = [SentenceRow(id=r.id, text=f"{r.text} {r.text[:3]} {r.text[4:]}", gold=r.gold) for r in cat_rows(64)]
-    toy = cat_task(rows)
-    return TwoWindows(name="toy-windows", read=toy.read, labels=toy.labels, metrics=toy.metrics, scorers=toy.scorers)
-
-
-NEW_SHAPES: list[Task] = [AnimalTags(name="toy-animals"), two_windows()]
 TOYS: list[Task] = [*every_shape(), tag_task(context="document"), late_task()]
+
+
 LENGTH = 24
 
 
@@ -303,28 +205,3 @@ def test_new_shapes_train_without_a_line_in_the_trainer(task: Task, tiny_bert: P
     _, _, progress = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=15, batch_size=8, dropout=0.0))
     assert progress.epochs[0]["loss"] > 2 * progress.epochs[-1]["loss"]
     assert progress.epochs[-1]["headline"] > 0.97
-
-
-def test_a_sequence_head_leaves_the_pooler_out(tiny_bert: Path, tmp_path: Path) -> None:
-    """Weights that no loss reaches stop training on several processes."""
-    backbone, _ = load_backbone(tiny_bert, Recipe(task="any"))
-    model = Model(backbone, NEW_SHAPES[0].head(backbone))
-    assert not any("pooler" in name for name, _ in model.named_parameters())
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    save_checkpoint(model, tmp_path, tokenizer, {})
-    _, info = AutoModelForTokenClassification.from_pretrained(tmp_path, output_loading_info=True)
-    assert not info["missing_keys"]
-    assert not info["unexpected_keys"]
-
-
-def test_baselines_learn_what_words_give_away() -> None:
-    rows = cat_rows(200)
-    texts, golds = [row.texts for row in rows], [str(row.gold) for row in rows]
-    answers, probabilities, classes = methods.tfidf_classify(texts, golds, [("cat",), ("dog",)])
-    assert answers == ["yes", "no"]
-    assert classes == ["no", "yes"]
-    assert probabilities.sum(1) == pytest.approx([1, 1])
-    assert methods.majority(["b", "a", "b", "a"], 2) == ["a", "a"]
-    values = [float(gold == "yes") for gold in golds]
-    low, high = methods.tfidf_regress([(t, "cat cat") for (t,) in texts], values, [("dog", "cat"), ("cat", "cat")])
-    assert 0 <= low < high <= 1

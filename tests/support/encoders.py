@@ -23,6 +23,8 @@ from transformers import (
     XLMRobertaModel,
 )
 
+from finetune.models.pretrained import MINILM_PACKAGE, resolve
+
 torch.set_num_threads(1)
 
 WORDS = [
@@ -158,3 +160,9 @@ FAMILIES = ["bert", "roberta", "albert", "xlm_roberta", "electra", "distilbert"]
 def tiny_encoder(request: pytest.FixtureRequest) -> Path:
     """One tiny encoder of each family."""
     return request.getfixturevalue(f"tiny_{request.param}")
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Path:
+    pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
+    return resolve("minilm").folder

@@ -312,3 +312,17 @@ def build(
         checkpoints=None if checkpoint is None else Checkpoints(checkpoint),
     )
     return trainer, task.encode(task.load(Source(), "train").rows, tokenizer, max_length)
+
+
+PLAIN = Train(dropout=0.0, learning_rate=3e-3, epochs=13, batch_size=16)
+
+
+class Losses:
+    """A watcher that keeps the loss of every update."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def __call__(self, event: str, **facts: Any) -> None:
+        if event == "updates":
+            self.values += facts["losses"]

@@ -1,17 +1,12 @@
-"""The real command line: what it prints, what it leaves behind, and one line with exit code 2 for each mistake."""
+"""Runs through the command line: what it prints, what it leaves, and runs of several recipes."""
 
 import json
-import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from support.cli import Finetune, InProcess
 from support.toys import CPU, OWN_TASK, only_run, write_columns
 
-from finetune.cli.display import standard_output
 from finetune.models.device import resolve_precision
 from finetune.runs.predictions import read_predictions
 
@@ -149,49 +144,6 @@ def test_the_diagnostic_set_is_predicted_by_an_mnli_model(
     assert set(json.loads(out)["test"]) == {"matthews"}
 
 
-def test_check_shows_what_a_run_would_use(in_process: InProcess, rte: Path, tiny_bert: Path) -> None:
-    _, out, _ = in_process("check", "glue-rte", f"model={tiny_bert}", "--json", data=rte)
-    found = json.loads(out)
-    assert found["facts"]["train"]["rows"] == 64
-    assert found["facts"]["training"]["updates"] == 6
-    assert found["facts"]["model"]["layers"] == 2
-    assert found["examples"][0]["tokens"][0][:4] == ["[CLS]", "the", "dog", "sat"]
-    assert "[CLS] the dog sat" in in_process("check", "glue-rte", f"model={tiny_bert}", data=rte)[1]
-
-
-def test_cp_gives_a_recipe_of_ones_own(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    assert here("cp", "glue-rte").returncode == 0
-    text = (tmp_path / "glue-rte.toml").read_text()
-    (tmp_path / "glue-rte.toml").write_text(text.replace("epochs = 3", "epochs = 2"))
-    shown = here("show", "glue-rte.toml", "--json")
-    assert json.loads(shown.stdout)["train"]["epochs"] == 2
-    resolved = here("show", "glue-rte.toml", "seed=3").stdout
-    assert "init_seed = 3" in resolved
-    assert "weight_decay = 0.01" in resolved
-
-
-def test_a_run_that_is_killed_goes_on(rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune) -> None:
-    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=250", "train.batch_size=8"]
-    command = [sys.executable, "-m", "finetune", "run", *settings]
-    environment = os.environ | {"FINETUNE_DATA": str(rte)}
-    running = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 120
-    while not list(tmp_path.glob("results/rte/*/checkpoint.pt")) and time.monotonic() < until:
-        time.sleep(0.05)
-    other = finetune("run", *settings, data=rte)
-    running.kill()
-    running.wait()
-    assert other.returncode == 2
-    assert "another process is at this very run" in other.stderr
-    (folder,) = tmp_path.glob("results/rte/*")
-    assert not (folder / "record.json").exists()
-    resumed = finetune("run", *settings, data=rte)
-    assert resumed.returncode == 0, resumed.stderr
-    assert "resuming after update" in resumed.stderr
-    assert len(json.loads((folder / "record.json").read_text())["epochs"]) == 250
-    assert not (folder / "checkpoint.pt").exists()
-
-
 def test_a_task_of_ones_own_in_a_file(here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "my_task.py").write_text(OWN_TASK)
     (tmp_path / "mine.toml").write_text(f'task = "my_task.py:mine"\nmodel = "{tiny_bert}"\n[train]\nepochs = 1\n')
@@ -238,52 +190,6 @@ def test_a_score_that_is_no_number_keeps_no_command_from_working(
         assert shown.returncode == 0, shown.stderr
 
 
-def test_help_is_instant(finetune: Finetune) -> None:
-    """In seconds of the processor, which other work on the machine does not lengthen."""
-    seconds = []
-    for _ in range(5):
-        before = os.times()
-        assert "evaluate" in finetune("--help").stdout
-        after = os.times()
-        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    assert min(seconds) < 0.3
-
-
-def test_a_forced_run_that_stops_is_not_done(
-    in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=1"]
-    assert in_process("run", *settings, data=rte)[0] == 0
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            "finetune.training.run.save_checkpoint", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full"))
-        )
-        code, _, err = in_process("run", *settings, "--force", data=rte)
-    assert code == 2
-    assert err.splitlines()[-1] == "error: disk full. Free space, or choose another folder with --out"
-    assert not list(tmp_path.glob("results/*/*/record.json"))
-    code, _, err = in_process("run", *settings, data=rte)
-    assert code == 0
-    assert "resuming after update 2 of 2" in err
-
-
-def test_published_scores_stand_beside_the_same_model_alone() -> None:
-    from finetune.analysis.published import anchors
-
-    every = anchors(task="mrpc")
-    base = [anchor for anchor in every if anchor.model == "google-bert/bert-base-uncased"]
-    assert {anchor.score for anchor in base if anchor.is_of("dev", 408)} == {0.867, 0.8456, 0.8199}
-    assert {anchor.score for anchor in base if anchor.is_of("test", 1725)} == set()
-    assert {anchor.score for anchor in base if anchor.split == "server"} == {0.889}
-    assert not [anchor for anchor in every if anchor.model == "minilm"]
-    (squad,) = (a for a in anchors(task="squad-v1") if "Table 2 (BERT-BASE)" in a.source and a.metric == "f1")
-    assert squad.is_of("dev", 10_570)
-    assert not squad.is_of("dev", 5_000)
-    frozen = {"frozen": True, "bilstm": True, "layers": "concat-last-4"}
-    assert [anchor.score for anchor in anchors(task="conll-2003", settings=frozen)] == [0.961]
-    assert 0.961 not in {anchor.score for anchor in anchors(task="conll-2003")}
-
-
 def test_options_of_a_task_are_settings(in_process: InProcess, tiny_bert: Path, tmp_path: Path) -> None:
     """Beside the recipe's own keys, in [options], and in [grid]; at their defaults they do not change a run's id."""
     data = tmp_path / "data"
@@ -310,10 +216,3 @@ def test_options_of_a_task_are_settings(in_process: InProcess, tiny_bert: Path, 
     assert (code, "unknown key 'folds'. Did you mean 'fold'" in err) == (2, True)
     code, _, err = in_process("run", "codah", "options.folds=1", data=data)
     assert (code, "the task codah has no option 'folds'. Did you mean 'fold'?" in err) == (2, True)
-
-
-def test_what_is_piped_is_cut_at_no_terminals_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "90")
-    assert standard_output().width == 90
-    monkeypatch.delenv("COLUMNS")
-    assert standard_output().width == 300

@@ -1,182 +1,27 @@
-"""Differences: counts that add up to scores, the paired bootstrap and McNemar against libraries, and `compare`."""
+"""`finetune compare`: differences between runs, from their predictions."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from scipy import stats
 from sklearn.metrics import accuracy_score as sklearn_accuracy
-from statsmodels.stats.contingency_tables import mcnemar as theirs_mcnemar
-from statsmodels.stats.multitest import multipletests
-from support.toys import choice_task, every_shape, labels_task, save_predictions, span_task
+from support.toys import choice_task, every_shape, save_predictions, span_task
 
 from finetune.analysis.compare import compare
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics import scores as metrics
-from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootstrap
-from finetune.metrics.sums import Counted, counted, mean_counted
+from finetune.metrics.significance import holm
 from finetune.runs.record import RunRecord
 from finetune.task_types.registry import find
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Answer, Task
-
-RANDOM = np.random.default_rng(7)
-
-
-@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
-def test_counts_add_up_to_the_scores(task: Task) -> None:
-    rows = task.load(Source(), "dev").rows
-    gold = [answer.value for answer in task.gold(rows)]
-    order = RANDOM.permutation(len(rows))
-    mixed = [Answer(value=gold[j] if i % 3 and task.fits(gold[j], rows[i]) else gold[i]) for i, j in enumerate(order)]
-    if isinstance(task, type(labels_task())):
-        mixed[0] = Answer(value=[])
-    for answers in (mixed, task.gold(rows)):
-        scores, found = task.score(answers, rows), task.counted(answers, rows)
-        assert set(scores) - set(found) <= {"spearman"}
-        assert {name: each.score for name, each in found.items()} == pytest.approx(
-            {name: scores[name] for name in found}
-        )
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [metrics.accuracy, metrics.macro_f1, metrics.matthews, metrics.F1Of("a"), metrics.ClassScore("b", "recall")],
-    ids=["accuracy", "macro-f1", "matthews", "f1", "recall"],
-)
-def test_a_resample_scores_as_its_rows_do(metric: metrics.Metric) -> None:
-    gold, answers = RANDOM.choice(list("abc"), 60).tolist(), RANDOM.choice(list("abcd"), 60).tolist()
-    found = counted(metric, gold, answers)
-    assert found is not None
-    chosen = RANDOM.integers(0, 60, (5, 60))
-    weights = np.stack([np.bincount(rows, minlength=60) for rows in chosen]).astype(float)
-    expected = [metric([gold[i] for i in rows], [answers[i] for i in rows]) for rows in chosen]
-    assert found.resampled(weights) == pytest.approx(expected)
-
-
-def test_pearson_of_a_resample_and_a_metric_that_is_no_sum() -> None:
-    gold = RANDOM.normal(100, 1, 50)
-    answers = gold + RANDOM.normal(0, 1, 50)
-    found = counted(metrics.pearson, gold.tolist(), answers.tolist())
-    weights = RANDOM.integers(0, 3, (4, 50)).astype(float)
-    rows = [np.repeat(np.arange(50), weight.astype(int)) for weight in weights]
-    assert found.resampled(weights) == pytest.approx([stats.pearsonr(gold[i], answers[i]).statistic for i in rows])
-    assert counted(metrics.spearman, gold.tolist(), answers.tolist()) is None
-    ranks = Rescored(metric=lambda i: metrics.spearman(gold[i], answers[i]), size=50)
-    assert ranks.resampled(weights) == pytest.approx([stats.spearmanr(gold[i], answers[i]).statistic for i in rows])
-
-
-def hits(count: int, share: float) -> np.ndarray:
-    return RANDOM.random(count) < share
-
-
-def test_the_interval_is_scipys() -> None:
-    a, b = hits(400, 0.7), hits(400, 0.78)
-    ours = paired_bootstrap([mean_counted(a)], [mean_counted(b)])
-
-    def difference(x: np.ndarray, y: np.ndarray, axis: int) -> np.ndarray:
-        return y.mean(axis) - x.mean(axis)
-
-    theirs = stats.bootstrap(
-        (a.astype(float), b.astype(float)),
-        difference,
-        paired=True,
-        vectorized=True,
-        method="percentile",
-        random_state=0,
-    )
-    assert ours.value == pytest.approx(b.mean() - a.mean())
-    assert ours.interval == pytest.approx(tuple(theirs.confidence_interval), abs=0.006)
-    z = stats.ttest_rel(b.astype(float), a.astype(float))  # for means of 400 rows the two agree
-    assert ours.p == pytest.approx(z.pvalue, abs=0.01)
-
-
-def test_how_many_rows_would_tell_a_difference() -> None:
-    a, b = hits(500, 0.70), hits(500, 0.74)
-    ours = paired_bootstrap([mean_counted(a)], [mean_counted(b)])
-    spread = np.std(b.astype(float) - a, ddof=1)
-    expected = ((stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * spread / ours.value) ** 2
-    assert ours.rows_needed == pytest.approx(expected, rel=0.05)
-    assert paired_bootstrap([mean_counted(a)], [mean_counted(a)]).rows_needed is None
-    assert paired_bootstrap([mean_counted(a)], [mean_counted(a)]).p == 1.0
-
-
-def test_mcnemar_is_statsmodels() -> None:
-    a, b = hits(200, 0.7), hits(200, 0.8)
-    table = [[sum(a & b), sum(a & ~b)], [sum(~a & b), sum(~a & ~b)]]
-    assert mcnemar(a, b) == pytest.approx(theirs_mcnemar(table, exact=True).pvalue)
-    assert mcnemar(a, a) == 1.0
-
-
-def rejections(draw: Callable[[], tuple[list[Counted], list[Counted]]], trials: int) -> float:
-    return sum(paired_bootstrap(*draw(), resamples=400, seed=i).p < 0.05 for i in range(trials)) / trials
-
-
-def test_equal_models_are_told_apart_in_five_per_cent_of_cases() -> None:
-    def one_seed() -> tuple[list[Counted], list[Counted]]:
-        return [mean_counted(hits(300, 0.8))], [mean_counted(hits(300, 0.8))]
-
-    assert 0.02 <= rejections(one_seed, 500) <= 0.085
-
-
-def test_seeds_count_towards_chance() -> None:
-    """Two methods alike, whose seeds differ by more than their rows: with the rows alone most would seem different."""
-
-    def several() -> tuple[list[Counted], list[Counted]]:
-        sides = [[mean_counted(hits(1_000, share)) for share in RANDOM.normal(0.8, 0.03, 5)] for _ in range(2)]
-        return sides[0], sides[1]
-
-    assert rejections(several, 120) <= 0.16
-
-    def first_only() -> tuple[list[Counted], list[Counted]]:
-        a, b = several()
-        return a[:1], b[:1]
-
-    assert rejections(first_only, 60) > 0.3
-
-
-def fixed(rows: int, right: float) -> Counted:
-    return mean_counted(np.arange(rows) < right * rows)
-
-
-def test_where_seeds_alone_differ_the_test_is_welchs() -> None:
-    """With so many rows that these are no chance; two seeds a side, for which a bootstrap of them would be too sure."""
-    scores = [0.80, 0.83], [0.86, 0.90]
-    ours = paired_bootstrap(*([fixed(20_000, score) for score in side] for side in scores), resamples=500)
-    theirs = stats.ttest_ind(scores[1], scores[0], equal_var=False)
-    assert ours.p == pytest.approx(theirs.pvalue, abs=0.03)
-    assert ours.rows_needed is None  # no number of rows would tell it
-
-
-def test_so_few_rows_show_nothing() -> None:
-    """A sign test of three rows in one direction has p 0.25, of one row 1."""
-    for rows, p in ((3, 0.25), (1, 1.0)):
-        ours = paired_bootstrap([mean_counted(np.zeros(rows))], [mean_counted(np.ones(rows))])
-        assert ours.p == p
-
-
-def test_holms_p_is_that_of_statsmodels() -> None:
-    for values in ([0.04, 0.01, 0.03, 0.5], [0.01, 0.01], [0.9, 0.6, 0.8], [0.2]):
-        assert holm(values) == pytest.approx(multipletests(values, method="holm")[1])
-
-
-def test_without_any_spread_there_is_no_interval() -> None:
-    """Two models that are right on the same rows, one seed a side: other rows may tell them apart."""
-    same = [mean_counted([1, 0, 1, 1] * 20)]
-    for other in (same, [mean_counted(np.zeros(80))]):
-        assert (paired_bootstrap(same, other, resamples=200).interval is None) == (other is same)
-    assert paired_bootstrap(same, same, resamples=200).p == 1
-    assert paired_bootstrap([fixed(30, 1)], [fixed(30, 0)], resamples=200).interval is None
-    nothing = Rescored(metric=lambda chosen: float("nan"), size=30)
-    undefined = paired_bootstrap([nothing], [fixed(30, 1)], resamples=20)
-    assert (undefined.interval, undefined.p, undefined.rows_needed) == (None, 1.0, None)
 
 
 def sentence_rows(count: int, *, text: str = "row") -> list[SentenceRow]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.toys import CPU, build, cat_task, choice_task, fit, span_task, tag_task
+from support.toys import CPU, build, cat_task, choice_task, span_task, tag_task
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
@@ -32,6 +32,8 @@ NAMED = {
     "weighted-sum-last-4": ((9, 10, 11, 12), "weighted"),
     "weighted-sum-all": (tuple(range(1, 13)), "weighted"),
 }
+
+
 SHAPES = [cat_task(), tag_task(), span_task(), choice_task()]
 
 
@@ -128,37 +130,6 @@ def test_the_bilstm_is_that_of_pytorch_over_packed_sequences() -> None:
     gradients = [parameter.grad for lstm in directions for parameter in lstm.parameters()]
     for gradient, parameter in zip(gradients, theirs.parameters(), strict=True):
         assert torch.allclose(gradient, parameter.grad, atol=1e-6)
-
-
-@pytest.mark.parametrize("task", SHAPES, ids=lambda task: task.name)
-@pytest.mark.parametrize(
-    "reading", [{}, {"layers": [0, 1, 2]}, {"layers": [1, 2], "bilstm": True}], ids=["linear", "layers", "bilstm"]
-)
-def test_every_head_learns_on_a_frozen_encoder(task: Task, reading: dict[str, Any], tiny_bert: Path) -> None:
-    settings = Train(learning_rate=2e-2, epochs=8, batch_size=8, dropout=0.0)
-    trainer, _, progress = fit(task, tiny_bert, settings, frozen=True, **reading)
-    assert progress.epochs[-1]["loss"] < 0.9 * progress.epochs[0]["loss"]
-    before, _ = load_backbone(tiny_bert, Recipe(task="any"))
-    now = trainer.model.backbone.encoder.state_dict()
-    assert all(torch.equal(tensor, now[name]) for name, tensor in before.encoder.state_dict().items() if name in now)
-    trainer.model.train()
-    assert trainer.model.head.training
-    assert not trainer.model.backbone.encoder.training
-
-
-def test_words_are_learned_from_embeddings_alone(tiny_bert: Path) -> None:
-    settings = Train(learning_rate=0.1, epochs=25, batch_size=8, dropout=0.0)
-    _, _, progress = fit(tag_task(), tiny_bert, settings, frozen=True, layers="embeddings")
-    assert progress.epochs[-1]["headline"] > 0.75
-
-
-def test_other_layers_are_read_while_the_encoder_is_trained(tiny_bert: Path) -> None:
-    settings = Train(learning_rate=2e-3, epochs=8, batch_size=8, dropout=0.0)
-    trainer, _, progress = fit(tag_task(), tiny_bert, settings, layers=[1, 2], bilstm=True)
-    assert progress.epochs[-1]["loss"] < 0.9 * progress.epochs[0]["loss"]
-    before, _ = load_backbone(tiny_bert, Recipe(task="any"))
-    word = "embeddings.word_embeddings.weight"
-    assert not torch.equal(before.encoder.state_dict()[word], trainer.model.backbone.encoder.state_dict()[word])
 
 
 @pytest.mark.parametrize("task", SHAPES, ids=lambda task: task.name)

@@ -1,96 +1,19 @@
 """Tagging: chunks equal conlleval's and seqeval's, every word is trained and scored exactly once, column files."""
 
-import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import seqeval.metrics
-from seqeval.scheme import IOB2
 from support.toys import tag_task
 from transformers import AutoTokenizer
 
-from finetune.data.formats.conll import read_columns
 from finetune.data.source import Source
-from finetune.errors import UserError
-from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
 from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types.options import configured
-from finetune.task_types.registry import find
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 from finetune.task_types.task import Answer
-
-TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-
-
-@pytest.mark.parametrize(
-    ("tags", "expected"),
-    [
-        ("O B-PER I-PER O", [("PER", 1, 3)]),
-        ("I-PER I-PER", [("PER", 0, 2)]),  # an orphan I opens a chunk
-        ("B-PER B-PER", [("PER", 0, 1), ("PER", 1, 2)]),
-        ("B-PER I-LOC I-LOC", [("PER", 0, 1), ("LOC", 1, 3)]),
-        ("I-PER B-PER I-PER O I-LOC", [("PER", 0, 1), ("PER", 1, 3), ("LOC", 4, 5)]),
-        ("S-PER B-LOC E-LOC S-LOC", [("PER", 0, 1), ("LOC", 1, 3), ("LOC", 3, 4)]),
-        ("U-PER B-LOC I-LOC L-LOC U-LOC", [("PER", 0, 1), ("LOC", 1, 4), ("LOC", 4, 5)]),
-        ("B-creative-work I-creative-work", [("creative-work", 0, 2)]),
-        ("", []),
-    ],
-)
-def test_chunks_by_hand(tags: str, expected: list[tuple[str, int, int]]) -> None:
-    assert chunks(tags.split()) == expected
-
-
-def test_strict_chunks_by_hand() -> None:
-    assert strict_chunks(["I-PER", "B-PER", "I-PER", "I-LOC", "O", "I-PER", "B-LOC"]) == [("PER", 1, 3), ("LOC", 6, 7)]
-
-
-@pytest.mark.parametrize(
-    "tags",
-    [
-        "I-PER I-PER B-PER O I-LOC",
-        "B-PER I-PER B-PER O B-LOC",
-        "B-PER E-PER S-PER O S-LOC",
-        "B-PER L-PER U-PER O U-LOC",
-    ],
-)
-def test_every_scheme_becomes_the_same_iob2(tags: str) -> None:
-    assert to_iob2(tags.split()) == ["B-PER", "I-PER", "B-PER", "O", "B-LOC"]
-
-
-def test_illegal_transitions_are_those_of_iob2() -> None:
-    assert illegal_transitions(["I-PER", "I-PER", "B-LOC", "I-PER", "O", "I-LOC"]) == 3
-    assert illegal_transitions(["B-PER", "I-PER", "O", "B-LOC", "B-LOC", "I-LOC"]) == 0
-
-
-def test_scores_by_hand() -> None:
-    """conlleval's own example of counting: two of three found are right, of four that are there."""
-    gold = [[("PER", 0, 2), ("LOC", 3, 4)], [("LOC", 0, 1), ("PER", 2, 3)]]
-    found = [[("PER", 0, 2), ("LOC", 3, 5)], [("LOC", 0, 1)]]
-    scores = entity_scores(gold, found)
-    assert scores[""] == pytest.approx((2 / 3, 1 / 2, 4 / 7))
-    assert scores["PER"] == pytest.approx((1, 1 / 2, 2 / 3))
-    assert scores["LOC"] == pytest.approx((1 / 2, 1 / 2, 1 / 2))
-    assert entity_scores([[]], [[]])[""] == (0.0, 0.0, 0.0)
-
-
-def test_scores_equal_seqeval_in_both_modes() -> None:
-    generator = random.Random(1)
-    gold = [to_iob2(generator.choices(TAGS, k=generator.randint(1, 12))) for _ in range(400)]
-    found = [[t if generator.random() < 0.7 else generator.choice(TAGS) for t in row] for row in gold]
-    task = find("conll-2003")
-    rows = [TaggingRow(id=str(i), words=("w",) * len(tags), gold=tuple(tags)) for i, tags in enumerate(gold)]
-    ours = task.score([Answer(value=tags) for tags in found], rows)
-    assert ours["f1"] == pytest.approx(seqeval.metrics.f1_score(gold, found), abs=1e-12)
-    assert ours["precision"] == pytest.approx(seqeval.metrics.precision_score(gold, found), abs=1e-12)
-    assert ours["recall"] == pytest.approx(seqeval.metrics.recall_score(gold, found), abs=1e-12)
-    strict = seqeval.metrics.f1_score(gold, found, mode="strict", scheme=IOB2)
-    assert ours["strict f1"] == pytest.approx(strict, abs=1e-12)
-    report = seqeval.metrics.classification_report(gold, found, output_dict=True)
-    assert ours["LOC/f1"] == pytest.approx(report["LOC"]["f1-score"], abs=1e-12)
-    assert ours["f1"] != pytest.approx(strict, abs=1e-3)  # or the comparison would mean little
 
 
 def test_windows_reach_the_end_and_each_token_has_most_context_in_its_own() -> None:
@@ -166,55 +89,3 @@ def test_the_baseline_gives_each_word_its_most_frequent_tag() -> None:
     rows = [TaggingRow(id="", words=("cat", "cat", "cat", "a"), gold=("O", "B-ANIMAL", "B-ANIMAL", "O"))]
     (answer,) = tag_task().baselines(rows, [TaggingRow(id="", words=("cat", "new"))])["most-frequent-tag"]
     assert answer.value == ["B-ANIMAL", "O"]
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_bytes(text.encode("latin-1"))
-    return path
-
-
-def test_column_files_of_four_and_two_columns(tmp_path: Path) -> None:
-    first = "EU NNP I-NP I-ORG\nsaid VB I-VP O\n\n\nRome NN I-NP I-LOC\n"
-    four = f"-DOCSTART- -X- O O\n\n{first}\n-DOCSTART-\n\nx y z O\n"
-    found = list(read_columns(write(tmp_path / "four", four), types=["ORG", "LOC"]))
-    assert [(s.document, s.words, s.tags) for s in found] == [
-        (1, ["EU", "said"], ["B-ORG", "O"]),
-        (1, ["Rome"], ["B-LOC"]),
-        (2, ["x"], ["O"]),
-    ]
-    (two,) = read_columns(write(tmp_path / "two", "a b\tB-person\nc\tI-person"), types=["person"])
-    assert (two.words, two.tags, two.document) == (["a b", "c"], ["B-person", "I-person"], 0)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("EU NN I-ORG\nsaid O\n", r"file:2: 2 columns where the first line has 3"),
-        ("EU\n", r"file:1: 1 columns"),
-        ("EU\tI-ORG\n\tO\n", r"file:2: the word is missing"),
-        ("EU I-ORG\n\nsaid X-ORG\n", r"file:3: 'X-ORG' is no tag"),
-        ("EU I-ORG\nsaid ORG\n", r"file:2: 'ORG' is no tag"),
-        ("EU I-ORG\nsaid B-PER\n", r"file:2: 'B-PER' has a type that is none of ORG"),
-        ("EU I-ORG\ncaf\xe9 O\n", r"file:2: byte 3 is not UTF-8"),
-    ],
-)
-def test_faults_of_column_files_are_named(text: str, expected: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=expected):
-        list(read_columns(write(tmp_path / "file", text), types=["ORG"]))
-
-
-def test_original_files_and_their_counts(real_data: Path) -> None:
-    """Entities by type as the shared task's paper has them (Tjong Kim Sang and De Meulder 2003, Table 2)."""
-    task = find("conll-2003")
-    dev, test = (task.load(Source(folder=real_data), split) for split in ("dev", "test"))
-    counts = [Counter(kind for row in loaded.rows for kind, _, _ in chunks(row.gold)) for loaded in (dev, test)]
-    assert counts[0] == {"LOC": 1837, "MISC": 922, "ORG": 1341, "PER": 1842}
-    assert counts[1] == {"LOC": 1668, "MISC": 702, "ORG": 1661, "PER": 1617}
-    assert (len(dev.rows), len({row.document for row in dev.rows}), sum(len(r.words) for r in dev.rows)) == (
-        3250,
-        216,
-        51362,
-    )
-    wnut = find("wnut-17").load(Source(folder=real_data), "test")
-    assert sum(len(chunks(row.gold)) for row in wnut.rows) == 1079
-    assert "does not mark its documents" in wnut.notes[0]

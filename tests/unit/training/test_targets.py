@@ -1,11 +1,8 @@
-"""Presets, grids with variants, and runs of which the worse half is discarded early."""
+"""Targets of a command: presets, and grids with variants."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.cli import InProcess
 
 from finetune.errors import UserError
 from finetune.training.targets import expand_targets, preset_files
@@ -70,40 +67,3 @@ def test_a_setting_of_a_variant_may_be_written_as_toml_reads_it(tmp_path: Path) 
     assert points == [(2, 0.3, 42), (3, 0.3, 1)]
     with pytest.raises(UserError, match=r"its \[grid\] also sets train\.epochs"):
         expand_targets([str(file)], {"train.epochs": 5})
-
-
-def test_the_worse_half_is_discarded_early_and_can_go_on_later(
-    in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "mine.toml").write_text('task = "rte"\n[grid]\n"train.learning_rate" = [2e-3, 1e-7]\n')
-    settings = ["mine.toml", f"model={tiny_bert}", "train.epochs=8", "--seeds", "2", "--quiet"]
-    code, out, err = in_process("run", *settings, "--discard-half", data=rte)
-    assert (code, err) == (0, "")
-    finished = sorted(file.parent.name for file in tmp_path.glob("results/rte/*/record.json"))
-    assert len(finished) == 2
-    assert all(name in out for name in finished)
-    for name in finished:
-        record = json.loads((tmp_path / "results" / "rte" / name / "record.json").read_text())
-        assert record["recipe"]["train"]["learning_rate"] == 2e-3  # both seeds of the better setting
-    for folder in (tmp_path / "results" / "rte").iterdir():
-        events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-        epochs = [event for event in events if event["event"] == "epoch"]
-        assert len(epochs) == (8 if folder.name in finished else 2)
-        assert (folder / "checkpoint.pt").exists() == (folder.name not in finished)
-    again, _, _ = in_process("run", *settings, "--discard-half", data=rte)
-    assert again == 0
-    assert len(list(tmp_path.glob("results/rte/*/record.json"))) == 2
-    code, _, _ = in_process("run", *settings, data=rte)
-    assert code == 0
-    assert len(list(tmp_path.glob("results/rte/*/record.json"))) == 4
-
-
-def test_discarding_needs_several_epochs_and_settings(in_process: InProcess, rte: Path, tiny_bert: Path) -> None:
-    code, _, err = in_process("run", "glue-rte", f"model={tiny_bert}", "--seeds", "2", "--discard-half", data=rte)
-    assert (code, err) == (2, "error: --discard-half chooses among settings, and rte has one. Leave it out\n")
-    arguments: list[Any] = ["run", "glue-rte", f"model={tiny_bert}", "train.epochs=1", "--seeds", "2", "--discard-half"]
-    code, _, err = in_process(*arguments, data=rte)
-    assert (code, err) == (
-        2,
-        "error: --discard-half needs runs of several epochs. Raise train.epochs, or leave it out\n",
-    )
