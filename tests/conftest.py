@@ -13,4 +13,5 @@ pytest_plugins = [
     "support.checked_files",
     "support.own_data",
     "support.reports",
+    "support.page_data",
 ]

@@ -131,7 +131,7 @@ def test_a_model_predicts_in_its_precision_where_the_device_computes_in_it(
             notes.append(facts["text"])
 
     predictor = load(tmp_path / "model", watch=watch, device="cpu")
-    assert predictor.trainer.accelerator.mixed_precision == ("no" if used == "fp32" else used)
+    assert predictor.engine.accelerator.mixed_precision == ("no" if used == "fp32" else used)
     assert predictor("the cat sat").value == "good"
     note = f"was trained in {trained_in}, in which this cpu does not compute natively: it predicts in fp32"
     assert notes == ([] if used == trained_in else [f"{tmp_path / 'model'} {note}"])
