@@ -49,8 +49,9 @@ def layers_of(encoder: PreTrainedModel) -> Sequence[nn.Module]:
 
 def _own_layers(encoder: PreTrainedModel) -> Sequence[nn.Module] | None:
     """None where layers share their weights."""
-    stack = getattr(encoder, "encoder", None) or getattr(encoder, "transformer", None)
-    return getattr(stack, "layer", None)
+    stacks = [getattr(encoder, name, None) for name in ("encoder", "transformer")] + [encoder]
+    found = (getattr(stack, name, None) for stack in stacks for name in ("layer", "layers"))
+    return next((list(layers) for layers in found if isinstance(layers, nn.ModuleList)), None)
 
 
 def depths(encoder: PreTrainedModel) -> Iterator[tuple[nn.Parameter, int]]:

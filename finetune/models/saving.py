@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 
 from finetune.errors import UserError, first_line
 from finetune.models.backbone import Backbone, Head, HeadFor, Model
-from finetune.models.families import set_dropout
+from finetune.models.families import SENTENCE, has_own_class, require_encoder, set_dropout
 from finetune.models.freezing import set_trainable
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import OWN_WEIGHTS
@@ -33,6 +33,7 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
             "Leave one of them out",
         )
     config = load_config(folder)
+    require_encoder(config)
     if recipe.train.dropout is not None:
         set_dropout(config, recipe.train.dropout)
     encoder, info = _from_pretrained(AutoModel, folder, config=config)
@@ -82,9 +83,14 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
     Raises UserError where it holds no trained head of the wanted kind.
     """
     config = load_config(folder)
-    probe = empty_model(config, head_for)
-    if probe.backbone.reader is not None:
+    if (folder / OWN_WEIGHTS).is_file():
         return _load_own(folder, config, head_for)
+    if not has_own_class(config):
+        raise UserError(
+            f"{folder}: fine-tuned models of type '{config.model_type}' are read only where finetune saved them",
+            f"Train one with `finetune run`, or name a model of type {', '.join(SENTENCE)}",
+        )
+    probe = empty_model(config, head_for)
     head_kind = probe.head.auto_class
     shell, info = _from_pretrained(getattr(transformers, head_kind), folder, config=config)
     backbone = Backbone(shell.base_model)
@@ -108,11 +114,11 @@ def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBa
     """Writes config, safetensors and tokenizer that the head's `AutoModelFor...` class loads with the same logits.
 
     `settings` are what prediction needs, such as task and max_length; they become the config's `finetune`. For a model
-    with a layer mix there is no such class: only `load_trained` loads it.
+    with a layer mix, or of a family without a row in `families`, there is none: only `load_trained` loads it.
     """
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
     config.update(model.head.config_settings() | {"finetune": settings})
-    if model.backbone.reader is not None:
+    if model.backbone.reader is not None or not has_own_class(config):
         config.save_pretrained(folder)
         save_file({name: t.contiguous() for name, t in model.state_dict().items()}, folder / OWN_WEIGHTS)
     else:
@@ -141,7 +147,7 @@ def load_config(folder: Path) -> PretrainedConfig:
 def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
     if (folder / OWN_WEIGHTS).is_file():
         raise UserError(
-            f"{folder}: was trained with {_reading(config)}, for which transformers has no class",
+            f"{folder}: is a model in finetune's own format {_reading(config) or config.model_type}",
             "Use it with finetune.load or finetune predict, or name the encoder that it was trained from",
         )
     try:

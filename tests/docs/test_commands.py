@@ -38,7 +38,7 @@ SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
 BEFORE = {  # what a reader of a page has run when it begins
     REPORT: ["run glue-mrpc", "run squad-v1", "run conll-2003", "run reviews.csv"],
 }
-COMMANDS = [line for line in commands(*DOCUMENTS) if line.startswith("finetune ")]
+TYPED = [line for line in commands(*DOCUMENTS) if line.startswith("finetune ")]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", TYPED)
 def test_every_command_can_be_parsed_and_its_targets_exist(
     command: str, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +168,7 @@ def test_every_other_command_is_one_that_a_test_knows() -> None:
 
 
 def test_python_of_the_readme_loads_what_a_run_saves(reader: Reader) -> None:
-    (block,) = (block for block in blocks("python", README) if "pipeline" in block)
+    (block,) = blocks("python", README)
     reader.type("run glue-mrpc")
     (file,) = reader.folder.glob("results/mrpc/*/model/model.safetensors")
     found: dict[str, Any] = {}
@@ -176,8 +176,8 @@ def test_python_of_the_readme_loads_what_a_run_saves(reader: Reader) -> None:
     assert found["answer"]["label"] in ("equivalent", "not_equivalent")
 
 
-def test_python_of_the_readme_asks_and_tags(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = (block for block in blocks("python", README) if "finetune.load" in block)
+def test_python_of_the_page_on_commands_asks_and_tags(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = blocks("python", COMMANDS)
     for recipe in ("squad-v2", "conll-2003"):
         reader.type(f"run {recipe}")
     exec(block, {})

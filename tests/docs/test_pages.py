@@ -19,6 +19,7 @@ from support.pages import (
     OWN_TASK,
     README,
     README_KO,
+    RESULTS,
     blocks,
     commands,
 )
@@ -98,12 +99,8 @@ def test_the_korean_readme_has_the_commands_and_code_of_the_readme() -> None:
         for page in (README, README_KO)
     ]
     assert code[0] == code[1]
-    demo = [
-        re.search(r"<!-- demo -->.*?<!-- /demo -->", page.read_text(encoding="utf-8"), re.DOTALL)
-        for page in (README, README_KO)
-    ]
-    assert all(demo)
-    assert demo[0][0] == demo[1][0]
+    figures = [re.findall(r"<!-- (\w+) -->", page.read_text(encoding="utf-8")) for page in (README, README_KO)]
+    assert figures[0] == figures[1]
 
 
 def test_the_korean_page_on_data_has_every_kind_of_command() -> None:
@@ -136,14 +133,14 @@ def test_every_link_within_the_repository_leads_somewhere(document: Path) -> Non
 
 def test_the_pages_are_linked_from_the_readme() -> None:
     linked = {file.resolve() for file, _ in links(README)}
-    assert {CONTRIBUTING, README_KO, OWN_DATA, OWN_TASK, COMPARING} <= linked
+    assert {CONTRIBUTING, README_KO, *(ROOT / "docs").glob("*.md")} - {OWN_DATA_KO} <= linked
     assert OWN_DATA_KO in {file.resolve() for file, _ in links(README_KO)} & {
         file.resolve() for file, _ in links(OWN_DATA)
     }
 
 
 def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
-    pages = [README, OWN_DATA, OWN_DATA_KO, COMPARING]
+    pages = [README, README_KO, OWN_DATA, OWN_DATA_KO, COMPARING, RESULTS]
     filled = (
         "import sys, measured; [print(measured.filled(open(name, encoding='utf-8').read())) for name in sys.argv[1:]]"
     )
@@ -158,8 +155,22 @@ def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
     assert "STS-B" in done.stdout
 
 
-def test_the_rooms_of_the_readme_are_those_of_the_package() -> None:
-    section = re.search(r"## What is where\n(.*?)(\n## |\Z)", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert section is not None
-    rooms = {folder.name for folder in (ROOT / "finetune").iterdir() if (folder / "__init__.py").is_file()}
-    assert {room for room in rooms if not re.search(rf"^\W*{room}/", section[1], re.MULTILINE)} == set()
+@pytest.mark.parametrize("page", [README, README_KO], ids=lambda page: page.name)
+def test_the_readme_names_every_package(page: Path) -> None:
+    """A line for each package, and no file or folder that does not exist."""
+    (tree,) = re.findall(r"```\nfinetune/\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    rooms = [line.split(maxsplit=1) for line in tree.splitlines() if line.startswith("  ")]
+    packages = {file.parent.name for file in (ROOT / "finetune").glob("*/__init__.py")} - {"tasks"}
+    assert {name for name, _ in rooms} == {f"{package}/" for package in packages} | {"errors.py"}
+    for name, line in rooms:
+        for inside in re.findall(r"[\w/]+(?:/|\.py)(?![\w.])", line):
+            assert (ROOT / "finetune" / name / inside).exists(), (name, inside)
+    outside = [line for line in tree.splitlines() if not line.startswith("  ")]
+    assert all((ROOT / name).is_dir() for line in outside for name in re.findall(r"\w+/", line))
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, OWN_TASK], ids=lambda document: document.name)
+def test_every_file_that_a_document_names_exists(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:finetune|tasks|recipes|tests|benchmarks|docs)/[\w./-]*)`", text)
+    assert [name for name in named if not (ROOT / name).exists()] == []

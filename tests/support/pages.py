@@ -6,7 +6,9 @@ from pathlib import Path
 from support.paths import ROOT
 
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
-OWN_DATA, COMPARING, REPORT = (ROOT / "docs" / f"{name}.md" for name in ("your-data", "comparing", "report"))
+OWN_DATA, COMMANDS, COMPARING, REPORT, RESULTS = (
+    ROOT / "docs" / f"{name}.md" for name in ("your-data", "commands", "comparing", "report", "results")
+)
 OWN_TASK = ROOT / "docs" / "your-own-task.md"  # docs/test_your_own_task.py runs all of it
 README_KO, OWN_DATA_KO = README.with_suffix(".ko.md"), OWN_DATA.with_suffix(".ko.md")
 DOCUMENTS = [README, CONTRIBUTING, README_KO, *sorted({*(ROOT / "docs").glob("*.md")} - {OWN_TASK})]

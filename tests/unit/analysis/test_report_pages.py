@@ -36,10 +36,10 @@ def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:
 
 
 def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None:
-    cards = {"Scores on dev", "Training loss", "Settings", "Facts", "Length and score", "Gold that may be a mistake"}
+    cards = {"Scores on dev", "Training loss", "Settings", "Facts", "Length and score", "Possible label errors"}
     own = {
         "toy-cats": {"By class", "Confusion", "Calibration", "Most confident errors"},
-        "toy-reds": {"Answers over golds", "Largest errors"},
+        "toy-reds": {"Predicted vs. true", "Largest errors"},
         "toy-labels": {"By class", "Calibration", "Most confident errors"},
         "toy-tags-sentence": {"By class", "Confusion", "Calibration"},
         "toy-spans-1": {"Confusion", "Calibration"},

@@ -16,9 +16,10 @@ from support.toys import (
     save_predictions,
 )
 
-from finetune.analysis.report.lengths import length_bins
-from finetune.analysis.report.mistakes import surest_mistakes, suspects
 from finetune.analysis.report.run_files import read_losses
+from finetune.analysis.report.split.confident_errors import confident_errors
+from finetune.analysis.report.split.label_errors import label_errors
+from finetune.analysis.report.split.length_and_score import length_bins
 from finetune.data.source import Source
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
@@ -116,9 +117,9 @@ def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> N
     other = {"yes": "no", "no": "yes"}
     task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
     view = lines_of(task, answers, tmp_path)
-    found, count = suspects(view, 20)
+    found, count = label_errors(view, 20)
     assert ({line["id"] for line, _ in found}, count) == ({"5", "40"}, 2)
-    wrong, count = surest_mistakes(view, 1)
+    wrong, count = confident_errors(view, 1)
     assert (len(wrong), count) == (1, 3)
 
 

@@ -148,7 +148,7 @@ def test_a_model_with_a_reader_loads_again_and_not_in_transformers(
         assert torch.allclose(model.eval()(*inputs), again(*inputs), atol=1e-6)
     with pytest.raises(OSError, match=r"model\.safetensors"):
         AutoModelForSequenceClassification.from_pretrained(tmp_path)
-    with pytest.raises(UserError, match="for which transformers has no class"):
+    with pytest.raises(UserError, match="own format"):
         load_backbone(tmp_path, Recipe(task="any"))
 
 
