@@ -15,13 +15,13 @@ import typer
 from support.encoders import SIZES, wordpiece
 from support.page_data import write_own_data
 from support.pages import (
+    COMMANDS,
     CONTRIBUTING,
     DOCUMENTS,
     OWN_DATA,
     OWN_DATA_KO,
     README,
     README_KO,
-    REPORT,
     blocks,
     commands,
 )
@@ -35,9 +35,9 @@ from finetune.models import layer_mix
 from finetune.training.targets import expand_targets, split_arguments
 
 SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
-BEFORE = {  # what a reader of a page has run when it begins
-    REPORT: ["run glue-mrpc", "run squad-v1", "run conll-2003", "run reviews.csv"],
-}
+BEFORE = [  # what a reader of any one page has run on others
+    *("run glue-mrpc", "run glue-mrpc frozen=true", "run squad-v1", "run conll-2003", "run reviews.csv"),
+]
 TYPED = [line for line in commands(*DOCUMENTS) if line.startswith("finetune ")]
 
 
@@ -156,7 +156,7 @@ def reader(
 def test_the_commands_of_a_page_run_one_after_the_other(page: Path, reader: Reader) -> None:
     """Those of the Korean README are the README's own."""
     typed = [line.removeprefix("finetune ") for line in commands(page) if line.startswith("finetune ")]
-    for command in [*BEFORE.get(page, []), *typed]:
+    for command in [*BEFORE, *typed]:
         reader.type(command)
 
 

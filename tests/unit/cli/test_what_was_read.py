@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import Finetune
 
+from finetune.checks.refusal import require_sound
 from finetune.data.reading import read_table
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -109,8 +110,8 @@ def test_a_file_most_of_which_cannot_be_read_is_not_trained_on(tmp_path: Path) -
     data = write(
         tmp_path / "a.jsonl", "", lambda i: json.dumps({"text": sentence(i), "label": i % 2}) if i % 3 else "{oh"
     )
-    with pytest.raises(UserError, match=r"cannot be read \(JSON Lines.*is not JSON.*17 more.*--fix"):
-        own_task(str(data), {})
+    with pytest.raises(UserError, match=r"cannot be read \(JSON Lines.*17 more.*--fix"):
+        require_sound(starting_recipe(str(data), {})[1])
 
 
 def test_names_of_numbered_labels_come_from_a_file_a_setting_or_the_data(tmp_path: Path) -> None:

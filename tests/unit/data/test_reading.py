@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from finetune.checks.refusal import require_sound
 from finetune.data.reading import Table, column_names, read_table
 from finetune.errors import UserError
 from finetune.task_types.guess import guess
-from finetune.task_types.own_data import own_task
+from finetune.task_types.starting_recipe import starting_recipe
 
 ROWS = [["text", "label"], ["a fine film, really", "pos"], ['the "worst" of all', "neg"], ["two\nlines", "pos"]]
 
@@ -95,7 +96,7 @@ def test_one_bad_byte_spoils_one_row(tmp_path: Path) -> None:
 def test_lines_above_nothing_are_told_in_one_line(tmp_path: Path, content: str) -> None:
     path = write(tmp_path / "odd.csv", content)
     with pytest.raises(UserError):
-        own_task(str(path), {})
+        require_sound(starting_recipe(str(path), {})[1])
 
 
 def test_lines_above_a_header_are_counted_in_line_numbers(tmp_path: Path) -> None:
