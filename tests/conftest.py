@@ -11,7 +11,7 @@ pytest_plugins = [
     "support.cli",
     "support.data",
     "support.checked_files",
-    "support.own_data",
+    "support.runs",
     "support.reports",
     "support.page_data",
 ]

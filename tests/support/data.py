@@ -21,11 +21,13 @@ def real_data() -> Path:
 @pytest.fixture
 def rte(tmp_path: Path) -> Path:
     """A folder with a small RTE that words give away."""
+    return write_rte(tmp_path / "data")
+
+
+def write_rte(folder: Path) -> Path:
     for split, count in (("train", 64), ("dev", 24)):
         labels = ("entailment", "not_entailment")
         lines = [f"{i}\tthe {'cat' if i % 2 else 'dog'} sat\ta bird flew\t{labels[i % 2]}" for i in range(count)]
-        (tmp_path / "data" / "RTE").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "data" / "RTE" / f"{split}.tsv").write_text(
-            "\n".join(["index\tsentence1\tsentence2\tlabel", *lines]) + "\n"
-        )
-    return tmp_path / "data"
+        (folder / "RTE").mkdir(parents=True, exist_ok=True)
+        (folder / "RTE" / f"{split}.tsv").write_text("\n".join(["index\tsentence1\tsentence2\tlabel", *lines]) + "\n")
+    return folder

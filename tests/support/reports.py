@@ -66,7 +66,7 @@ def saved_run(
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shapes(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> dict[str, Path]:
     """A run of each shape, with the answers of a tiny encoder after one epoch, by the task's name."""
     out = tmp_path_factory.mktemp("shapes")
@@ -94,7 +94,7 @@ def nasty_tasks() -> Iterator[tuple[Task, list[Any], list[Answer]]]:
     yield choice_task(), choices, [Answer(value=1, probabilities=[0.01, 0.99])] * 4
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def page(shapes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of all shapes, of seeds, and of markup and long words in the data."""
     folder = tmp_path_factory.mktemp("page")

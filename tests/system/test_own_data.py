@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from support.cli import InProcess
-from support.own_data import FAST, REVIEWS, read, written
+from support.predicted_files import read, written
+from support.runs import FAST, REVIEWS
 
 import finetune as package
 from finetune.data.source import Source

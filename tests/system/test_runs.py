@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import Finetune, InProcess
+from support.runs import RTE, FinishedRun
 from support.toys import CPU, OWN_TASK, only_run, write_columns
 
 from finetune.models.device import resolve_precision
@@ -77,13 +78,12 @@ def test_run_show_evaluate_and_run_again(
     assert json.loads((folder / "record.json").read_text())["scores"] == record["scores"]
 
 
-def test_changed_library_versions_are_said(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=1"]
-    here("run", *settings, data=rte)
-    file = only_run(tmp_path) / "record.json"
+def test_changed_library_versions_are_said(here: Finetune, rte: Path, tiny_bert: Path, copied_run: FinishedRun) -> None:
+    file = copied_run("rte") / "record.json"
     record = json.loads(file.read_text())
     file.write_text(json.dumps(record | {"versions": record["versions"] | {"torch": "1.0"}}))
-    assert "torch 1.0 -> " in here("run", *settings, data=rte).stderr
+    settings = [f"{name}={value}" for name, value in RTE.items()]
+    assert "torch 1.0 -> " in here("run", "glue-rte", f"model={tiny_bert}", *settings, data=rte).stderr
 
 
 def test_seeds_and_grids_run_each_point_once(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:

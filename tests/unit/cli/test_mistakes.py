@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from support.cli import Finetune, InProcess
-from support.toys import CPU, OWN_TASK, only_run
+from support.runs import FinishedRun
+from support.toys import CPU, OWN_TASK
 
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.runs.recipe import Recipe
@@ -128,10 +129,9 @@ def test_a_grid_that_sets_the_same_twice_is_refused(in_process: InProcess, rte: 
 
 
 def test_a_record_without_its_model_cannot_be_evaluated(
-    in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path
+    in_process: InProcess, rte: Path, copied_run: FinishedRun
 ) -> None:
-    in_process("run", "glue-rte", f"model={tiny_bert}", "train.epochs=1", data=rte)
-    run = only_run(tmp_path)
+    run = copied_run("rte")
     shutil.rmtree(run / "model")
     code, _, err = in_process("evaluate", run.name, "rte", data=rte)
     assert code == 2

@@ -13,7 +13,7 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.own_data import predict, read, written
+from support.predicted_files import predict, read, written
 
 from finetune.data.reading import read_table
 from finetune.data.writing import safe, write_rows

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.own_data import REVIEWS, predict, read, written
+from support.predicted_files import predict, read, written
+from support.runs import REVIEWS
 
 from finetune.errors import UserError
 from finetune.inference.predict_file import predict_file

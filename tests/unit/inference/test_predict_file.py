@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.own_data import predict, read, written
+from support.predicted_files import predict, read, written
 
 from finetune.errors import UserError
 from finetune.inference import predict_file as predicting

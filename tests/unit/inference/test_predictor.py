@@ -16,7 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
-from support.own_data import REVIEWS, predict, read, trained_run, written
+from support.predicted_files import predict, read, written
+from support.runs import REVIEWS, FinishedRun, trained_run
 
 import finetune as package
 from finetune.data.reading import Record
@@ -220,12 +221,10 @@ def test_in_python_and_line_by_line(reviewer: Predictor) -> None:
     assert ["error" in answer for answer in answer_lines(reviewer, lines_of(odd))] == [True, True, True, True, False]
 
 
-def test_the_other_shapes(tmp_path: Path, tiny_bert: Path) -> None:
-    once = {"train.epochs": 1}
-    tags = tmp_path / "tags.conll"
-    tags.write_text("the O\ncat B-PET\nsat O\n\nthe O\ndog B-PET\n\n" * 10)
-    tagger = trained(tmp_path / "results", tags, tiny_bert, **once)
-    predict(tagger, tags, tmp_path / "out.conll")
+def test_tags_of_words_and_of_texts(finished_run: FinishedRun, tmp_path: Path) -> None:
+    run = finished_run("tagging")
+    tagger = package.load(run)
+    predict(tagger, run.parents[2] / "tags.conll", tmp_path / "out.conll")
     lines = (tmp_path / "out.conll").read_text().splitlines()
     assert [line.split("\t")[:2] for line in lines[:2]] == [["the", "O"], ["cat", "B-PET"]]
     odd = [{"words": "the cat", "tags": "O O"}, {"words": "the dog", "tags": ["O"]}, {"words": ""}]
@@ -237,53 +236,42 @@ def test_the_other_shapes(tmp_path: Path, tiny_bert: Path) -> None:
     assert found["characters"] == [[0, 3], [4, 7], [8, 11]]
     assert len(found["answer"]) == len(found["probabilities"]) == 3
 
-    span = tmp_path / "span.jsonl"
-    rows = [
-        {"question": "who sat?", "context": f"the cat sat {i}", "answer": "cat" if i % 3 else ""} for i in range(30)
-    ]
-    span.write_text("\n".join(map(json.dumps, rows)))
-    asker = trained(tmp_path / "results", span, tiny_bert, max_length=32, **once)
+
+def test_spans_and_no_answers(finished_run: FinishedRun, tmp_path: Path) -> None:
+    run = finished_run("span")
+    asker = package.load(run)
     (found,) = asker.predict([("who sat?", "the dog sat")])
     assert found["answer"] == "the dog sat"[found["start"] or 0 : found["end"] or 0]
     assert 0 <= found["p(no answer)"] <= 1
-    scored = predict(asker, span, tmp_path / "out.csv")
+    scored = predict(asker, run.parents[2] / "span.jsonl", tmp_path / "out.csv")
     assert set(scored.scores) >= {"f1", "em"}
     assert "predicted answer" in read(tmp_path / "out.csv")[0]
 
-    choice = tmp_path / "choice.csv"
-    endings = [(f"the cat {i}", "sat", "ran", str(1 + i % 2)) for i in range(30)]
-    written(choice, [("context", "choice1", "choice2", "label"), *endings])
-    chooser = trained(tmp_path / "results", choice, tiny_bert, **once)
+
+def test_choices_by_number_and_by_letter(finished_run: FinishedRun, tmp_path: Path) -> None:
+    run = finished_run("choice")
+    chooser = package.load(run)
     (found,) = chooser.predict([("the cat", ["sat", "ran"])])
     assert set(found) == {"answer", "answer text", "p(choice 1)", "p(choice 2)"}
-    scores = predict(chooser, choice, tmp_path / "chosen.csv").scores
+    scores = predict(chooser, run.parents[2] / "choice.csv", tmp_path / "chosen.csv").scores
     lines = read(tmp_path / "chosen.csv")
     assert {line["answer"] for line in lines} <= {"1", "2"}  # counted as the labels are
     assert scores["accuracy"] == sum(line["answer"] == line["label"] for line in lines) / 30
-
-    letters = tmp_path / "letters.csv"
-    written(
-        letters, [("question", "A", "B", "C", "answer"), *((a, b, c, "lay", "ABC"[int(n)]) for a, b, c, n in endings)]
-    )
-    chooser = trained(tmp_path / "results", letters, tiny_bert, **once)
-    scores = predict(chooser, letters, tmp_path / "lettered.csv").scores
+    run = finished_run("choice by letter")
+    scores = predict(package.load(run), run.parents[2] / "letters.csv", tmp_path / "lettered.csv").scores
     lines = read(tmp_path / "lettered.csv")
     assert {line["predicted answer"] for line in lines} <= {"A", "B", "C"}
     assert scores["accuracy"] == sum(line["predicted answer"] == line["answer"] for line in lines) / 30
     assert {"p(choice A)", "p(choice C)"} <= set(lines[0])
 
-    many = tmp_path / "many.jsonl"
-    many.write_text("\n".join(json.dumps({"text": f"the cat {i}", "labels": ["a", "b"][: i % 3]}) for i in range(30)))
-    marker = trained(tmp_path / "results", many, tiny_bert, **once)
+
+def test_several_labels_and_numbers(finished_run: FinishedRun, tmp_path: Path) -> None:
+    run = finished_run("multilabel")
+    marker = package.load(run)
     (found,) = marker.predict(["the cat"])
     assert set(found) == {"answer", "p(a)", "p(b)"}
-    assert "micro f1" in predict(marker, many, tmp_path / "marked.jsonl").scores
-
-    number = tmp_path / "number.csv"
-    written(
-        number, [("a", "b", "score"), *((f"the cat {i} sat", f"the dog {i} ran", f"{i / 7:.2f}") for i in range(30))]
-    )
-    rater = trained(tmp_path / "results", number, tiny_bert, **once)
+    assert "micro f1" in predict(marker, run.parents[2] / "many.jsonl", tmp_path / "marked.jsonl").scores
+    rater = package.load(finished_run("regression"))
     assert isinstance(rater.predict([("the cat", "the dog")])[0]["answer"], float)
 
 
