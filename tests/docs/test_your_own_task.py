@@ -70,7 +70,12 @@ class Reader:
         return subprocess.run(
             [*ours.get(program, [program]), *arguments, *(offline if program == "pip" else [])],
             cwd=self.place,
-            env=os.environ | {"COLUMNS": "200", "PYTHONPATH": str(self.site), "FINETUNE_DATA": ""},
+            env=os.environ
+            | {
+                "COLUMNS": "200",
+                "PYTHONPATH": os.pathsep.join(filter(None, [str(self.site), os.environ.get("PYTHONPATH")])),
+                "FINETUNE_DATA": "",
+            },
             capture_output=True,
             text=True,
             timeout=300,

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from support.own_data import own_task
+
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types.own_data import own_task
 
 CLASSES = (
     "plain tables",

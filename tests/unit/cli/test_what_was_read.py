@@ -12,14 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cli import Finetune
+from support.own_data import own_task
 
-from finetune.checks.refusal import require_sound
 from finetune.data.reading import read_table
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.recipe import load
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.own_data import own_task
 from finetune.task_types.starting_recipe import commented, starting_recipe
 
 WORDS = ("soup", "train", "garden", "window", "river", "letter", "market")
@@ -111,7 +110,7 @@ def test_a_file_most_of_which_cannot_be_read_is_not_trained_on(tmp_path: Path) -
         tmp_path / "a.jsonl", "", lambda i: json.dumps({"text": sentence(i), "label": i % 2}) if i % 3 else "{oh"
     )
     with pytest.raises(UserError, match=r"cannot be read \(JSON Lines.*17 more.*--fix"):
-        require_sound(starting_recipe(str(data), {})[1])
+        own_task(data)
 
 
 def test_names_of_numbered_labels_come_from_a_file_a_setting_or_the_data(tmp_path: Path) -> None:

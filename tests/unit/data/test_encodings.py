@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from support.cli import InProcess
 from support.languages import LANGUAGES, sentences
+from support.own_data import own_task
 
 from finetune.data.detect import detect
 from finetune.data.reading import read_table
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types.own_data import own_task
 
 WRITTEN = {
     "Chinese": ["gb18030", "gbk", "gb2312"],

@@ -13,12 +13,11 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.own_data import own_task
 
-from finetune.checks.refusal import require_sound
 from finetune.data.reading import Table, column_names, read_table
 from finetune.errors import UserError
 from finetune.task_types.guess import guess
-from finetune.task_types.starting_recipe import starting_recipe
 
 ROWS = [["text", "label"], ["a fine film, really", "pos"], ['the "worst" of all', "neg"], ["two\nlines", "pos"]]
 
@@ -96,7 +95,7 @@ def test_one_bad_byte_spoils_one_row(tmp_path: Path) -> None:
 def test_lines_above_nothing_are_told_in_one_line(tmp_path: Path, content: str) -> None:
     path = write(tmp_path / "odd.csv", content)
     with pytest.raises(UserError):
-        require_sound(starting_recipe(str(path), {})[1])
+        own_task(path)
 
 
 def test_lines_above_a_header_are_counted_in_line_numbers(tmp_path: Path) -> None:

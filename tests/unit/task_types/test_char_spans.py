@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.own_data import own_task
 from transformers import AutoTokenizer
 
 from finetune.checks.run_checks import check_data
@@ -14,7 +15,6 @@ from finetune.data.source import Source
 from finetune.data.span_form import span_form
 from finetune.inference.answer_rows import answer_records
 from finetune.task_types.columns import Layout
-from finetune.task_types.own_data import own_task
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.tagging.char_spans import as_spans, in_form, spans_of, tags_for
 from finetune.task_types.tagging.segments import segmented

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.own_data import own_task
 
 from finetune.data.source import Source
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.own_data import own_task
 
 WORDS = ("river", "market", "garden", "window", "letter", "winter", "valley", "bridge")
 
