@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from finetune.data.reading import Table, read_table
+from finetune.data.reading import read_table
+from finetune.data.table import Table
 
 LONG = "a text with quite a few words in it, number"
 

@@ -20,7 +20,8 @@ from finetune.checks import tokenization as tokens
 from finetune.checks.fix import write_mended
 from finetune.checks.run_checks import check_data
 from finetune.data.detect import detect
-from finetune.data.reading import Table, read_table
+from finetune.data.reading import read_table
+from finetune.data.table import Table
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.task_types.guess import guess
@@ -224,5 +225,5 @@ def test_what_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tu
     written = [[f"t {text}", label] for text, label in rows]
     path = tmp_path / "round.csv"
     write_rows(path, [{"text": text, "label": label} for text, label in written], ["text", "label"])
-    if detect(path).quoted:  # else no cell needed quotes
+    if detect(path).layout.quoted:  # else no cell needed quotes
         assert cells(read_table(path)) == written

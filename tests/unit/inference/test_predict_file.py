@@ -134,7 +134,7 @@ def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkey
     with pytest.raises(UserError, match=r"none.csv: cannot be read"):
         predict(reviewer, tmp_path / "none.csv", tmp_path / "there.csv")
     for suffix in (".parquet.gz", ".xlsx.gz"):
-        with pytest.raises(UserError, match="packed in themselves"):
+        with pytest.raises(UserError, match="compressed in themselves"):
             predict(reviewer, path, tmp_path / f"out{suffix}")
     monkeypatch.setattr(predicting, "answer_records", None)  # what does not fit is said before anything is predicted
     with pytest.raises(UserError, match="CoNLL columns hold words and tags"):

@@ -20,7 +20,7 @@ from support.predicted_files import predict, read, written
 from support.runs import REVIEWS, FinishedRun, trained_run
 
 import finetune as package
-from finetune.data.reading import Record
+from finetune.data.records import Record
 from finetune.errors import UserError
 from finetune.inference import predict_file as predicting
 from finetune.inference.answer_rows import answer_lines, lines_of

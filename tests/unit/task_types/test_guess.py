@@ -8,7 +8,7 @@ from support.tables import rows_with, table_of, text
 
 from finetune.checks.split_data import text_keys
 from finetune.data.files import split_files
-from finetune.data.reading import Record
+from finetune.data.records import Record
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.choice.task import ChoiceTask

@@ -2,7 +2,8 @@
 
 from support.paths import ROOT
 
-from finetune.data.source import Source, read_csv
+from finetune.data.formats.delimited import CSV, read_strictly
+from finetune.data.source import Source
 from finetune.task_types.registry import find
 
 
@@ -27,6 +28,6 @@ def test_counting_words_solves_the_quickstart_set_only_in_part() -> None:
 def test_a_second_reader_agrees_with_the_dev_labels() -> None:
     """Their judgements were made from the sentences alone, before they saw a label."""
     file = ROOT / "tests" / "data" / "paraphrase-second-reader.csv"
-    judged = [fields["label"] for _, fields in read_csv(file, columns=["id", "label"])]
+    judged = [fields["label"] for _, fields in read_strictly(file, CSV, columns=["id", "label"])]
     gold = [row.gold for row in find("paraphrase").load(Source(), "dev").rows]
     assert sum(a == b for a, b in zip(gold, judged, strict=True)) >= 0.95 * len(gold)
