@@ -18,6 +18,8 @@ from support.paths import ROOT
 
 from finetune.cli import app as cli
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = ROOT / "docs" / "your-own-task.md"
 FILE = r"as\s`(?P<name>[\w./-]+)`[^`]*?:\n\n```\w+\n(?P<content>.*?)```"  # "Save this as `name`:" and a block
 COMMANDS = r"```bash\n(?P<commands>.*?)```"

@@ -21,6 +21,7 @@ from finetune.runs.recipe import Train
 from finetune.task_types.task import Task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
 def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
     settings = Train(learning_rate=2e-3, epochs=40, batch_size=8, dropout=0.0)
@@ -34,8 +35,8 @@ LEARNERS = [cat_task(), labels_task(), tag_task(), span_task(), choice_task()]
 
 
 @pytest.mark.parametrize("task", LEARNERS, ids=lambda task: task.name)
-def test_every_head_learns_with_every_family(task: Task, tiny_encoder: Path) -> None:
-    _, _, progress = fit(task, tiny_encoder, Train(learning_rate=2e-3, epochs=12, batch_size=8, dropout=0.0))
+def test_every_head_learns_with_every_family(task: Task, learning_encoder: Path) -> None:
+    _, _, progress = fit(task, learning_encoder, Train(learning_rate=2e-3, epochs=12, batch_size=8, dropout=0.0))
     assert progress.epochs[-1]["loss"] < 0.5 * progress.epochs[0]["loss"]
 
 

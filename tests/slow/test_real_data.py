@@ -19,6 +19,8 @@ from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.registry import find
 
+pytestmark = pytest.mark.slow
+
 
 def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     minilm: Path, real_data: Path, tmp_path: Path
@@ -50,7 +52,6 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     assert 50 < theirs.count("equivalent") < 358
 
 
-@pytest.mark.slow
 def test_the_baseline_of_sst2_reads_all_of_its_rows(real_data: Path) -> None:
     task, source = find("sst2"), Source(folder=real_data)
     train, dev = (task.load(source, split).rows for split in ("train", "dev"))
@@ -75,7 +76,6 @@ def test_learning_from_real_weights_starts_at_once(minilm: Path) -> None:
     assert np.mean(losses[-6:]) < 0.6 * np.mean(losses[:6])
 
 
-@pytest.mark.slow
 def test_minilm_beats_the_best_baseline_on_three_seeds(finetune: Finetune, tmp_path: Path) -> None:
     """McNemar's exact test on the quickstart's dev set, for each seed."""
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")

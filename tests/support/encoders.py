@@ -158,7 +158,13 @@ FAMILIES = ["bert", "roberta", "albert", "xlm_roberta", "electra", "distilbert"]
 
 @pytest.fixture(params=FAMILIES)
 def tiny_encoder(request: pytest.FixtureRequest) -> Path:
-    """One tiny encoder of each family."""
+    """One tiny encoder of each family: for saving, loading and pooling."""
+    return request.getfixturevalue(f"tiny_{request.param}")
+
+
+@pytest.fixture(params=[*FAMILIES[:2], *(pytest.param(family, marks=pytest.mark.slow) for family in FAMILIES[2:])])
+def learning_encoder(request: pytest.FixtureRequest) -> Path:
+    """One of BERT and RoBERTa, and of the other families in `make test-all`: for training."""
     return request.getfixturevalue(f"tiny_{request.param}")
 
 

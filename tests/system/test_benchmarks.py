@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.paths import ROOT
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_check_runs(tmp_path: Path) -> None:
     out = tmp_path / "speed.json"
     folder = ROOT / "benchmarks"

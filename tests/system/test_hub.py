@@ -17,6 +17,8 @@ from safetensors.torch import load_file, save_file
 from support.hub_server import HubServer, Kind
 from transformers import BertConfig, BertForPreTraining, BertTokenizerFast
 
+pytestmark = pytest.mark.slow
+
 MODEL, CASED = "google-bert/bert-base-uncased", "google-bert/bert-base-cased"
 DATA = "nyu-mll/glue"
 KEPT_MODEL = "models--google-bert--bert-base-uncased"  # its folder in the cache

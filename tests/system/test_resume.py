@@ -11,6 +11,7 @@ import pytest
 from support.cli import Finetune, InProcess
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on(rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune) -> None:
     settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=250", "train.batch_size=8"]
     command = [sys.executable, "-m", "finetune", "run", *settings]

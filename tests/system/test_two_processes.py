@@ -13,6 +13,8 @@ from support.toys import write_columns, write_squad, write_swag
 
 from finetune.runs.predictions import read_predictions
 
+pytestmark = pytest.mark.slow
+
 SHAPES = {
     "pooled": ("quickstart", "train.batch_size=7", "train.accumulation=2", "limit=100"),  # 2 rows for 4 parts at last
     "tagging": ("conll-2003", "train.batch_size=7", "max_length=32", "layers=[1]"),  # above it nothing is trained

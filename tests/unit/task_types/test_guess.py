@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.own_data import own_task
 from support.tables import rows_with, table_of, text
 
 from finetune.checks.split_data import text_keys
@@ -16,7 +17,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.dev_split import unit_text
 from finetune.task_types.guess import guess
 from finetune.task_types.multilabel.task import MultiLabelTask
-from finetune.task_types.own_data import own_task, usable_rows
+from finetune.task_types.own_data import usable_rows
 from finetune.task_types.row_builder import NoRow, row_of
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.span.task import SpanTask
