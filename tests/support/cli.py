@@ -60,3 +60,11 @@ def here(in_process: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         return subprocess.CompletedProcess([], code, out, err)
 
     return call
+
+
+def assert_error(err: str, *words: str) -> None:
+    """What was printed is one line of error, which has these words; whatever else it says may change."""
+    *before, last = err.splitlines()
+    assert last.startswith("error: "), err
+    assert not [line for line in before if line.startswith("error: ")], err
+    assert [word for word in words if word not in last] == [], err

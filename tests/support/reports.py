@@ -12,10 +12,8 @@ import pytest
 
 from finetune.analysis.report.write import write_report
 from finetune.data.source import Source
-from finetune.metrics.scores import Scores
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe, Train
-from finetune.runs.record import RunRecord
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.span.answers import SpanAnswer
@@ -23,13 +21,13 @@ from finetune.task_types.span.task import SpanRow
 from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.task import Answer, Task
 from finetune.training.evaluation import Evaluation
+from support.records import save_run
 from support.toys import (
     cat_rows,
     cat_task,
     choice_task,
     every_shape,
     fit,
-    save_predictions,
     span_task,
     tag_task,
 )
@@ -46,24 +44,27 @@ def saved_run(
     seed: int = 42,
     baselines: dict[str, list[Answer]] | None = None,
     losses: Sequence[float] = (0.7, 0.6, 0.5),
-    name: str | None = None,
 ) -> Path:
     """The folder of a run without its model, as `finetune run` leaves it."""
-    path = out / task.name / (name or f"{len(list(out.glob('*/*'))):010x}")
-    path.mkdir(parents=True)
-    given = baselines or {}
-    save_predictions(path / "predictions-dev.parquet", task, rows, answers, given)
-    (path / "events.jsonl").write_text(
-        "\n".join(
-            json.dumps(event)
-            for event in (
-                {"time": 1, "event": "training", "done": 0, "updates": len(losses)},
-                {"time": 2, "event": "updates", "update": len(losses), "losses": list(losses)},
-            )
-        )
+    facts = facts_of(task, task.score(answers, rows), seed)
+    path = save_run(out, task, rows, answers, baselines=baselines or {}, **facts)
+    events = (
+        {"time": 1, "event": "training", "done": 0, "updates": len(losses)},
+        {"time": 2, "event": "updates", "update": len(losses), "losses": list(losses)},
     )
-    (path / "record.json").write_text(record_of(task, path.name, task.score(answers, rows), seed, rows, given))
+    (path / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
     return path
+
+
+def facts_of(task: Task, scores: dict[str, float], seed: int) -> dict[str, Any]:
+    """What a report shows of a record."""
+    headline = scores[task.metrics[0]]
+    epochs = [{"epoch": i, "loss": 1 / i, "headline": headline * i / 2, "scores": {"dev": scores}} for i in (1, 2)]
+    return {
+        "recipe": Recipe(task=task.name, model="tiny", seed=seed).model_dump(exclude={"grid"}),
+        "data_origin": {"dev": "made up"}, "notes": ["a note"], "versions": {"python": "3"},
+        "seconds": {"total": 1.0, "training": 1.0}, "epochs": epochs, "selected_epoch": 2,
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -104,24 +105,6 @@ def page(shapes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> P
     runs += [saved_run(folder, task, rows, gold, seed=seed) for seed in (1, 2)]
     write_report([str(run) for run in (*shapes.values(), *runs)], folder / "report.html", out=folder)
     return folder / "report.html"
-
-
-def record_of(
-    task: Task, name: str, scores: dict[str, float], seed: int, rows: Sequence[Any], given: dict[str, list[Answer]]
-) -> str:
-    """The record's JSON."""
-    first = task.metrics[0]
-    methods: Scores = {method: task.score(answers, rows) for method, answers in given.items()}
-    epochs = [{"epoch": i, "loss": 1 / i, "headline": scores[first] * i / 2, "scores": {"dev": scores}} for i in (1, 2)]
-    return RunRecord(
-        id=name, task=task.name, task_version=1, finished="2026-01-01T00:00:00+00:00",
-        recipe=Recipe(task=task.name, model="tiny", seed=seed).model_dump(exclude={"grid"}),
-        model="tiny", weights="w", data="d", data_origin={"dev": "made up"}, rows={"dev": len(rows)}, features={},
-        truncated={}, notes=["a note"], versions={"python": "3"}, git_commit=None, device="cpu", precision="fp32",
-        processes=1, seconds={"total": 1.0, "training": 1.0}, examples_per_second=1.0, peak_memory_bytes=1,
-        epochs=epochs, selected_epoch=2, headline=first, scores={"dev": scores}, baselines={"dev": methods},
-        new_weights=[],
-    ).model_dump_json()  # fmt: skip
 
 
 VOID = {"meta", "br", "img"}

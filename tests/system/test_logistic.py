@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from support.cli import assert_error
+
 
 def test_the_command_runs_it(in_process: Any, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     settings = ["glue-rte", f"model={tiny_bert}", "frozen=true", "train.solver=logistic", "--quiet"]
@@ -18,10 +20,8 @@ def test_the_command_runs_it(in_process: Any, rte: Path, tiny_bert: Path, tmp_pa
     assert code == 0, err
     assert "accuracy 100.0" in out
     code, _, err = in_process("run", *settings, "--seeds", "2", data=rte)
-    assert (code, err) == (
-        2,
-        "error: train.solver = 'logistic' gives the same for every seed. Give one seed, without --seeds or a [grid] "
-        "over it\n",
-    )
+    assert code == 2
+    assert_error(err, "train.solver = 'logistic'", "--seeds")
     code, _, err = in_process("run", "glue-rte", f"model={tiny_bert}", "train.solver=logistic", data=rte)
-    assert (code, err.splitlines()[-1][:60]) == (2, "error: train.solver = 'logistic' trains the output layer alo")
+    assert code == 2
+    assert_error(err, "train.solver = 'logistic'", "frozen=true")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.cli import Finetune, InProcess
+from support.cli import Finetune, InProcess, assert_error
 
 
 @pytest.mark.slow
@@ -24,7 +24,7 @@ def test_a_run_that_is_killed_goes_on(rte: Path, tiny_bert: Path, tmp_path: Path
     running.kill()
     running.wait()
     assert other.returncode == 2
-    assert "another process is at this very run" in other.stderr
+    assert "another process" in other.stderr
     (folder,) = tmp_path.glob("results/rte/*")
     assert not (folder / "record.json").exists()
     resumed = finetune("run", *settings, data=rte)
@@ -45,8 +45,8 @@ def test_a_forced_run_that_stops_is_not_done(
         )
         code, _, err = in_process("run", *settings, "--force", data=rte)
     assert code == 2
-    assert err.splitlines()[-1] == "error: disk full. Free space, or choose another folder with --out"
+    assert_error(err, "disk full", "--out")
     assert not list(tmp_path.glob("results/*/*/record.json"))
     code, _, err = in_process("run", *settings, data=rte)
     assert code == 0
-    assert "resuming after update 2 of 2" in err
+    assert "update 2 of 2" in err

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.reports import record_of
+from support.records import made_record
+from support.reports import facts_of
 from support.toys import (
     cat_rows,
     cat_task,
@@ -22,7 +23,6 @@ from finetune.analysis.report.split.label_errors import label_errors
 from finetune.analysis.report.split.length_and_score import length_bins
 from finetune.data.source import Source
 from finetune.runs.recipe_diff import settings_of
-from finetune.runs.record import RunRecord
 from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.marked_text import Segment, cut, entities, spans
 from finetune.task_types.sentence.view import LabelsView, LabelView, NumberView
@@ -60,7 +60,7 @@ def test_losses_are_those_of_the_last_training() -> None:
 def test_settings_stand_beside_their_defaults() -> None:
     task = cat_task()
     rows = task.load(Source(), "dev").rows
-    record = RunRecord.model_validate_json(record_of(task, "a", task.score(task.gold(rows), rows), 7, rows, {}))
+    record = made_record(task.name, **facts_of(task, task.score(task.gold(rows), rows), 7))
     record = record.model_copy(update={"recipe": record.recipe | {"options": {"fold": 2}, "train": {"epochs": 9}}})
     changed = {one.key: (*one.values, one.default) for one in settings_of([record]) if one.changed}
     assert changed == {

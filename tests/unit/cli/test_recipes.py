@@ -19,7 +19,7 @@ def test_data_is_no_recipe_to_copy(in_process: InProcess, tmp_path: Path) -> Non
     written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS[:9]])
     code, _, said = in_process("cp", "reviews.csv", "mine.toml", data=tmp_path)
     assert code == 2
-    assert "reviews.csv is data, not a recipe. `finetune init reviews.csv`" in said
+    assert "`finetune init reviews.csv`" in said
     assert not (tmp_path / "mine.toml").exists()
 
 

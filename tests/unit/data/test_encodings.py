@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from support.cli import InProcess
+from support.cli import InProcess, assert_error
 from support.languages import LANGUAGES, sentences
 from support.own_data import own_task
 
@@ -108,7 +108,7 @@ def test_a_byte_that_comes_late_is_looked_at(tmp_path: Path) -> None:
 
 def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(random.Random(0).randbytes(4_000))
-    with pytest.raises(UserError, match="its encoding cannot be told"):
+    with pytest.raises(UserError, match="encoding"):
         detect(tmp_path / "a.csv")
 
 
@@ -137,11 +137,11 @@ def test_names_of_encodings_mean_the_larger_ones_of_windows(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("encoding", "given", "said"),
     [
-        ("cp1251", "windows-1215", "encoding is 'windows-1215', which is not known. Did you mean"),
-        ("cp1251", "rot13", "encoding is 'rot13', which is not known"),
-        ("cp1251", "euc-jp", "is not in euc-jp: 40 of 40 lines with more than ASCII have bytes that are not of it"),
-        ("cp1251", "utf-8", "is not in utf-8: 40 of 40 lines"),
-        ("utf-8", "cp949", "is in UTF-8, not in cp949. Leave encoding= out"),
+        ("cp1251", "windows-1215", "'windows-1215'"),
+        ("cp1251", "rot13", "'rot13'"),
+        ("cp1251", "euc-jp", "not in euc-jp: 40 of 40"),
+        ("cp1251", "utf-8", "not in utf-8: 40 of 40"),
+        ("utf-8", "cp949", "is in UTF-8, not in cp949"),
         ("utf-16", "utf-8", "is in UTF-16, not in utf-8"),
         ("ascii", "utf-16", "is in UTF-8, not in utf-16"),
     ],
@@ -187,17 +187,18 @@ def test_all_commands_take_an_encoding(in_process: InProcess, tmp_path: Path, ti
     code, out, _ = in_process("run", "my.toml", model, *small, data=tmp_path)
     assert code == 0
     code, out, _ = in_process("check", "a.csv", wrong, model, data=tmp_path)
-    assert "note encoding: the file is read as KOI8-R, such as '" in out
+    assert "note encoding:" in out
     run = record.parent.name
     code, out, _ = in_process("predict", run, "a.csv", wrong, "-o", "out.csv", "--quiet", data=tmp_path)
-    assert code == 0 and "a.csv: read as KOI8-R" in out
+    assert code == 0 and "KOI8-R" in out
     assert read_table(tmp_path / "out.csv").columns["text"] == read_table(path, "koi8-r").columns["text"]
     code, out, err = in_process("evaluate", run, "a.csv", "encoding=windows-1251", data=tmp_path)
     assert code == 0, err
     code, out, err = in_process("evaluate", run, "a.csv", "encoding=euc-jp", data=tmp_path)
-    assert code == 2 and "a.csv: is not in euc-jp" in err
+    assert code == 2 and "euc-jp" in err
     code, out, err = in_process("evaluate", run, "a.csv", "coding=utf-8", data=tmp_path)
-    assert (code, err) == (2, "error: unknown setting 'coding'. Set encoding=NAME, of a file of data\n")
+    assert code == 2
+    assert_error(err, "'coding'", "encoding=NAME")
 
 
 def test_one_note_tells_the_encoding_of_a_file_that_dev_is_drawn_from(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_two_at_one_output_do_not_spoil_it(reviewer: Predictor, tmp_path: Path) 
 
     def second(event: str, **_: Any) -> None:
         if event == "answered":
-            with pytest.raises(UserError, match="another process is at this very file"):
+            with pytest.raises(UserError, match="another process"):
                 predict(reviewer, path, tmp_path / "out.csv")
 
     predict_file(reviewer, path, tmp_path / "out.csv", options={}, watch=second)

@@ -146,7 +146,7 @@ def test_other_labels_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
     config = json.loads((tmp_path / "config.json").read_text())
     config |= {"id2label": {"0": "positive", "1": "negative"}, "label2id": {"positive": 0, "negative": 1}}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(UserError, match=r"labels are positive, negative, the task's no, yes"):
+    with pytest.raises(UserError, match=r"positive, negative.*no, yes"):
         checkpoints.load_trained(tmp_path, cat_task().head)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import Finetune
+from support.cli import Finetune, assert_error
 from support.paths import ROOT
 from support.toys import write_columns
 
@@ -64,11 +64,7 @@ def test_a_path_means_the_runs_of_that_very_file(train: Train, here: Finetune, t
     ):
         done = here(*command)
         assert done.returncode == 2, command
-        assert done.stderr.splitlines()[-1] == (
-            "error: no finished run in results is of b/reviews.csv itself; of other data of that name there are "
-            f"{first.id} of a/reviews.csv, {first.finished}. Name a run by its id, or train one: "
-            "finetune run b/reviews.csv"
-        )
+        assert_error(done.stderr, f"{first.id} of a/reviews.csv, {first.finished}", "finetune run b/reviews.csv")
     second = train("b/reviews.csv")
     assert (named("a/reviews.csv"), named(mine), named("b/reviews.csv"), named(theirs)) == (
         *(first.id, first.id),
@@ -90,7 +86,7 @@ def test_a_file_is_known_by_its_content_and_else_by_its_path(train: Train, tmp_p
     assert named("reviews.csv") == first.id  # the same file, which has changed
     second = train("reviews.csv")
     assert (named("reviews.csv"), named("copy/reviews.csv")) == (second.id, first.id)
-    with pytest.raises(UserError, match=r"is of other/reviews\.csv itself"):
+    with pytest.raises(UserError, match=r"other/reviews\.csv"):
         latest_run(str(write_reviews(tmp_path / "other/reviews.csv", rows=40).relative_to(tmp_path)), Path("results"))
     assert find_run(first.id, Path("results")) is not None
 

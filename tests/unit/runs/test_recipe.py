@@ -45,19 +45,19 @@ def test_the_glue_recipes_have_the_settings_of_the_paper() -> None:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"train.learning_rat": 1e-4}, "unknown key 'train.learning_rat'. Did you mean 'train.learning_rate'"),
+        ({"train.learning_rat": 1e-4}, "Did you mean 'train.learning_rate'"),
         ({"learning_rate": 1e-4}, "Did you mean 'train.learning_rate'?"),
-        ({"zzz": 1}, "The keys are task, model, max_length"),
-        ({"train.epochs": "3"}, "'train.epochs' is '3'; it must be a whole number at least 1"),
-        ({"train.learning_rate": 0.0}, "it must be a number over 0"),
-        ({"train.schedule": "lineer"}, "it must be one of linear, cosine"),
+        ({"zzz": 1}, "task, model, max_length"),
+        ({"train.epochs": "3"}, "'train.epochs' is '3'"),
+        ({"train.learning_rate": 0.0}, "over 0"),
+        ({"train.schedule": "lineer"}, "linear, cosine"),
         ({"train.warmup": 1.5}, "at least 0 and at most 1"),
-        ({"train.learning_rate": float("nan")}, "it must be a number over 0"),
+        ({"train.learning_rate": float("nan")}, "over 0"),
         ({"train.epochs": True}, "it must be a whole number at least 1"),
         ({"seed": -1}, "'seed' is -1"),
         ({"limit": 0}, "'limit' is 0"),
         ({"train": 3}, "'train' is 3"),
-        ({"task.name": 3}, "'task' holds a value, not a table"),
+        ({"task.name": 3}, "'task'"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_is_allowed(settings: dict[str, Any], expected: str) -> None:

@@ -55,10 +55,10 @@ def test_each_choice_is_paired_with_its_context(tiny_bert: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"choices": ("one",)}, "row 'r' has fewer than two choices, or an empty one"),
-        ({"choices": ("one", " ")}, "row 'r' has fewer than two choices, or an empty one"),
+        ({"choices": ("one",)}, "row 'r'.*two choices"),
+        ({"choices": ("one", " ")}, "row 'r'.*two choices"),
         ({"context": " "}, "row 'r' has an empty context"),
-        ({"gold": 2}, "row 'r' has the gold 2, but 2 choices"),
+        ({"gold": 2}, "row 'r'.*2 choices"),
     ],
 )
 def test_faults_of_rows_are_named(fields: dict[str, object], expected: str) -> None:

@@ -45,12 +45,12 @@ def test_a_passage_and_a_question_are_both_read(tmp_path: Path) -> None:
 
 def test_choices_of_any_stem_are_asked_about_and_the_settings_work(tmp_path: Path) -> None:
     sols = rows(goal=lambda i: text(i, 9), sol1=text, sol2=lambda i: text(i + 5), label=lambda i: i % 2)
-    with pytest.raises(Ambiguous, match=r"sol1, sol2 look like choices.*shape=choice text=goal,sol1,sol2"):
+    with pytest.raises(Ambiguous, match=r"text=goal,sol1,sol2"):
         own_task(write(tmp_path, sols), {})
     task = own_task(write(tmp_path, sols), {"shape": "choice", "text": "goal,sol1,sol2"})
     assert {len(row.choices) for row in task.load(Source(), "train").rows} == {2}
     drugs = rows(question=text, opa=text, opb=lambda i: text(i + 1), opc=lambda i: text(i + 2), cop=lambda i: i % 3)
-    with pytest.raises(Ambiguous, match="opa, opb, opc look like choices"):
+    with pytest.raises(Ambiguous, match="opa, opb, opc"):
         own_task(write(tmp_path, drugs), {})
 
 

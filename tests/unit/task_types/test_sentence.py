@@ -47,7 +47,7 @@ def test_nothing_is_weighed_by_default_nor_in_regression() -> None:
     assert seen(cat_task()).class_weights == ()
     assert seen(replace(length_task(), class_weight="balanced")).class_weights == ()
     assert "class_weight" not in length_task().options
-    with pytest.raises(UserError, match="'class_weight' is 'heavy': input should be 'none' or 'balanced'"):
+    with pytest.raises(UserError, match=r"'class_weight' is 'heavy'.*'balanced'"):
         configured(cat_task(), {"class_weight": "heavy"})
 
 

@@ -23,7 +23,7 @@ def test_swag_from_its_official_csv(tmp_path: Path) -> None:
     assert row.gold == 2
     assert find("swag").load(Source(folder=tmp_path), "test").rows[0].gold is None
     (tmp_path / "swag/train.csv").write_text(f"{SWAG},label\n{line},7\n")
-    with pytest.raises(UserError, match=r"train\.csv:2: the label is '7'"):
+    with pytest.raises(UserError, match=r"train\.csv:2:.*'7'"):
         find("swag").load(Source(folder=tmp_path), "train")
 
 
@@ -40,5 +40,5 @@ def test_codah_reads_the_fold_that_is_asked_for(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="'fold' is"):
             configured(find("codah"), {"fold": wrong})
     (tmp_path / "codah/cv_split/fold_0/train.tsv").write_text("n\tThe cat\tsat.\tran.\tflew.\tsang.\t4\n")
-    with pytest.raises(UserError, match=r"train\.tsv:1: the gold is '4'"):
+    with pytest.raises(UserError, match=r"train\.tsv:1:.*'4'"):
         find("codah").load(source, "train")

