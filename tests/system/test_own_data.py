@@ -107,9 +107,9 @@ def test_a_run_is_scored_on_another_file(reviews: Path, in_process: InProcess, t
     code, shown, said = call("more.csv")
     assert (code, "1 row" in said) == (0, True)
     assert "dev macro f1 100.0" in shown
-    assert "was read in training" not in said
+    assert "is the training file" not in said
     own = str(reviews.parents[2] / "reviews.csv")
-    assert "was read in training" in call(own)[2]
+    assert "is the training file" in call(own)[2]
     written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
     code, _, said = call("other.csv")
     assert (code, len(said.splitlines())) == (2, 1)
