@@ -6,11 +6,11 @@ from collections.abc import Container, Iterator, Sequence
 
 from finetune.checks.finding import MANY, MOSTLY, Finding, Severity
 from finetune.checks.split_data import Part
-from finetune.data.column_types import as_text, is_missing
 from finetune.data.encodings.detect import spelled
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.messages import shown
 from finetune.data.records import Record
+from finetune.data.values import as_text, is_missing
 from finetune.task_types.guess import ID_NAMES
 
 AROUND = " \t\r\n\ufeff\0"  # what may stand around a name

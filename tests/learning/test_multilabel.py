@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.toys import build, fit, late_task, toy
 
-from finetune.cli.summaries import summary_lines
+from finetune.cli.run_tables import summary_lines
 from finetune.data.source import Source
 from finetune.inference.predictor import load
 from finetune.models.saving import load_config

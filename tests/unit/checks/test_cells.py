@@ -68,3 +68,10 @@ def test_long_documents_are_no_cells_that_swallowed_rows(tmp_path: Path, check: 
     rows = [{"text": every[1] if i == 3 else text, "label": label} for i, (text, label) in enumerate(
         zip(texts(60), labels(60), strict=True))]  # fmt: skip
     assert "long-cell" not in found(check(write_jsonl(tmp_path / "a.jsonl", rows)))
+
+
+def test_scripts_of_any_alphabet_are_named(tmp_path: Path, check: Check) -> None:
+    odd = {5: "ეს წინადადება ქართულად არის", 6: "இது ஒரு தமிழ் வாக்கியம்", 7: "Սա հայերեն նախադասություն է"}
+    (finding,) = (one for one in check(reviews(tmp_path / "a.csv", text=odd)).findings if one.code == "scripts")
+    assert finding.rows == tuple(odd)
+    assert all(name in finding.what for name in ("Latin", "Georgian", "Tamil", "Armenian"))

@@ -18,7 +18,7 @@ MENDED = (
 )
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx", ".csv.gz"])
 def test_what_is_mended_is_not_found_again(
     suffix: str, in_process: InProcess, tmp_path: Path, check: Check, tiny_bert: Path
 ) -> None:
@@ -124,3 +124,11 @@ def test_words_and_labels_of_control_characters_alone_are_dropped(tmp_path: Path
     told = {"rows dropped without a label": 1, "rows dropped without a text": 1}
     assert write_mended(part, tmp_path / "b.csv") == told
     assert len(read_table(tmp_path / "b.csv")) == 58
+
+
+def test_mojibake_is_repaired_where_that_is_certain(tmp_path: Path, check: Check) -> None:
+    odd = {3: "cafÃ© au lait, twice", 5: "Ð¿Ñ€Ð¸Ð²ÐµÑ‚ is a word", 7: "itâ€™s fine, Â£5", 9: "half a cafÃ© 좋아요"}
+    (part,) = check(reviews(tmp_path / "bad.csv", text=odd)).parts
+    assert write_mended(part, tmp_path / "fixed.csv") == {"cells decoded in the right encoding": 3}
+    texts = read_table(tmp_path / "fixed.csv").columns["text"]
+    assert [texts[row - 1] for row in odd] == ["café au lait, twice", "привет is a word", "it’s fine, £5", odd[9]]

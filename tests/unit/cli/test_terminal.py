@@ -2,7 +2,7 @@
 
 import pytest
 
-from finetune.cli.display import standard_output
+from finetune.cli.console import standard_output
 
 
 def test_what_is_piped_is_cut_at_no_terminals_width(monkeypatch: pytest.MonkeyPatch) -> None:

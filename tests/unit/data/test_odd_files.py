@@ -199,7 +199,7 @@ FUZZ: dict[str, Any] = {
 @pytest.fixture
 def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keeps the tokenizer from being loaded for each file."""
-    monkeypatch.setattr(tokens, "load_tokenizer", lru_cache(maxsize=1)(tokens.load_tokenizer))
+    monkeypatch.setattr(tokens, "load_text_tokenizer", lru_cache(maxsize=1)(tokens.load_text_tokenizer))
 
 
 @settings(max_examples=200, **FUZZ)

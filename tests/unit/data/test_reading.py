@@ -16,9 +16,11 @@ import pytest
 from support.own_data import own_task
 
 from finetune.data.formats.dialect import Dialect
-from finetune.data.reading import read_table
+from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.reading import first_rows, read_table, survey
 from finetune.data.records import column_names
 from finetune.data.table import Table
+from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.task_types.guess import guess
 
@@ -267,3 +269,20 @@ def test_odd_but_legal_cells(tmp_path: Path) -> None:
         write(tmp_path / "wide.csv", ",".join(f"c{i}" for i in range(10_000)) + "\n" + ",".join("x" * 10_000))
     )
     assert len(wide.columns) == 10_000
+
+
+@pytest.mark.parametrize("suffix", sorted(BY_SUFFIX))
+def test_what_is_written_in_a_format_is_read_again(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows{suffix}"
+    texts = [f"a row of words, number {i}" for i in range(30)]
+    rows = [{"text": text, "label": "ab"[i % 2]} for i, text in enumerate(texts)]
+    if suffix == ".conll":
+        write_rows(path, [{"words": text.split(), "answer": ["O"] * 6} for text in texts], ["words", "answer"])
+        assert read_table(path).columns["words"] == [text.split() for text in texts]
+        return
+    assert write_rows(path, rows, ["text", "label"]) == 0
+    table = read_table(path)
+    assert table.columns == {name: [row[name] for row in rows] for name in ("text", "label")}
+    assert table.form.format is BY_SUFFIX[suffix]
+    assert survey(path, table.form) == (30, {"text", "label"})
+    assert list(first_rows(path, table.form, most=5).rows) == [1, 2, 3, 4, 5]

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.predicted_files import predict, read, written
 
-from finetune.data.cells import safe
 from finetune.data.reading import read_table
 from finetune.data.writing import write_rows
+from finetune.data.written_cells import safe
 from finetune.inference.journal import KIND, Journal
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor

@@ -73,7 +73,7 @@ def test_given_thresholds_are_used_with_null_odds(tmp_path: Path, in_process: An
     ("text", "expected"),
     [
         ("{", "is not JSON"),
-        ("[]", "is no JSON object"),
+        ("[]", "JSON object"),
         ("{}", "first q1"),
         ('{"q1": 3}', "q1 is 3"),
     ],

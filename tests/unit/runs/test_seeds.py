@@ -9,7 +9,7 @@ from scipy import stats
 from support.records import BASE, run
 
 from finetune.analysis.paper_table import lines_of, load_table
-from finetune.cli.summaries import summary_lines, summary_table
+from finetune.cli.run_tables import summary_lines, summary_table
 from finetune.runs.record import all_records
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from support.toys import build, labels_task, toy
 from transformers import AutoTokenizer
 
-from finetune.cli.display import groups_table
+from finetune.cli.run_tables import groups_table
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
