@@ -21,6 +21,7 @@ from finetune.data.formats.dialect import csv_reader
 from finetune.data.formats.exports import plain_row
 from finetune.data.formats.json_rows import rows_in
 from finetune.data.formats.word_lines import sentences
+from finetune.data.issues import BYTES, JSON, REJECTED, UNREADABLE, Fault
 from finetune.data.nested import fields_of
 from finetune.errors import UserError, first_line
 
@@ -34,14 +35,13 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 class Record:
     """Row number `row` of a file, counted from 1 without the header, which begins in `line`, and its cells by column.
 
-    `fault` says why it could not be read; then there are no values. `rejected`: whoever labelled it has left it out.
+    `fault` says why it could not be read; then there are no values.
     """
 
     row: int
     line: int
     values: dict[str, Any] = field(default_factory=dict)
-    fault: str = ""
-    rejected: bool = False
+    fault: Fault | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,7 +262,7 @@ def whole(record: Record) -> Record:
         for text in texts:
             if isinstance(text, str) and not text.isascii() and SURROGATE.search(text):
                 fault = f"the cell '{name}' has bytes of another encoding, or half a character (a lone surrogate)"
-                return Record(row=record.row, line=record.line, fault=fault)
+                return Record(row=record.row, line=record.line, fault=Fault(fault, BYTES))
     return record
 
 
@@ -273,7 +273,7 @@ def _delimited(path: Path, form: FileFormat) -> Iterator[Record]:
         yield Record(row=row, line=line, values=values, fault=fault)
 
 
-def _numbered(path: Path, form: FileFormat, *, width: int) -> Iterator[tuple[int, int, list[str], str]]:
+def _numbered(path: Path, form: FileFormat, *, width: int) -> Iterator[tuple[int, int, list[str], Fault | None]]:
     """(row, line, cells, fault) of every row below the header."""
     with open_text(path, form) as file:
         skip_lines(file, form.skip)
@@ -294,7 +294,7 @@ def _json_lines(path: Path, form: FileFormat) -> Iterator[Record]:
             try:
                 value = json.loads(text)
             except (ValueError, RecursionError) as error:
-                yield Record(row=row, line=line, fault=f"is not JSON ({first_line(error)})")
+                yield Record(row=row, line=line, fault=Fault(f"is not JSON ({first_line(error)})", JSON))
                 continue
             yield _of_object(value, row=row, line=line)
 
@@ -311,10 +311,10 @@ def _json(path: Path, form: FileFormat) -> Iterator[Record]:
 
 def _of_object(value: Any, *, row: int, line: int) -> Record:
     if not isinstance(value, dict):
-        return Record(row=row, line=line, fault="is no JSON object with the columns' names")
+        return Record(row=row, line=line, fault=Fault("is no JSON object with the columns' names", JSON))
     value, fault = plain_row(value)
     if fault:
-        return Record(row=row, line=line, fault=fault, rejected=True)
+        return Record(row=row, line=line, fault=Fault(fault, REJECTED))
     names = column_names(list(value))
     return Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True)))
 
@@ -369,7 +369,7 @@ def _columns(path: Path, form: FileFormat) -> Iterator[Record]:
     with open_text(path, form) as file:
         for row, sentence in enumerate(sentences(enumerate(file, start=1), form.words), start=1):
             if sentence.fault:
-                yield Record(row=row, line=sentence.fault_line, fault=sentence.fault)
+                yield Record(row=row, line=sentence.fault_line, fault=Fault(sentence.fault, UNREADABLE))
             else:
                 values = {**sentence.columns, "document": str(sentence.document)}
                 yield Record(row=row, line=sentence.line, values=values)
@@ -384,7 +384,7 @@ def _labelled(path: Path, form: FileFormat) -> Iterator[Record]:
                 continue
             row += 1
             if (cells := form.labels.cells(text)) is None:
-                yield Record(row=row, line=line, fault="has no label and text")
+                yield Record(row=row, line=line, fault=Fault("has no label and text", UNREADABLE))
             else:
                 yield Record(row=row, line=line, values={"label": cells[0], "text": cells[1]})
 

@@ -8,12 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from finetune.data.detect import FileFormat
 from finetune.data.formats.dialect import csv_reader
 from finetune.data.formats.run_on import joined
+from finetune.data.issues import CELLS, QUOTE, Fault
 
 RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a table in Markdown
 MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed
 
 
-def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iterator[tuple[int, list[str], str]]:
+def numbered_cells(
+    file: Iterable[str], form: FileFormat, *, width: int
+) -> Iterator[tuple[int, list[str], Fault | None]]:
     """(line, cells, fault) of every row that is not empty.
 
     A quote that is never closed would swallow what follows: its line alone is faulty, and reading goes on behind it.
@@ -24,7 +27,7 @@ def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iter
         for cells in reader:
             if lines.ended or (len(lines.taken) > 1 and not _ends_well(lines.taken, form, cells, width)):
                 number, _ = lines.give_back()
-                yield number, [], "a quote opens in it and is not closed"
+                yield number, [], Fault("a quote opens in it and is not closed", QUOTE)
                 break
             number = lines.taken[0][0]
             lines.clear()
@@ -32,7 +35,7 @@ def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iter
                 continue
             if form.run_on is not None and len(cells) > width:
                 cells = joined(cells, form.run_on, width, form.delimiter)
-            fault = "" if len(cells) == width else _wrong_width(cells, width, form)
+            fault = None if len(cells) == width else Fault(_wrong_width(cells, width, form), CELLS)
             yield number, cells, fault
         else:
             return
