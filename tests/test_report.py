@@ -14,7 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import softmax
-from toys import cat_rows, cat_task, choice_task, every_shape, fit, labels_task, length_task, span_task, tag_task
+from toys import (
+    cat_rows,
+    cat_task,
+    choice_task,
+    every_shape,
+    fit,
+    labels_task,
+    length_task,
+    save_predictions,
+    span_task,
+    tag_task,
+)
 
 from finetune.analysis.report.lengths import length_bins
 from finetune.analysis.report.mistakes import surest_mistakes, suspects
@@ -28,7 +39,6 @@ from finetune.metrics.calibration import expected_error, reliability
 from finetune.metrics.scores import Scores
 from finetune.metrics.temperature import fit_temperature, highest_with_temperature, with_temperature
 from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
@@ -44,6 +54,7 @@ from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.views import view_of
+from finetune.training.evaluation import Evaluation
 
 ROOT = Path(__file__).resolve().parents[1]
 RANDOM = np.random.default_rng(3)
@@ -105,7 +116,7 @@ def saved_run(
     path = out / task.name / (name or f"{len(list(out.glob('*/*'))):010x}")
     path.mkdir(parents=True)
     given = baselines or {}
-    write_predictions(path / "predictions-dev.parquet", task, rows, answers, given)
+    save_predictions(path / "predictions-dev.parquet", task, rows, answers, given)
     (path / "events.jsonl").write_text(
         "\n".join(
             json.dumps(event)
@@ -151,10 +162,11 @@ def shapes(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> dict[st
     out = tmp_path_factory.mktemp("shapes")
     found = {}
     for task in every_shape():
-        _, evaluation, _ = fit(task, tiny_bert, Train(epochs=1, batch_size=16, learning_rate=1e-3))
+        _, fitted, _ = fit(task, tiny_bert, Train(epochs=1, batch_size=16, learning_rate=1e-3))
         rows = task.load(Source(), "dev").rows
-        baselines = evaluation.baselines(rows)["dev"]
-        found[task.name] = saved_run(out, task, rows, evaluation.answers["dev"], baselines=baselines)
+        evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": []})
+        baselines = evaluation.baselines(rows, fitted)["dev"]
+        found[task.name] = saved_run(out, task, rows, fitted.answers["dev"], baselines=baselines)
     return found
 
 
@@ -283,7 +295,7 @@ def lines_of(task: Task, answers: Sequence[Answer], tmp_path: Path) -> Any:
     """The view of answers to a toy's rows."""
     from finetune.runs.predictions import read_predictions
 
-    write_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
+    save_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
     return view_of(read_predictions(tmp_path / "p.parquet"), getattr(task, "labels", ()))
 
 
@@ -497,10 +509,10 @@ def test_the_command_and_temperature_of_predict(
 
 def test_a_temperature_is_for_one_choice_out_of_several(tmp_path: Path) -> None:
     for task in (length_task(), labels_task(), tag_task(), span_task()):
-        predictor = Predictor(task=task, trainer=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
+        predictor = Predictor(task=task, engine=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
         with pytest.raises(UserError, match="can have no temperature"):
             with_dev_temperature(predictor, "any", "dev", out=tmp_path)
-    predictor = Predictor(task=cat_task(), trainer=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
+    predictor = Predictor(task=cat_task(), engine=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="is no run of finetune"):
         with_dev_temperature(predictor, "any", "dev", out=tmp_path)
 
