@@ -8,7 +8,7 @@ from finetune.analysis.report.blocks import Card, Table
 from finetune.analysis.report.charts_run import loss_chart, method_chart, score_chart, spread_chart
 from finetune.analysis.report.run_files import Material
 from finetune.analysis.report.seeds import spreads
-from finetune.metrics.scores import plain_metrics, ranked
+from finetune.metrics.scores import metric_named, plain_metrics
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.recipe_diff import Setting, settings_of
 from finetune.runs.record import RunRecord
@@ -90,7 +90,7 @@ def overview_card(runs: Sequence[Material]) -> Card:
         record = run.record
         split = next(iter(record.scores))
         given = [scores[record.headline] for scores in record.baselines.get(split, {}).values()]
-        best = max(given, key=ranked, default=None)
+        best = max(given, key=metric_named(record.headline).rank, default=None)
         score = record.scores[split][record.headline]
         words = [
             record.task,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.analysis.report.run_files import Material
-from finetune.metrics.scores import plain_metrics, ranked
+from finetune.metrics.scores import metric_named, plain_metrics
 from finetune.runs.seeds import Summary, groups, summarised
 
 
@@ -20,7 +20,7 @@ class Spread:
     @property
     def summary(self) -> Summary:
         """Mean, standard deviation, interval."""
-        return summarised(self.scores)
+        return summarised(self.scores, self.metric)
 
 
 def seed_groups(runs: Sequence[Material]) -> list[list[Material]]:
@@ -38,7 +38,9 @@ def spreads(group: Sequence[Material]) -> list[Spread]:
             metric=metric,
             scores=[run.record.scores[split][metric] for run in group],
             baseline=max(
-                (given[metric] for given in first.baselines.get(split, {}).values()), key=ranked, default=None
+                (given[metric] for given in first.baselines.get(split, {}).values()),
+                key=metric_named(metric).rank,
+                default=None,
             ),
         )
         for split, scores in first.scores.items()
