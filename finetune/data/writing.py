@@ -14,6 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
+from finetune.data.atomic import output_file
 from finetune.data.column_types import NUMBER, as_text, tags_of
 from finetune.errors import UserError
 
@@ -70,22 +71,15 @@ def write_rows(
     front: how many did. Raises UserError where the file cannot be written.
     """
     suffix = written_format(path)
-    scratch = path.with_name(f".{path.name}.tmp")
-    changed = 0
-    try:
+    with output_file(path) as scratch:
         if suffix in PACKED or suffix == ".conll":
             {".parquet": _parquet, ".xlsx": _excel, ".conll": _columns}[suffix](scratch, rows, names, path)
-        else:
-            with _opened(scratch, packed=path.suffix == ".gz") as file:
-                if suffix in (".jsonl", ".json"):
-                    (_json if suffix == ".json" else _json_lines)(file, rows, names)
-                else:
-                    changed = _delimited(file, rows, names, "," if suffix == ".csv" else "\t", escaped)
-        scratch.replace(path)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise UserError(f"{path}: cannot be written ({error.strerror})", "Choose another file") from error
-    return changed
+            return 0
+        with _opened(scratch, packed=path.suffix == ".gz") as file:
+            if suffix not in (".jsonl", ".json"):
+                return _delimited(file, rows, names, "," if suffix == ".csv" else "\t", escaped)
+            (_json if suffix == ".json" else _json_lines)(file, rows, names)
+            return 0
 
 
 def safe(cell: Any) -> str:
