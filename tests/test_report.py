@@ -27,9 +27,10 @@ from toys import (
     tag_task,
 )
 
-from finetune.analysis.report.lengths import length_bins
-from finetune.analysis.report.mistakes import surest_mistakes, suspects
 from finetune.analysis.report.run_files import read_losses
+from finetune.analysis.report.split.confident_errors import confident_errors
+from finetune.analysis.report.split.label_errors import label_errors
+from finetune.analysis.report.split.length_and_score import length_bins
 from finetune.analysis.report.write import write_report
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -309,9 +310,9 @@ def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> N
     other = {"yes": "no", "no": "yes"}
     task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
     view = lines_of(task, answers, tmp_path)
-    found, count = suspects(view, 20)
+    found, count = label_errors(view, 20)
     assert ({line["id"] for line, _ in found}, count) == ({"5", "40"}, 2)
-    wrong, count = surest_mistakes(view, 1)
+    wrong, count = confident_errors(view, 1)
     assert (len(wrong), count) == (1, 3)
 
 
@@ -346,10 +347,10 @@ def _read(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None:
-    cards = {"Scores on dev", "Training loss", "Settings", "Facts", "Length and score", "Gold that may be a mistake"}
+    cards = {"Scores on dev", "Training loss", "Settings", "Facts", "Length and score", "Possible label errors"}
     own = {
         "toy-cats": {"By class", "Confusion", "Calibration", "Most confident errors"},
-        "toy-reds": {"Answers over golds", "Largest errors"},
+        "toy-reds": {"Predicted vs. true", "Largest errors"},
         "toy-labels": {"By class", "Calibration", "Most confident errors"},
         "toy-tags-sentence": {"By class", "Confusion", "Calibration"},
         "toy-spans-1": {"Confusion", "Calibration"},

@@ -9,9 +9,10 @@ from finetune.checks.finding import MANY, MOSTLY, Finding
 from finetune.checks.split_data import Part
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.encodings.detect import spelled
+from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.issues import READING, REJECTED, Fault, Issue
 from finetune.data.messages import shown
-from finetune.data.reading import Record, first_cells
+from finetune.data.records import Record
 from finetune.task_types.guess import ID_NAMES
 from finetune.task_types.row_issues import ROW_ISSUES
 
@@ -86,7 +87,7 @@ DOUBLE_ID = Issue(
 def encoding(part: Part) -> Iterator[Finding]:
     """A byte-order mark, and encodings other than UTF-8."""
     form = part.table.form
-    if form.kind in ("parquet", "excel"):
+    if not form.format.text:
         return
     if form.encoding == "utf-8-sig":
         yield part.found(BYTE_ORDER_MARK)
@@ -99,7 +100,7 @@ def header_names(part: Part) -> Iterator[Finding]:
     """Names of columns that are empty, doubled, or have spaces or marks around them."""
     form = part.table.form
     raw = first_cells(part.table.path, form)
-    if form.kind == "delimited" and not form.header:
+    if not dialect_of(form).header:
         yield part.found(NO_HEADER)
         return
     plain = [name.strip(AROUND) for name in raw]
@@ -140,14 +141,14 @@ def unusable(part: Part) -> Iterator[Finding]:
 
 def swallowed_rows(part: Part) -> Iterator[Finding]:
     """Cells that hold other rows, since a quote opens or closes in the wrong place; or that seem to."""
-    form, width = part.table.form, len(part.table.columns)
+    dialect, width = dialect_of(part.table.form), len(part.table.columns)
     swallowed, long = set(), set()
-    for cells in part.table.columns.values() if form.delimiter and form.quoted else ():
+    for cells in part.table.columns.values() if dialect.delimiter and dialect.quoted else ():
         several = {index: cell.split("\n") for index, cell in enumerate(cells) if type(cell) is str and "\n" in cell}
         for index, lines in several.items():
-            if any(_is_row(line, form.delimiter, width, part.label_counts) for line in lines[:-1]):
+            if any(_is_row(line, dialect.delimiter, width, part.label_counts) for line in lines[:-1]):
                 swallowed.add(index)
-            elif len(several) <= MANY * len(cells) and _like_rows(lines, form.delimiter, width):
+            elif len(several) <= MANY * len(cells) and _like_rows(lines, dialect.delimiter, width):
                 long.add(index)
     if swallowed:
         yield part.found(SWALLOWED_ROWS, sorted(swallowed))

@@ -14,7 +14,8 @@ from finetune.checks.finding import MOST_ROWS, Finding
 from finetune.data.characters import census, same_text
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.issues import Fault, Issue
-from finetune.data.reading import Record, Table
+from finetune.data.records import Record
+from finetune.data.table import Table
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_builder import NoRow, gold_of, input_of, rows_of
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from finetune.data.column_types import ColumnFacts, facts_of
 from finetune.data.label_names import names_given, names_nearby
-from finetune.data.reading import Table
+from finetune.data.table import Table
 from finetune.errors import UserError, nearest
 from finetune.task_types.candidates import best_label, label_candidates
 from finetune.task_types.column_names import IDS, named
@@ -140,7 +140,7 @@ def _special(
             found = found or Layout(shape=name, text=text)
             contexts = contexts_in(text, facts) if name == "choice" and "text" in chosen else found.contexts
             return replace(found, text=text, label=label, contexts=contexts, reasons=reasons)
-    if table.form.kind == "columns" and shape is None:
+    if table.form.format.name == "word-lines" and shape is None:
         require_tags(
             {n: c for n, c in table.columns.items() if n not in ("document", *chosen.get("text", ()))}, str(table.path)
         )

@@ -76,6 +76,10 @@ class View(ABC):
         """(probabilities, number of the right one) a row, for a temperature; None where they are not a softmax."""
         return None
 
+    def numbers(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """(labels, predictions), each `(rows,)`, where they are numbers."""
+        return None
+
     def classes(self) -> list[ClassScore]:
         """Scores by label or type."""
         return []

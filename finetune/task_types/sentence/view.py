@@ -105,6 +105,10 @@ class NumberView(View):
         """The larger the error, the further up a row stands."""
         return self.scores()
 
+    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Labels and predictions."""
+        return self.values("gold"), self.values("answer")
+
     def says(self, value: object) -> str:
         """Three digits behind the point."""
         return f"{value:.3f}"
