@@ -19,6 +19,7 @@ from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.device import build_accelerator
 from finetune.models.saving import load_backbone
+from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import task
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
@@ -121,8 +122,8 @@ def train_ours(build: Callable[[Backbone, Head], Model], job: Job) -> Measuremen
     model = build(backbone, MRPC.head(backbone))
     model.head.initialise()
 
-    def watch(event: str, **facts: Any) -> None:
-        losses.extend(facts["losses"] if event == "updates" else [])
+    def watch(event: Event) -> None:
+        losses.extend(event.losses if isinstance(event, Updates) else [])
 
     meter = Meter(model)
     register_optimizer_step_post_hook(lambda *_: meter.note_end())

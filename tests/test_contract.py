@@ -302,8 +302,8 @@ def test_the_options_of_a_task_are_those_of_its_shape_and_of_its_reader(task: Ta
 @pytest.mark.parametrize("task", NEW_SHAPES, ids=lambda task: task.name)
 def test_new_shapes_train_without_a_line_in_the_trainer(task: Task, tiny_bert: Path) -> None:
     _, _, progress = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=15, batch_size=8, dropout=0.0))
-    assert progress.epochs[0]["loss"] > 2 * progress.epochs[-1]["loss"]
-    assert progress.epochs[-1]["headline"] > 0.97
+    assert progress.epochs[0].loss > 2 * progress.epochs[-1].loss
+    assert progress.epochs[-1].headline > 0.97
 
 
 def test_a_sequence_head_leaves_the_pooler_out(tiny_bert: Path, tmp_path: Path) -> None:

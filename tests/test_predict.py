@@ -40,7 +40,7 @@ from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import KIND, Journal
 from finetune.inference.predict_file import default_output, predict_file
 from finetune.inference.predictor import Predictor, load
-from finetune.runs.events import unwatched
+from finetune.runs.events import Event, Note, RowsPredicted, unwatched
 from finetune.runs.folder import folder_name
 from finetune.runs.lookup import latest_run
 from finetune.task_types.columns import Layout
@@ -200,9 +200,9 @@ def test_a_model_predicts_in_its_precision_where_the_device_computes_in_it(
     (tmp_path / "model" / "config.json").write_text(json.dumps(config))
     notes: list[str] = []
 
-    def watch(event: str, **facts: Any) -> None:
-        if event == "note":
-            notes.append(facts["text"])
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
 
     predictor = load(tmp_path / "model", watch=watch, device="cpu")
     assert predictor.trainer.accelerator.mixed_precision == ("no" if used == "fp32" else used)
@@ -397,20 +397,20 @@ def test_columns_are_carried_as_they_are(reviewer: Predictor, tmp_path: Path) ->
 
     times = [1700000123.0, float("nan"), 0.1234567891]
     pq.write_table(pa.table({"review": ["the cat\rsat", "b", "c"], "time": times}), tmp_path / "new.parquet")
-    seen = []
+    seen: list[Event] = []
     predict_file(
         reviewer,
         tmp_path / "new.parquet",
         tmp_path / "out.csv",
         options={},
-        watch=lambda event, **facts: seen.append((event, facts)),
+        watch=seen.append,
     )
     lines = read(tmp_path / "out.csv")
     assert [line["time"] for line in lines] == ["1700000123.0", "", "0.1234567891"]
     assert [line["review"] for line in lines] == ["the cat\rsat", "b", "c"]
     assert len(lines[0]["p(bad)"]) <= len("1.23456e-05")
-    assert [facts["total"] for event, facts in seen if event == "answered"] == [3]
-    assert ("note", {"text": f"{tmp_path / 'new.parquet'}: Parquet"}) in seen
+    assert [event.total for event in seen if isinstance(event, RowsPredicted)] == [3]
+    assert Note(f"{tmp_path / 'new.parquet'}: Parquet") in seen
     predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.jsonl")
     assert "NaN" not in (tmp_path / "out.jsonl").read_text()
 
@@ -524,8 +524,8 @@ def test_it_goes_on_after_an_interruption(reviewer: Predictor, tmp_path: Path, m
     whole = tmp_path / "whole.csv"
     predict(reviewer, path, whole)
 
-    def stopped(event: str, **facts: Any) -> None:
-        if event == "answered" and facts["done"] >= 64:
+    def stopped(event: Event) -> None:
+        if isinstance(event, RowsPredicted) and event.done >= 64:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -543,8 +543,8 @@ def test_it_goes_on_after_an_interruption(reviewer: Predictor, tmp_path: Path, m
 def test_two_at_one_output_do_not_spoil_it(reviewer: Predictor, tmp_path: Path) -> None:
     path = written(tmp_path / "new.csv", [("review",), ("the cat sat",)])
 
-    def second(event: str, **_: Any) -> None:
-        if event == "answered":
+    def second(event: Event) -> None:
+        if isinstance(event, RowsPredicted):
             with pytest.raises(UserError, match="another process is at this very file"):
                 predict(reviewer, path, tmp_path / "out.csv")
 
@@ -553,8 +553,8 @@ def test_two_at_one_output_do_not_spoil_it(reviewer: Predictor, tmp_path: Path) 
 
 
 def test_another_file_is_not_gone_on_with(reviewer: Predictor, tmp_path: Path) -> None:
-    def stopped(event: str, **_: Any) -> None:
-        if event == "answered":
+    def stopped(event: Event) -> None:
+        if isinstance(event, RowsPredicted):
             raise KeyboardInterrupt
 
     rows = [("review",), *((text,) for text, _ in REVIEWS * 3)]

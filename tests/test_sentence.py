@@ -19,6 +19,7 @@ from finetune.inference.predictor import load
 from finetune.metrics.scores import accuracy
 from finetune.models.feature import Feature
 from finetune.models.saving import load_backbone
+from finetune.runs.events import Event, Updates
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import pooled
@@ -170,7 +171,7 @@ def test_the_mean_of_the_windows_counts() -> None:
 def test_a_word_behind_max_length_is_learnt_with_windows_alone(windows: bool, expected: float, tiny_bert: Path) -> None:
     task = replace(late_task(), windows=windows)
     _, found, progress = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=8, batch_size=16, dropout=0.0))
-    assert progress.epochs[-1]["headline"] == expected
+    assert progress.epochs[-1].headline == expected
     assert len(build(task, tiny_bert, Train())[1]) == (128 if windows else 64)
     assert len(found.answers["dev"]) == 64
 
@@ -187,8 +188,8 @@ def trained(folder: Path, encoder: Path, **options: Any) -> tuple[Any, list[floa
         train=Train(learning_rate=2e-3, epochs=12, batch_size=8, dropout=0.0),
     )
 
-    def watch(event: str, **facts: Any) -> None:
-        losses.extend(facts.get("losses", ()))
+    def watch(event: Event) -> None:
+        losses.extend(event.losses if isinstance(event, Updates) else ())
 
     return run(recipe, source=Source(), out=folder / "results", watch=watch, device="cpu"), losses
 

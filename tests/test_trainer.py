@@ -37,6 +37,7 @@ from finetune.models.batch import collate
 from finetune.models.device import build_accelerator
 from finetune.models.families import set_dropout
 from finetune.models.feature import Feature
+from finetune.runs.events import Event, Note, Updates
 from finetune.runs.recipe import Schedule, Train
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
@@ -53,9 +54,9 @@ class Losses:
     def __init__(self) -> None:
         self.values: list[float] = []
 
-    def __call__(self, event: str, **facts: Any) -> None:
-        if event == "updates":
-            self.values += facts["losses"]
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Updates):
+            self.values += event.losses
 
 
 def reference(
@@ -159,7 +160,7 @@ def test_heads_drop_what_transformers_own_drop(task: Task, tiny_encoder: Path) -
 def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
     settings = Train(learning_rate=2e-3, epochs=40, batch_size=8, dropout=0.0)
     _, found, progress = fit(task, tiny_bert, settings)
-    score = progress.epochs[-1]["headline"]
+    score = progress.epochs[-1].headline
     assert score > 0.98 if task.name == "toy-reds" else score == 1.0
     assert len(found.answers["dev"]) == 64
 
@@ -170,7 +171,7 @@ LEARNERS = [cat_task(), labels_task(), tag_task(), span_task(), choice_task()]
 @pytest.mark.parametrize("task", LEARNERS, ids=lambda task: task.name)
 def test_every_head_learns_with_every_family(task: Task, tiny_encoder: Path) -> None:
     _, _, progress = fit(task, tiny_encoder, Train(learning_rate=2e-3, epochs=12, batch_size=8, dropout=0.0))
-    assert progress.epochs[-1]["loss"] < 0.5 * progress.epochs[0]["loss"]
+    assert progress.epochs[-1].loss < 0.5 * progress.epochs[0].loss
 
 
 def test_shuffled_labels_end_at_the_majority_class(tiny_bert: Path) -> None:
@@ -227,9 +228,9 @@ def test_a_run_that_stops_goes_on_as_if_it_had_not(
     expected, _, _ = fit(cat_task(), tiny_bert, settings, watch=whole)
     monkeypatch.setattr("finetune.training.checkpoints.EVERY_SECONDS", 0.0)
 
-    def stop_at_62(event: str, **facts: Any) -> None:
-        cut(event, **facts)
-        if event == "updates" and facts["update"] == 62:
+    def stop_at_62(event: Event) -> None:
+        cut(event)
+        if isinstance(event, Updates) and event.update == 62:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -257,7 +258,7 @@ def test_a_run_that_stops_between_an_epoch_and_its_scores_goes_on(
     with pytest.raises(KeyboardInterrupt):
         trainer.fit(features, fail)
     _, _, progress = fit(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
-    assert [entry["epoch"] for entry in progress.epochs] == [1, 2]
+    assert [done.epoch for done in progress.epochs] == [1, 2]
     assert progress.update == 8
 
 
@@ -345,9 +346,9 @@ def test_patience_leaves_the_weights_that_select_names(tiny_bert: Path) -> None:
     """By default those of the epoch after which it stopped, which is not the best; and it says so."""
     notes: list[str] = []
 
-    def watch(event: str, **facts: Any) -> None:
-        if event == "note":
-            notes.append(facts["text"])
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
 
     scores = iter([0.5, 0.9, 0.4, 0.3, 0.2])
     trainer, features = build(cat_task(), tiny_bert, Train(epochs=5, batch_size=16, patience=2), watch=watch)

@@ -12,7 +12,7 @@ from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor, load, saved
-from finetune.runs.events import Watcher
+from finetune.runs.events import Note, Watcher
 from finetune.task_types import registry
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.sentence.task import SentenceTask
@@ -106,12 +106,12 @@ def _rows(official: OfficialFile, source: Source, watch: Watcher) -> Sequence[Ro
             "Give the official file, whole and unchanged",
         )
     for note in loaded.notes:
-        watch("note", text=note)
+        watch(Note(note))
     return loaded.rows
 
 
 def _predicted(official: OfficialFile, rows: Sequence[Row], predictor: Predictor, watch: Watcher) -> list[Any]:
-    watch("note", text=f"predicting {len(rows)} rows for {official.name}")
+    watch(Note(f"predicting {len(rows)} rows for {official.name}"))
     parts = [rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)]
     return [answer.value for part in parts for answer in predictor.answers(part)]
 

@@ -21,6 +21,7 @@ from finetune.inference.engine import Engine
 from finetune.inference.state_cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.models.backbone import POOLED
 from finetune.models.feature import Feature
+from finetune.runs.events import Note
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 
@@ -140,9 +141,10 @@ def _that_fit(folder: Path, wanted: Sequence[int], size: int, engine: Engine) ->
     if make_room(folder, need):
         return read
     engine.watch(
-        "note",
-        text=f"the encoder's states need {need / 1e9:.1f} GB, more than the cache may hold "
-        f"({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk has free: every epoch encodes anew",
+        Note(
+            f"the encoder's states need {need / 1e9:.1f} GB, more than the cache may hold "
+            f"({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk has free: every epoch encodes anew"
+        )
     )
     return None
 

@@ -11,7 +11,7 @@ import torch
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.events import Watcher
+from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import SEEDS
@@ -75,7 +75,7 @@ def _better_half(
     for task, some in settings.items():
         order = sorted((each for each in some if each in ranks), key=lambda each: -fmean(ranks[each]))
         kept.update(order[: ceil(len(some) / 2)])
-        watch("note", text=f"{task}: {len(kept & some)} of {len(some)} settings go on, the best after early epochs")
+        watch(Note(f"{task}: {len(kept & some)} of {len(some)} settings go on, the best after early epochs"))
     return [(name, recipe) for name, recipe in recipes if _setting(recipe) in kept]
 
 
@@ -98,7 +98,7 @@ def _tried(
         failures.append(_failure(error, name if count > 1 else ""))
         return None
     finally:
-        watch("end")
+        watch(Ended())
 
 
 def _failure(error: Exception, name: str) -> UserError:
