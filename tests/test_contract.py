@@ -39,6 +39,7 @@ from finetune.models.saving import build_model, load_backbone, load_trained, sav
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import baselines as methods
 from finetune.task_types.choice.task import ChoiceTask
+from finetune.task_types.declared_options import declared_names, option
 from finetune.task_types.multilabel.task import MultiLabelTask
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.own_data import every_option
@@ -283,7 +284,7 @@ def in_groups(task: Task) -> bool:
 class FoldedReader:
     """A reader with an option."""
 
-    fold: int = 0
+    fold: int = option(0, "which fold is read")
 
     def __call__(self, source: Source, split: str) -> Rows:
         return Rows(rows=[], origin=f"fold {self.fold}")
@@ -291,9 +292,9 @@ class FoldedReader:
 
 @pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
 def test_the_options_of_a_task_are_those_of_its_shape_and_of_its_reader(task: Task) -> None:
-    folded = replace(task, read=FoldedReader(), options=("fold",))  # type: ignore[call-arg]
+    folded = replace(task, read=FoldedReader())  # type: ignore[call-arg]
     assert folded.options == (*task.options, "fold")
-    assert set(task.options) <= set(type(task).own_options) <= set(every_option())
+    assert set(task.options) <= set(declared_names(type(task))) <= set(every_option())
     assert replace(folded, name="other").options == folded.options
     values = {"fold": 1, **{name: value for name, value in option_values(task).items() if value is not None}}
     assert option_values(configured(folded, values)) == {**option_values(task), "fold": 1}

@@ -16,7 +16,8 @@ from finetune.metrics.scores import exact_match_of_sets, label_set_scores, macro
 from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
-from finetune.task_types.pooled import TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
+from finetune.task_types.declared_options import option
+from finetune.task_types.pooled import WINDOWS, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.task_types.task import Answer, Task
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 EVEN = 0.5  # the threshold of a label until one is chosen
+
+THRESHOLDS = "the probability from which a row has each label, in their order; chosen on dev if not given"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +51,10 @@ class MultiLabelTask(Task):
     version: int = 2  # 1: dev was scored with the thresholds that it chose
     read: Callable[[Source, str], Rows]
     labels: tuple[str, ...]
-    windows: bool = False
-    thresholds: Sequence[Probability] | None = None
+    windows: bool = option(False, WINDOWS)
+    thresholds: Sequence[Probability] | None = option(None, THRESHOLDS)
     metrics: tuple[Metric, ...] = ()
     row_type = MultiLabelRow
-    own_options = ("windows", "thresholds")
     cross_fits = True
 
     def __post_init__(self) -> None:

@@ -13,7 +13,8 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
-from finetune.task_types.pooled import TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
+from finetune.task_types.declared_options import option
+from finetune.task_types.pooled import WINDOWS, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.task_types.task import Answer, Task
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from finetune.models.backbone import Backbone
     from finetune.task_types.sentence.head import SentenceHead
+
+CLASS_WEIGHT = "`balanced`: rare labels weigh as much in the loss as frequent ones"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +45,14 @@ class SentenceTask(Task):
 
     read: Callable[[Source, str], Rows]
     labels: tuple[str, ...] = ()
-    class_weight: Literal["none", "balanced"] = "none"
-    windows: bool = False
+    class_weight: Literal["none", "balanced"] = option("none", CLASS_WEIGHT)
+    windows: bool = option(False, WINDOWS)
     class_weights: tuple[float, ...] = ()  # one a label, once the training rows were seen
     row_type = SentenceRow
-    own_options = ("class_weight", "windows")
 
-    def shape_options(self) -> tuple[str, ...]:
+    def unused_options(self) -> tuple[str, ...]:
         """As Task has it; a number has no classes to weigh."""
-        return ("windows",) if self.regression else self.own_options
+        return ("class_weight",) if self.regression else ()
 
     @property
     def regression(self) -> bool:

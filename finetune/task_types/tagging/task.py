@@ -15,6 +15,7 @@ from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types import baselines
+from finetune.task_types.declared_options import option
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.task import Answer, Task
 
@@ -50,11 +51,12 @@ class TaggingTask(Task):
 
     read: Callable[[Source, str], Rows]
     types: tuple[str, ...]
-    context: Literal["sentence", "document"] = "sentence"
+    context: Literal["sentence", "document"] = option(
+        "sentence", "`document`: a window holds as many sentences of a document as fit"
+    )
     running_text: bool = False
     metrics: tuple[Metric, ...] = ()
     row_type = TaggingRow
-    own_options = ("context",)
 
     def __post_init__(self) -> None:
         """The metrics follow from the types."""
