@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from finetune.analysis.report.run_files import read_losses
-from finetune.cli.display import ProgressDisplay
+from finetune.cli.progress import ProgressDisplay
 from finetune.runs.events import (
     AlreadyDone,
     Done,

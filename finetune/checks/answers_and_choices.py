@@ -7,8 +7,8 @@ from finetune.checks.check import Check, in_each
 from finetune.checks.finding import MOSTLY, Finding
 from finetune.checks.labels import ONE_LABEL
 from finetune.checks.split_data import Part
-from finetune.data.column_types import as_text
 from finetune.data.issues import Issue
+from finetune.data.values import as_text
 from finetune.task_types.columns import answers_of, choices_of
 from finetune.task_types.span.answer_place import located
 

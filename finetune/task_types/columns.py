@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from finetune.data.column_types import NOTHING, as_list, as_number, as_text, is_missing, tags_of
+from finetune.data.column_types import NOTHING
 from finetune.data.formats.tag_forms import Form, TagForm
 from finetune.data.nested_fields import cell_at
+from finetune.data.values import as_list, as_number, as_text, is_missing, tags_of
 from finetune.task_types.choice.task import LETTERS
 from finetune.task_types.tagging.char_spans import types_in
 

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from finetune.data.column_types import SPLITS, as_text, is_missing
+from finetune.data.column_types import SPLITS
 from finetune.data.messages import shown
 from finetune.data.rows import Row
 from finetune.data.table import Table
+from finetune.data.values import as_text, is_missing
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_builder import NoRow, gold_of, rows_of

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any, Literal
 
-from finetune.data.column_types import ColumnFacts, as_list, as_number, as_text, is_missing
+from finetune.data.column_types import ColumnFacts
+from finetune.data.values import as_list, as_number, as_text, is_missing
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.task import LETTERS
 from finetune.task_types.column_names import STRONG_TEXTS, is_about, is_id_name, label_tier, named, words_of

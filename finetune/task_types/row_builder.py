@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
-from finetune.data.column_types import NO, YES, as_list, as_number, as_text, is_missing
+from finetune.data.column_types import NO, YES
 from finetune.data.formats.conll import TAG
 from finetune.data.issues import Fault, Issue
 from finetune.data.nested_fields import cell_at
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.data.table import Table
+from finetune.data.values import as_list, as_number, as_text, is_missing
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.columns import Layout, Shape, answers_of, choice_named, choices_of, labels_of

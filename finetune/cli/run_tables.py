@@ -1,0 +1,157 @@
+"""Tables of runs: one run's scores, a line a run, groups of seeds, and the best of several settings."""
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from finetune.analysis.published import beside
+from finetune.cli.console import Terminal, plain
+from finetune.cli.long_table import LongTable
+from finetune.metrics.scores import Scores, metric_named, plain_metrics
+from finetune.runs.dev_choices import all_notes
+from finetune.runs.record import ListedRun, RunRecord
+from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
+
+
+def in_words(scores: Scores) -> str:
+    """`dev f1 84.3, accuracy 77.0`; without the scores of groups."""
+    return "  ".join(
+        f"{split} "
+        + ", ".join(f"{metric} {metric_named(metric).shown(metrics[metric])}" for metric in plain_metrics(metrics))
+        for split, metrics in scores.items()
+    )
+
+
+def print_record(console: Terminal, record: RunRecord) -> None:
+    """A run's scores, those of groups where it has some, and its notes."""
+    console.print(record_table(record))
+    if (groups := groups_table(record)) is not None:
+        console.print(groups)
+    for note in all_notes(record):
+        console.print(f"note: {note}", soft_wrap=True)
+
+
+def record_table(record: RunRecord) -> Table:
+    """A run's scores beside its baselines and what was published for the same model and split."""
+    table = Table(title=f"{record.task}, run {record.id} ({record.model})", title_justify="left")
+    metrics = plain_metrics(next(iter(record.scores.values())))
+    for column in ("split", "method", *metrics):
+        table.add_column(column, justify="left" if column in ("split", "method") else "right")
+    for split, scores in record.scores.items():
+        table.add_row(
+            split, "this run", *(Text(metric_named(metric).shown(scores[metric]), "bold") for metric in metrics)
+        )
+        for method, given in record.baselines[split].items():
+            table.add_row(split, method, *(metric_named(metric).shown(given[metric]) for metric in metrics))
+        for anchor in beside(record, split):
+            cells = (metric_named(metric).shown(anchor.score) if metric == anchor.metric else "" for metric in metrics)
+            table.add_row(split, f"published: {anchor.source}", *cells)
+    return table
+
+
+def groups_table(record: RunRecord) -> Table | None:
+    """A run's scores by group, such as types of entities; None where its task has no groups."""
+    table = Table(title="by group", title_justify="left")
+    named = [name.rsplit("/", 1) for name in next(iter(record.scores.values())) if "/" in name]
+    groups, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
+    for column in ("split", "group", *metrics):
+        table.add_column(column, justify="left" if column in ("split", "group") else "right")
+    for split, scores in record.scores.items():
+        for group in groups:
+            table.add_row(
+                split, group, *(metric_named(metric).shown(scores[f"{group}/{metric}"]) for metric in metrics)
+            )
+    return table if groups else None
+
+
+def runs_table(runs: Iterable[ListedRun]) -> LongTable:
+    """A line a run."""
+    rows = [
+        (
+            run.task,
+            run.id,
+            run.model,
+            str(run.recipe.seed),
+            f"{run.headline} {metric_named(run.headline).shown(run.score)}",
+            run.finished,
+        )
+        for run in runs
+    ]
+    return LongTable("runs", ("task", "id", "model", "seed", "score", "finished"), rows)
+
+
+def summary_table(records: Sequence[RunRecord]) -> Table:
+    """For each group of runs that differ in their seeds alone: mean, spread, 95 % interval, best, failed runs."""
+    found = groups(records)
+    table = Table(title="all runs", title_justify="left")
+    left = ("task", "model", "settings", "runs", "metric", "95 % interval")
+    columns = ("task", "model", "settings", "runs", "failed", "metric", "mean", "sd", "95 % interval", "best")
+    for column in (*columns, "best baseline"):
+        table.add_column(column, justify="left" if column in left else "right")
+    for group, settings in zip(found, differing_settings([group[0] for group in found]), strict=True):
+        for split in _chosen_on(group[0]):
+            for cells in _summaries(group, split):
+                table.add_row(group[0].task, group[0].model, plain(settings), str(len(group)), *cells)
+    return table
+
+
+def _chosen_on(record: RunRecord) -> list[str]:
+    """The dev splits, of which MNLI has two; of a task without any its first split."""
+    return [split for split in record.scores if split.startswith("dev")] or list(record.scores)[:1]
+
+
+def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
+    """For each metric: failed runs, its name, mean, sd, interval, best, and the best baseline."""
+    failures = [failed(record, split) for record in group]
+    for metric in plain_metrics(group[0].scores[split]):
+        shown = metric_named(metric).shown
+        each = summarised([record.scores[split][metric] for record in group], metric)
+        base = max(
+            (given[metric] for given in group[0].baselines[split].values()), key=metric_named(metric).rank, default=None
+        )
+        yield [
+            "" if None in failures else str(sum(map(bool, failures))),
+            f"{split} {metric}",
+            shown(each.mean),
+            "" if each.sd is None else shown(each.sd),
+            "" if each.interval is None else " to ".join(map(shown, each.interval)),
+            shown(each.best),
+            "" if base is None else shown(base),
+        ]
+
+
+def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, diverged: int = 0) -> list[str]:
+    """Which of several settings is best and on what that was decided; spread by head initialisation and data order.
+
+    `discarded` says that there were more settings, which were not finished; `diverged` counts runs without a score.
+    """
+    found = groups(records)
+    which = "1 run diverged and is" if diverged == 1 else f"{diverged} runs diverged and are"
+    lines = [f"{which} excluded from the mean"] if diverged else []
+    tasks = dict.fromkeys(group[0].task for group in found)
+    for task in tasks:
+        mine = [group for group in found if group[0].task == task]
+        split, metric = next(iter(mine[0][0].scores)), mine[0][0].headline
+        for group in mine:
+            if (spread := spread_by_seed(group, metric, split)) is not None:
+                by_init, by_order = map(metric_named(metric).shown, spread)
+                what = f"sd of {split} {metric} over head initialisations {by_init}, over data orders {by_order}"
+                lines.append(f"{task}: {what}")
+        if len(mine) > 1:
+            means = [summarised([run.scores[split][metric] for run in group], metric).mean for group in mine]
+            best = max(zip(means, mine, strict=True), key=lambda pair: metric_named(metric).rank(pair[0]))[1]
+            chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
+            others = [name for name in best[0].scores if name != split]
+            tried = f"{len(mine)} settings" + " that were not discarded" * discarded
+            lines.append(
+                f"{task}: best of {tried} on {split} by {metric}: {plain(chosen)}"
+                + "".join(f"; on {name} it has {_mean(best, name, metric)}" for name in others)
+                + f" ({split} chose it, so its score there is optimistic)"
+            )
+    return lines
+
+
+def _mean(group: Sequence[RunRecord], split: str, metric: str) -> str:
+    return metric_named(metric).shown(statistics.fmean(record.scores[split][metric] for record in group))
