@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test lint bench clean
+.PHONY: install demo test test-all lint bench clean
 
 install: .venv/installed
 
@@ -17,8 +17,13 @@ demo: install
 	$(BIN)/finetune run quickstart --out build/demo --force
 	$(BIN)/finetune show paraphrase --out build/demo --predictions 5
 
+# Unit and contract tests, documents, and what else is fast: under 3 minutes on 2 cores.
 test: install
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# Those, and what trains longer: toys over all families, every command of the documents, real data.
+test-all: install
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
 
 lint: install
 	$(BIN)/ruff check .

@@ -22,12 +22,12 @@ from finetune.models.saving import load_backbone
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import Recipe, Train
-from finetune.task_types import task
+from finetune.task_types import registry
 from finetune.task_types.prepare import encode, load_splits
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.training.trainer import Trainer
 
-MRPC = task.find("mrpc")
+MRPC = registry.find("mrpc")
 MODEL, MAX_LENGTH = "minilm", 128
 TRAIN = Train(batch_size=32, epochs=1, learning_rate=2e-4, precision="fp32")
 WARM_UP = 3  # updates at the start that are not timed

@@ -13,7 +13,7 @@ NAMES = {
     "dev": r"dev(el|elopment)?(set|data)?|valid(ation)?(set|data)?|val|eval(uation)?",
     "test": r"test(ing)?(set|data)?",
 }
-WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")  # of a file's name: what stands between other signs, or begins with a capital
+WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")  # of a file's name: what is between other signs, or begins with a capital
 NO_DATA = re.compile(
     r"(readme|licen[cs]e|changelog|citation|notice|authors)\b.*"
     r"|.*\.(md|rst|pdf|html?|py|sh|ipynb|toml|ya?ml|zip|tar|png|jpe?g|svg|log|lock|bin|pt|pkl|safetensors|model|xml"

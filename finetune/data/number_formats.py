@@ -69,7 +69,7 @@ def _may_be_labels(cells: Sequence[str], with_comma: Sequence[str]) -> bool:
 
 
 def _repeats_parts(cells: Sequence[str], with_comma: Sequence[str]) -> bool:
-    """Whether what stands on both sides of commas is of one small set, which the cells without a comma are of too.
+    """Whether what is on both sides of commas is of one small set, which the cells without a comma are of too.
 
     Decimals such as 3,5 and 4 have it otherwise: nearly all have a comma, and what is behind it is a digit or two.
     """

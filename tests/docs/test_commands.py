@@ -1,0 +1,225 @@
+"""The commands and the Python of the documents: each can be parsed, and `make test-all` runs them page by page."""
+
+import io
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from support.encoders import SIZES, wordpiece
+from support.page_data import write_own_data
+from support.pages import (
+    COMMANDS,
+    CONTRIBUTING,
+    DOCUMENTS,
+    OWN_DATA,
+    OWN_DATA_KO,
+    README,
+    README_KO,
+    blocks,
+    commands,
+)
+from support.toys import span_task
+from transformers import BertConfig, BertModel
+
+from finetune.cli import app as cli
+from finetune.data.source import Source
+from finetune.inference import glue_submission as submission
+from finetune.models import layer_mix
+from finetune.training.targets import expand_targets, split_arguments
+
+SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
+BEFORE = [  # what a reader of any one page has run on others
+    *("run glue-mrpc", "run glue-mrpc frozen=true", "run squad-v1", "run conll-2003", "run reviews.csv"),
+]
+TYPED = [line for line in commands(*DOCUMENTS) if line.startswith("finetune ")]
+
+
+@pytest.fixture(scope="module")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of four layers, since some commands name the last four."""
+    folder = tmp_path_factory.mktemp("tiny-bert")
+    size = wordpiece(folder, "BertTokenizer")
+    config = BertConfig(vocab_size=size, max_position_embeddings=128, **SIZES | {"num_hidden_layers": 4})
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The user's own files that the pages speak of."""
+    folder = tmp_path_factory.mktemp("files")
+    write_own_data(folder)
+    return folder
+
+
+@pytest.mark.parametrize("command", TYPED)
+def test_every_command_can_be_parsed_and_its_targets_exist(
+    command: str, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of commands, options, recipes, tasks and settings, and the columns of files, without training."""
+    monkeypatch.chdir(files)
+    name, *arguments = shlex.split(command)[1:]
+    for sign in "<>":
+        file_after(sign, arguments)
+    group = typer.main.get_command(cli.app)
+    given = group.commands[name].make_context(name, list(arguments)).params  # type: ignore[attr-defined]
+    if name in ("run", "init"):
+        targets, settings = split_arguments(given.get("targets") or [given["data"], *(given["settings"] or [])])
+        made = {"my.toml": "reviews.csv", "mine.toml": "glue-mrpc"}
+        assert expand_targets([made.get(target, target) for target in targets], settings, seeds=given.get("seeds", 1))
+
+
+@dataclass
+class Reader:
+    """Types the commands of a page, one after the other, with a tiny encoder, made-up data and few rows."""
+
+    folder: Path
+    data: Path  # of GLUE
+    encoder: Path
+    monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str]
+
+    def type(self, command: str) -> str:
+        """What the command prints; it may end with 1 only where it checks data."""
+        for named, folder in (("path/to/glue", self.data), ("path/to/conll2003", self.data.parent / "conll2003")):
+            command = command.replace(named, str(folder))
+        arguments = shlex.split(command)
+        read, written = file_after("<", arguments), file_after(">", arguments)
+        arguments = [self._here(argument, arguments[0]) for argument in arguments]
+        if arguments[0] in ("run", "check"):
+            arguments += [f"model={self.encoder}", *SMALL, *["train.epochs=2"] * ("--discard-half" in arguments)]
+        if "--fix" in arguments:
+            Path(arguments[arguments.index("--fix") + 1]).unlink(missing_ok=True)
+        if read is not None:
+            self.monkeypatch.setattr(sys, "stdin", io.StringIO(read.read_text(encoding="utf-8")))
+        self.capsys.readouterr()
+        has_findings = arguments[0] == "check" and Path(arguments[1]).exists()  # some, in rows made of so few words
+        self.monkeypatch.setattr(sys, "argv", ["finetune", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = self.capsys.readouterr()
+        assert ended.value.code in ((0, 1) if has_findings else (0,)), (command, printed.err)
+        if written is not None:
+            written.write_text(printed.out, encoding="utf-8")
+        if read is not None:
+            answers = [json.loads(line)["answer"] for line in printed.out.splitlines()]
+            assert len(answers) == len(read.read_text(encoding="utf-8").splitlines()), command
+        if "-o" in arguments:
+            assert Path(arguments[arguments.index("-o") + 1]).stat().st_size > 0, command
+        return printed.out
+
+    def _here(self, argument: str, command: str) -> str:
+        """An argument with the tiny encoder for any other, and the id of a run for A, B and RUN."""
+        if argument.startswith("model="):
+            return f"model={self.encoder}"
+        if argument == "minilm":
+            return str(self.encoder)
+        if argument == "RUN":
+            return self._runs("reviews.csv" if command == "predict" and self._runs("reviews.csv") else "mrpc")[0]["id"]
+        if argument in ("A", "B"):
+            return next(run["id"] for run in self._runs("mrpc") if run["recipe"]["frozen"] == (argument == "A"))
+        return argument
+
+    def _runs(self, task: str) -> list[dict[str, Any]]:
+        return [json.loads(file.read_text()) for file in sorted(self.folder.glob(f"results/{task}/*/record.json"))]
+
+
+@pytest.fixture
+def reader(
+    tmp_path: Path,
+    page_data: Path,
+    tiny_bert: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Iterator[Reader]:
+    """Someone in a new folder with the files that the pages speak of."""
+    write_own_data(tmp_path)
+    answers = {row.id: "moon" for row in span_task().load(Source(), "dev").rows}
+    (tmp_path / "predictions.json").write_text(json.dumps(answers))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINETUNE_DATA", str(page_data.parent))
+    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(layer_mix, "LSTM_WIDTH", 24)
+    monkeypatch.setattr(submission, "FILES", tuple(replace(file, rows=20) for file in submission.FILES))
+    yield Reader(tmp_path, page_data, tiny_bert, monkeypatch, capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted({*DOCUMENTS} - {README_KO}), ids=lambda page: page.name)
+def test_the_commands_of_a_page_run_one_after_the_other(page: Path, reader: Reader) -> None:
+    """Those of the Korean README are the README's own."""
+    typed = [line.removeprefix("finetune ") for line in commands(page) if line.startswith("finetune ")]
+    for command in [*BEFORE, *typed]:
+        reader.type(command)
+
+
+def test_every_other_command_is_one_that_a_test_knows() -> None:
+    others = [command for command in commands(*DOCUMENTS) if not command.startswith("finetune ")]
+    made = re.compile(r"make \w[\w-]*|source \.venv/bin/activate")  # targets: test_pages.py
+    launched = {"torchrun --standalone --nproc_per_node 2 -m finetune run glue-mrpc"}  # system/test_two_processes.py
+    assert {command for command in others if not made.fullmatch(command)} == launched
+
+
+def test_python_of_the_readme_loads_what_a_run_saves(reader: Reader) -> None:
+    (block,) = blocks("python", README)
+    reader.type("run glue-mrpc")
+    (file,) = reader.folder.glob("results/mrpc/*/model/model.safetensors")
+    found: dict[str, Any] = {}
+    exec(block.replace("RUN", file.parents[1].name).replace("classify(", "answer = classify("), found)
+    assert found["answer"]["label"] in ("equivalent", "not_equivalent")
+
+
+def test_python_of_the_page_on_commands_asks_and_tags(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = blocks("python", COMMANDS)
+    for recipe in ("squad-v2", "conll-2003"):
+        reader.type(f"run {recipe}")
+    exec(block, {})
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 2
+    assert len(eval(said[1])) == 5
+
+
+@pytest.mark.parametrize("page", [OWN_DATA, OWN_DATA_KO], ids=lambda page: page.name)
+def test_python_of_the_pages_on_data_answers(page: Path, reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = blocks("python", page)
+    (trained,) = re.findall(r'finetune.load\("(.*?)"\)', block)
+    reader.type(f"run {trained}")
+    exec(block, {})
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 3
+    assert {*said} <= {"good", "bad", "0", "1"}
+
+
+def test_the_task_of_contributing_is_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_bert: Path) -> None:
+    (source,) = (block for block in blocks("python", CONTRIBUTING) if 'name="headlines"' in block)
+    (tmp_path / "headlines.py").write_text(source)
+    (tmp_path / "headlines").mkdir()
+    for split in ("train", "dev"):
+        lines = [f'"{"cat" if i % 2 else "dog"}, {i}",{"serious" if i % 2 else "satirical"}' for i in range(16)]
+        (tmp_path / "headlines" / f"{split}.csv").write_text("headline,label\n" + "\n".join(lines) + "\n")
+    recipe = f'task = "headlines.py:headlines"\nmodel = "{tiny_bert}"\n[train]\nepochs = 1\n'
+    (tmp_path / "headlines.toml").write_text(recipe)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINETUNE_DATA", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["finetune", "run", "headlines.toml"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+    assert list(tmp_path.glob("results/headlines/*/record.json"))
+
+
+def file_after(sign: str, arguments: list[str]) -> Path | None:
+    """The file that follows `<` or `>`, which both leave the arguments."""
+    if sign not in arguments:
+        return None
+    where = arguments.index(sign)
+    _, name = arguments[where : where + 2]
+    del arguments[where : where + 2]
+    return Path(name)

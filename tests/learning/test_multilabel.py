@@ -1,0 +1,115 @@
+"""Several labels a row, trained: windows, and thresholds that a run chooses and its model keeps."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.toys import build, fit, late_task, toy
+
+from finetune.cli.run_tables import summary_lines
+from finetune.data.source import Source
+from finetune.inference.predictor import load
+from finetune.models.saving import load_config
+from finetune.runs.events import unwatched
+from finetune.runs.predictions import read_predictions
+from finetune.runs.recipe import Recipe, Train
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import groups
+from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.registry import find
+from finetune.training.cross_fit import cross_fitted
+from finetune.training.run import run
+
+LABELS = ("b", "a", "c/d", "e")
+
+
+OWN = """
+from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.data.rows import Rows
+
+def read(source, split):
+    rows = [MultiLabelRow(id=str(i), text=('cat', 'moon', 'the', 'cat moon')[i % 4] + ' sat' * (i % 3),
+                          gold=((), ('sky', 'animal'), ('sky',), ('animal',))[(i + (i % 5 == 0)) % 4])
+            for i in range(40)]
+    return Rows(rows=rows, origin='made up')
+
+TASKS = [MultiLabelTask(name='several', read=read, labels=('animal', 'sky', 'never'))]
+"""
+
+
+def made_up(rows: list[MultiLabelRow], **fields: Any) -> MultiLabelTask:
+    return toy(MultiLabelTask, rows, name="toy-letters", labels=LABELS, **fields)
+
+
+def test_long_texts_are_read_in_windows(tiny_bert: Path) -> None:
+    rows = [
+        MultiLabelRow(id=one.id, text=one.text, gold=("e",) if one.gold == "yes" else ("b", "a"))
+        for one in late_task().load(Source(), "train").rows
+    ]
+    settings = Train(learning_rate=2e-3, epochs=8, batch_size=16, dropout=0.0)
+    scores = {}
+    for windows in (False, True):
+        _, _, progress = fit(made_up(rows, windows=windows), tiny_bert, settings)
+        scores[windows] = progress.epochs[-1].scores["dev"]["exact match"]
+        assert len(build(made_up(rows, windows=windows), tiny_bert, settings)[1]) == (128 if windows else 64)
+    assert scores[True] == 1.0
+    assert scores[False] <= 0.5
+
+
+def own_run(encoder: Path, folder: Path, **settings: Any) -> RunRecord:
+    """A run of the file above."""
+    (folder / "several.py").write_text(OWN)
+    train = Train(learning_rate=1e-3, epochs=2, batch_size=8, dropout=0.0)
+    recipe = Recipe(task=f"{folder / 'several.py'}:several", model=str(encoder), max_length=16, train=train)
+    return run(
+        recipe.with_settings(settings, origin="test"),
+        source=Source(),
+        out=folder / "results",
+        watch=unwatched,
+        device="cpu",
+    )
+
+
+def test_seeds_of_one_recipe_are_one_group_whatever_thresholds_they_chose(tiny_bert: Path, tmp_path: Path) -> None:
+    records = [own_run(tiny_bert, tmp_path, seed=seed) for seed in (1, 2)]
+    assert records[0].options["thresholds"] != records[1].options["thresholds"]
+    assert [record.chosen for record in records] == [["thresholds"]] * 2
+    assert len(groups(records)) == 1
+    assert summary_lines(records) == []
+    even = [0.5, 0.5, 0.5]
+    given = own_run(tiny_bert, tmp_path, seed=1, options={"thresholds": even})
+    assert (given.chosen, given.options["thresholds"]) == ([], even)
+    assert [len(group) for group in groups([*records, given])] == [2, 1]
+
+
+def test_a_run_saves_its_thresholds_and_the_model_uses_them(tiny_bert: Path, tmp_path: Path) -> None:
+    record = own_run(tiny_bert, tmp_path)
+    folder = tmp_path / "results" / "several" / record.id
+    thresholds = record.options["thresholds"]
+    assert len(thresholds) == 3
+    assert thresholds[2] == 0.5 != thresholds[0]
+    assert load_config(folder / "model").finetune["options"] == {"windows": False, "thresholds": thresholds}
+    assert load_config(folder / "model").problem_type == "multi_label_classification"
+
+    predictor = load(folder, task=find(record.recipe["task"]))
+    rows = predictor.task.load(Source(), "dev").rows
+    answers = predictor.answers(rows)
+    lines = read_predictions(folder / "predictions-dev.parquet")
+    assert np.allclose([answer.probabilities for answer in answers], [line["probabilities"] for line in lines])
+    even = replace(predictor.task, thresholds=None)
+    assert even.calibrate(answers, rows)["thresholds"] == pytest.approx(thresholds)
+    fitted = cross_fitted(even, answers, rows)
+    assert [answer.value for answer in fitted] == [line["answer"] for line in lines]
+    assert [answer.value for answer in fitted] != [answer.value for answer in answers]
+    assert even.score(fitted, rows) == pytest.approx(record.scores["dev"], abs=1e-9)
+    assert record.scores["dev"]["macro f1"] < even.score(answers, rows)["macro f1"]
+    said = "dev: the thresholds for each row, of the baselines too, were chosen on other rows of dev"
+    assert any(note.startswith(said) for note in record.notes)
+    assert record.cross_fitted
+    assert record.baselines["dev"].keys() == {"majority", "tfidf-logistic"}
+    baseline = even.baselines(rows, rows)["tfidf-logistic"]
+    expected = even.score(cross_fitted(even, baseline, rows), rows)
+    assert record.baselines["dev"]["tfidf-logistic"] == pytest.approx(expected)
+    assert predictor(*rows[1].texts).value == answers[1].value

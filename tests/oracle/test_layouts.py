@@ -1,0 +1,104 @@
+"""Files from anywhere are read as a careful person reads them, or the tool asks; it never trains on something else."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+
+from oracle.every import generated, markdown, of_real_files
+from oracle.files import table
+from oracle.layout import CLASSES, Layout, Marked, Outcome, Text, Written, outcome, same
+
+GENERATED, REAL = generated(), of_real_files()
+DOCS = ROOT / "docs"
+
+
+def named(layout: Layout) -> str:
+    return f"{layout.kind}: {layout.name}"
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """Of every generated layout, which is read once for all tests."""
+    return {named(layout): outcome(layout, tmp_path_factory.mktemp("layout")) for layout in GENERATED}
+
+
+@pytest.mark.parametrize("layout", GENERATED, ids=named)
+def test_a_layout_is_read_rightly_or_asked_about(layout: Layout, outcomes: dict[str, Outcome]) -> None:
+    result = outcomes[named(layout)]
+    assert result.verdict != "wrong", result.seen
+
+
+@pytest.mark.parametrize("layout", REAL, ids=named)
+def test_a_real_file_is_read_rightly_or_asked_about(layout: Layout, tmp_path: Path) -> None:
+    result = outcome(layout, tmp_path)
+    assert result.verdict != "wrong", result.seen
+
+
+@pytest.mark.parametrize("layout", GENERATED, ids=named)
+def test_an_independent_reader_finds_the_expected_rows(layout: Layout, tmp_path: Path) -> None:
+    written = layout.write(tmp_path)
+    assert written.path.exists()
+    assert len(written.rows) >= layout.least
+    if written.reread is not None:
+        assert same(written.reread, written.rows)
+
+
+@pytest.fixture
+def clear() -> Layout:
+    columns = {"text": [f"the bus was late on day {n}" for n in range(50)], "label": ["yes", "no"] * 25}
+    return table("clear", 0, "en", columns)
+
+
+def test_other_rows_than_the_expected_ones_are_wrong(clear: Layout, tmp_path: Path) -> None:
+    def changed(folder: Path) -> Written:
+        written = clear.write(folder)
+        first = written.rows[0]
+        assert isinstance(first, Text)
+        return replace(written, rows=[replace(first, label="maybe"), *written.rows[1:]])
+
+    assert outcome(clear, tmp_path).verdict == "right"
+    assert outcome(replace(clear, write=changed), tmp_path).verdict == "wrong"
+
+
+def test_a_guess_is_wrong_where_nobody_could_tell(clear: Layout, tmp_path: Path) -> None:
+    assert outcome(replace(clear, must_ask=True), tmp_path).verdict == "wrong"
+    assert outcome(replace(clear, refused="label="), tmp_path).verdict == "wrong"
+
+
+def test_a_message_must_name_a_setting_that_works(tmp_path: Path) -> None:
+    columns = {"id": [str(n) for n in range(50)], "text": [f"the bus was late on day {n}" for n in range(50)]}
+    unlabelled = table("unlabelled", 0, "en", columns, label="id", answers={"text": "text"})
+    assert outcome(unlabelled, tmp_path).verdict == "wrong"
+
+
+def test_marks_of_entities_are_compared_by_their_places() -> None:
+    expected = [Marked("Anna in New York", ((0, 4, "PER"), (8, 16, "LOC")), open=((8, 16),))]
+    assert same([Marked("Anna in New York", ((0, 4, "PER"), (8, 11, "LOC")))], expected)
+    assert not same([Marked("Anna in New York", ((8, 11, "LOC"),))], expected)
+
+
+def test_the_layouts_are_many_and_of_every_class() -> None:
+    assert len({named(layout) for layout in GENERATED}) == len(GENERATED) >= 80
+    assert len({layout.language for layout in GENERATED}) >= 6
+    assert min(Counter(layout.kind for layout in GENERATED)[kind] for kind in range(len(CLASSES))) >= 4
+
+
+def test_two_thirds_of_the_layouts_are_read_without_a_question(outcomes: dict[str, Outcome]) -> None:
+    right = sum(result.verdict == "right" for result in outcomes.values())
+    assert right >= 2 / 3 * len(outcomes)
+
+
+def test_settings_in_messages_can_be_copied_into_a_shell(outcomes: dict[str, Outcome]) -> None:
+    for name, result in outcomes.items():
+        for setting in re.findall(r"\S+=\S*column \d+", result.seen) if result.verdict == "asks" else []:
+            assert setting[0] in "'\"" or "='" in setting or '="' in setting, f"{name}: {result.seen}"
+
+
+@pytest.mark.parametrize("name", ["your-data.md", "your-data.ko.md"])
+def test_the_documents_show_the_outcomes(name: str, outcomes: dict[str, Outcome]) -> None:
+    shown = markdown([(layout, outcomes[named(layout)]) for layout in GENERATED])
+    assert f"<!-- oracle -->\n{shown}\n<!-- /oracle -->" in (DOCS / name).read_text(encoding="utf-8")

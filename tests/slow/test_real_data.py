@@ -1,0 +1,94 @@
+"""Real data and a real encoder."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from scipy.stats import binomtest
+from support.cli import Finetune
+from support.toys import build, unscored
+
+from finetune.data.source import Source
+from finetune.inference.predictor import load
+from finetune.models import backbone as model
+from finetune.models import saving as checkpoints
+from finetune.models.pretrained import MINILM_PACKAGE
+from finetune.runs.events import Event, Updates
+from finetune.runs.predictions import read_predictions
+from finetune.runs.recipe import Recipe, Train
+from finetune.task_types.registry import find
+
+pytestmark = pytest.mark.slow
+
+
+def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
+    minilm: Path, real_data: Path, tmp_path: Path
+) -> None:
+    """The same checkpoint, its head random but scaled up so that answers differ, evaluated by both."""
+    task = find("mrpc")
+    rows = task.load(Source(folder=real_data), "dev").rows
+    torch.manual_seed(3)
+    backbone, _ = checkpoints.load_backbone(minilm, Recipe(task="any"))
+    ours = model.Model(backbone, task.head(backbone))
+    ours.head.output.weight.data.normal_(std=1.0)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
+    checkpoints.save_checkpoint(ours, tmp_path, tokenizer, {"task": "mrpc", "max_length": 128, "precision": "fp32"})
+    answers = load(tmp_path, device="cpu").answers(rows)
+
+    loaded = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)
+    encoded = [tokenizer(row.text, row.pair, truncation=True, max_length=128) for row in rows]
+    trainer = transformers.Trainer(
+        model=loaded,
+        args=transformers.TrainingArguments(
+            output_dir=str(tmp_path / "t"), use_cpu=True, report_to="none", disable_tqdm=True
+        ),
+        data_collator=transformers.DataCollatorWithPadding(tokenizer),
+    )
+    logits = trainer.predict(encoded).predictions
+    theirs = [loaded.config.id2label[int(i)] for i in np.argmax(logits, axis=-1)]
+    assert len(rows) == 408
+    assert [answer.value for answer in answers] == theirs
+    assert 50 < theirs.count("equivalent") < 358
+
+
+def test_the_baseline_of_sst2_reads_all_of_its_rows(real_data: Path) -> None:
+    task, source = find("sst2"), Source(folder=real_data)
+    train, dev = (task.load(source, split).rows for split in ("train", "dev"))
+    assert len(train) == 67_349
+    given = task.baselines(train, dev)["tfidf-logistic"]
+    assert 100 * task.score(given, dev)["accuracy"] == pytest.approx(82.7, abs=0.3)
+    assert task.baseline_remarks(train) == []
+
+
+def test_learning_from_real_weights_starts_at_once(minilm: Path) -> None:
+    """A few updates on the quickstart's set lower the loss; the whole of it is what `make demo` shows."""
+    losses: list[float] = []
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Updates):
+            losses.extend(event.losses)
+
+    trainer, features = build(
+        find("paraphrase"), minilm, Train(learning_rate=2e-4, epochs=4, batch_size=8), watch=watch
+    )
+    trainer.fit(features[:48], unscored)
+    assert np.mean(losses[-6:]) < 0.6 * np.mean(losses[:6])
+
+
+def test_minilm_beats_the_best_baseline_on_three_seeds(finetune: Finetune, tmp_path: Path) -> None:
+    """McNemar's exact test on the quickstart's dev set, for each seed."""
+    pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
+    for seed in (42, 43, 44):  # one at a time, each within the time that a command may take
+        assert finetune("run", "quickstart", "--seed", str(seed), "--quiet").returncode == 0
+    files = list(tmp_path.glob("results/paraphrase/*/predictions-dev.parquet"))
+    assert len(files) == 3
+    for file in files:
+        lines = read_predictions(file)
+        ours = [line["answer"] == line["gold"] for line in lines]
+        theirs = [line["baseline:tfidf-logistic"] == line["gold"] for line in lines]
+        won = sum(a and not b for a, b in zip(ours, theirs, strict=True))
+        lost = sum(b and not a for a, b in zip(ours, theirs, strict=True))
+        assert won > lost
+        assert binomtest(won, won + lost).pvalue < 0.01

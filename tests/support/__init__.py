@@ -1,0 +1,1 @@
+"""What tests share: tiny encoders, toy tasks, made-up data and records, the command line, a Hub server."""

@@ -1,0 +1,70 @@
+"""The command line: the real one in a new process, and the same in this one."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from finetune.cli import app as cli
+
+Finetune = Callable[..., subprocess.CompletedProcess[str]]
+InProcess = Callable[..., tuple[int, str, str]]  # exit code, standard output, standard error
+
+
+@pytest.fixture
+def finetune(tmp_path: Path) -> Finetune:
+    """Runs the real command line in an empty folder: `finetune("run", "glue-mrpc", data=FOLDER)`."""
+
+    def call(*arguments: str | Path, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+        environment = {key: value for key, value in os.environ.items() if key != "FINETUNE_DATA"}
+        if data is not None:
+            environment["FINETUNE_DATA"] = str(data)
+        return subprocess.run(
+            [sys.executable, "-m", "finetune", *map(str, arguments)],
+            cwd=tmp_path,
+            env=environment | {"COLUMNS": "200", "HF_HOME": str(tmp_path / "hf")},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return call
+
+
+@pytest.fixture
+def in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> InProcess:
+    """The command line without a new Python, whose imports take seconds: (exit code, standard output, error)."""
+
+    def call(*arguments: str, data: Path | str) -> tuple[int, str, str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("FINETUNE_DATA", str(data))
+        monkeypatch.setattr(sys, "argv", ["finetune", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def here(in_process: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Finetune:
+    """As `finetune`, without a new Python."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: str | Path, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+        code, out, err = in_process(*map(str, arguments), data=data or "")
+        return subprocess.CompletedProcess([], code, out, err)
+
+    return call
+
+
+def assert_error(err: str, *words: str) -> None:
+    """What was printed is one line of error, which has these words; whatever else it says may change."""
+    *before, last = err.splitlines()
+    assert last.startswith("error: "), err
+    assert not [line for line in before if line.startswith("error: ")], err
+    assert [word for word in words if word not in last] == [], err

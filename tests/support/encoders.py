@@ -1,0 +1,174 @@
+"""A tiny random encoder of each family, and the vocabulary that they know."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import ByteLevelBPETokenizer, Tokenizer, models, pre_tokenizers, processors, trainers
+from transformers import (
+    AlbertConfig,
+    AlbertModel,
+    BertConfig,
+    BertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    ElectraConfig,
+    ElectraModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaModel,
+    RobertaTokenizerFast,
+    XLMRobertaConfig,
+    XLMRobertaModel,
+)
+
+from finetune.models.pretrained import MINILM_PACKAGE, resolve
+
+torch.set_num_threads(1)
+
+WORDS = [
+    *("the", "a", "cat", "dog", "bird", "house", "tree", "sun", "moon", "sat", "ran", "flew", "saw", "was", "not"),
+    *("red", "blue", "big", "small", "good", "bad", "on", "under", "and", "but", "yes", "no", "one", "two", "three"),
+    *("he", "she", "it", "they", "man", "woman", "child", "river", "road", "day", "night", "old", "new"),
+]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "initializer_range": 0.2,
+}
+
+
+def wordpiece(folder: Path, tokenizer_class: str) -> int:
+    """Writes a vocabulary of whole words and letters; its size."""
+    letters = [prefix + letter for letter in "abcdefghijklmnopqrstuvwxyz0123456789" for prefix in ("", "##")]
+    vocabulary = list(dict.fromkeys([*SPECIAL, *WORDS, *letters, ".", ",", "?", "'"]))
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    config = {"tokenizer_class": tokenizer_class, "model_max_length": 128}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return len(vocabulary)
+
+
+def sentencepiece(folder: Path, template: tuple[str, str], special: dict[str, str]) -> int:
+    """Writes a tokenizer with a unigram vocabulary and these special tokens; the vocabulary's size."""
+    trained = Tokenizer(models.Unigram())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokens = list(special.values())
+    texts = [" ".join(WORDS), "abcdefghijklmnopqrstuvwxyz 0123456789 . , ? '"] * 3
+    trained.train_from_iterator(
+        texts, trainers.UnigramTrainer(vocab_size=200, special_tokens=tokens, unk_token=special["unk_token"])
+    )
+    ids = [(token, trained.token_to_id(token)) for token in (special["cls_token"], special["sep_token"])]
+    trained.post_processor = processors.TemplateProcessing(single=template[0], pair=template[1], special_tokens=ids)
+    names = ["input_ids", "attention_mask"]
+    PreTrainedTokenizerFast(
+        tokenizer_object=trained, model_max_length=128, model_input_names=names, **special
+    ).save_pretrained(folder)
+    return len(trained.get_vocab())
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT of two layers with a vocabulary of whole words and letters."""
+    folder = tmp_path_factory.mktemp("tiny-bert")
+    size = wordpiece(folder, "BertTokenizer")
+    torch.manual_seed(0)
+    BertModel(BertConfig(vocab_size=size, max_position_embeddings=128, **SIZES)).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random RoBERTa of two layers with a byte-level vocabulary."""
+    folder = tmp_path_factory.mktemp("tiny-roberta")
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trained = ByteLevelBPETokenizer()
+    trained.train_from_iterator([" ".join(WORDS)] * 3, vocab_size=400, special_tokens=special)
+    trained.save_model(str(folder))
+    tokenizer = RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt"), model_max_length=128)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    config = RobertaConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=130, type_vocab_size=1, pad_token_id=1, **SIZES
+    )
+    RobertaModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_albert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random ALBERT, whose two layers share their weights."""
+    folder = tmp_path_factory.mktemp("tiny-albert")
+    special = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    template = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
+    size = sentencepiece(folder, template, special | {"mask_token": "[MASK]"})
+    torch.manual_seed(0)
+    config = AlbertConfig(vocab_size=size, embedding_size=16, max_position_embeddings=128, pad_token_id=0, **SIZES)
+    AlbertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_xlm_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random XLM-R of two layers."""
+    folder = tmp_path_factory.mktemp("tiny-xlm-roberta")
+    special = {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>"}
+    size = sentencepiece(folder, ("<s> $A </s>", "<s> $A </s> </s> $B </s>"), special | {"mask_token": "<mask>"})
+    torch.manual_seed(0)
+    config = XLMRobertaConfig(vocab_size=size, max_position_embeddings=130, type_vocab_size=1, pad_token_id=1, **SIZES)
+    XLMRobertaModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_electra(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random ELECTRA of two layers, its embeddings narrower than its layers."""
+    folder = tmp_path_factory.mktemp("tiny-electra")
+    size = wordpiece(folder, "ElectraTokenizer")
+    torch.manual_seed(0)
+    config = ElectraConfig(vocab_size=size, embedding_size=16, max_position_embeddings=128, **SIZES)
+    ElectraModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_distilbert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random DistilBERT of two layers."""
+    folder = tmp_path_factory.mktemp("tiny-distilbert")
+    size = wordpiece(folder, "DistilBertTokenizer")
+    torch.manual_seed(0)
+    config = DistilBertConfig(
+        vocab_size=size,
+        max_position_embeddings=128,
+        dim=32,
+        n_layers=2,
+        n_heads=2,
+        hidden_dim=64,
+        initializer_range=0.2,
+    )
+    DistilBertModel(config).save_pretrained(folder)
+    return folder
+
+
+FAMILIES = ["bert", "roberta", "albert", "xlm_roberta", "electra", "distilbert"]
+
+
+@pytest.fixture(params=FAMILIES)
+def tiny_encoder(request: pytest.FixtureRequest) -> Path:
+    """One tiny encoder of each family: for saving, loading and pooling."""
+    return request.getfixturevalue(f"tiny_{request.param}")
+
+
+@pytest.fixture(params=[*FAMILIES[:2], *(pytest.param(family, marks=pytest.mark.slow) for family in FAMILIES[2:])])
+def learning_encoder(request: pytest.FixtureRequest) -> Path:
+    """One of BERT and RoBERTa, and of the other families in `make test-all`: for training."""
+    return request.getfixturevalue(f"tiny_{request.param}")
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Path:
+    pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
+    return resolve("minilm").folder

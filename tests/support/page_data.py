@@ -1,0 +1,80 @@
+"""The files that the documents speak of, made up and small."""
+
+from pathlib import Path
+
+import pytest
+
+from support.toys import sentences, write_columns, write_squad, write_swag
+
+
+@pytest.fixture(scope="session")
+def page_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All nine GLUE tasks, made up, in the layout of the official files."""
+    folder = tmp_path_factory.mktemp("glue-data") / "glue"
+    pair = "index\tsentence1\tsentence2\t"
+    made: dict[str, tuple[str, str, tuple[str, ...]]] = {
+        "CoLA": ("", "s\t{}\t\tthe cat sat {}", ("0", "1")),
+        "SST-2": ("sentence\tlabel", "fine cat {1}\t{0}", ("0", "1")),
+        "MRPC": ("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "{}\t1\t2\tthe cat {}\tdog", ("0", "1")),
+        "STS-B": (pair + "score", "{1}\ta cat\ta dog\t{0}", ("0.5", "3.0")),
+        "QQP": ("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", "1\t2\t3\twho {1}\twhy\t{0}", ("0", "1")),
+        "MNLI": (pair + "gold_label", "{1}\ta cat\ta dog\t{0}", ("entailment", "neutral", "contradiction")),
+        "QNLI": ("index\tquestion\tsentence\tlabel", "{1}\twho\the\t{0}", ("entailment", "not_entailment")),
+        "RTE": (pair + "label", "{1}\ta cat\ta dog\t{0}", ("entailment", "not_entailment")),
+        "WNLI": (pair + "label", "{1}\ta cat\ta dog\t{0}", ("0", "1")),
+    }
+    for name, (header, line, labels) in made.items():
+        (folder / name).mkdir(parents=True)
+        lines = [header] * bool(header) + [line.format(labels[i % len(labels)], i) for i in range(20)]
+        for file in ("train", "dev", "dev_matched", "dev_mismatched", "test", "test_matched", "test_mismatched"):
+            (folder / name / f"{file}.tsv").write_text("\n".join(lines) + "\n")
+    (folder / "CoLA" / "test.tsv").write_text("index\tsentence\n" + "0\tthe cat sat\n" * 20)
+    (folder / "diagnostic").mkdir()
+    (folder / "diagnostic" / "diagnostic.tsv").write_text("index\tsentence1\tsentence2\n" + "0\ta cat\ta dog\n" * 20)
+    write_other_shapes(folder.parent)
+    return folder
+
+
+def write_other_shapes(folder: Path) -> None:
+    """The toys of the other shapes, in the official files of every task."""
+    (folder / "conll2003").mkdir()
+    write_columns(folder / "conll2003", ("eng.train", "eng.testa", "eng.testb"), types=("PER", "LOC"))
+    write_columns(
+        folder, ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"), types=("person", "group")
+    )
+    for version in ("v1.1", "v2.0"):
+        write_squad(folder, version)
+    write_swag(folder)
+    (folder / "codah/cv_split/fold_1").mkdir(parents=True)
+    for split in ("train", "dev", "test"):
+        lines = [f"n\tThe cat {i}\tsat.\tran.\tflew.\tsang.\t{i % 4}" for i in range(20)]
+        (folder / f"codah/cv_split/fold_1/{split}.tsv").write_text("\n".join(lines) + "\n")
+
+
+def write_own_data(folder: Path) -> None:
+    """The files that docs/your-data.md and its Korean page speak of."""
+    texts = [f"{'good' if row % 2 else 'bad'} {text}" for row, text in enumerate(sentences(24))]
+    halves = [(row, text, row % 2) for row, text in enumerate(texts)]
+    reviews = ["text,label", *(f"{text},{'good' if mark else 'bad'}" for _, text, mark in halves)]
+    ratings = ["id\tdocument\tlabel", *(f"{row}\t{text} 영화\t{mark}" for row, text, mark in halves)]
+    pairs = ["sentence1\tsentence2\tscore", *(f"{text}\t한 남자\t{row / 10}" for row, text, _ in halves)]
+    tickets = [f"{text},{text} again,{'abc'[row % 3]},u{row % 8}" for row, text, _ in halves]
+    parts = {
+        f"{split}.csv": [reviews[0], *reviews[1 + number :: 3]] for number, split in enumerate(("train", "dev", "test"))
+    }
+    files = {
+        **{f"{place}{name}": lines for place in ("", "data/reviews/") for name, lines in parts.items()},
+        **{f"path/to/korsts/sts-{split}.tsv": pairs for split in ("train", "dev", "test")},
+        **{f"path/to/nsmc/ratings_{split}.txt": ratings for split in ("train", "test")},
+        "reviews.csv": reviews,
+        "ratings.csv": [line.replace("\t", ",") for line in ratings],
+        "stars.csv": ["text,stars", *(f"{text},{1 + row % 5}" for row, text, _ in halves)],
+        "tickets.csv": ["title,body,topic,user_id", *tickets],
+        "new.csv": ["text", *texts],
+        "other.csv": ["comment", *texts],
+        "lines.txt": texts,
+        "sentence-pairs.txt": [f"{text}\t한 남자" for text in texts],
+    }
+    for name, lines in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,89 @@
+"""What a real browser makes of a report."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A real headless Chromium."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs Chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    flags = "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
+    for flag in (*flags.split(), "disable-component-update", "disable-sync"):
+        options.add_argument(f"--{flag}")
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield opened
+    opened.quit()
+
+
+CONTRAST = """
+const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const light = c => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
+const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+const over = (colour, below) => {  // any CSS colour on top of another, as the browser mixes them
+  canvas.fillStyle = `rgb(${below})`; canvas.fillRect(0, 0, 1, 1);
+  canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+};
+const behind = element => {
+  const chain = [];
+  for (let e = element; e; e = e.parentElement) chain.push(getComputedStyle(e).backgroundColor);
+  return chain.reverse().reduce((below, colour) => over(colour, below), [255, 255, 255]);
+};
+const worst = {ratio: 99, text: "", count: 0};
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const text = walker.currentNode.data.trim(), element = walker.currentNode.parentElement;
+  if (!text || element.closest("title") || !element.getClientRects().length) continue;
+  const style = getComputedStyle(element);
+  const below = behind(element);
+  const [a, b] = [light(over(element instanceof SVGElement ? style.fill : style.color, below)), light(below)];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  worst.count += 1;
+  if (ratio < worst.ratio) { worst.ratio = ratio; worst.text = text; }
+}
+return {...worst, page: behind(document.body)};
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400])
+def test_a_browser_shows_it_whole_and_readable(browser: Any, page: Path, width: int, scheme: str) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    )
+    browser.get(page.as_uri())
+    assert browser.get_log("browser") == []
+    asked = "return [innerWidth, document.documentElement.scrollWidth, document.querySelectorAll('svg').length]"
+    inner, wide, charts = browser.execute_script(asked)
+    assert inner == width
+    assert wide <= width
+    assert charts > 30
+    overlong = "return [...document.querySelectorAll('svg, .card, mark')].filter(e => !e.closest('.scroll') && "
+    overlong += "e.getBoundingClientRect().right > innerWidth).length"
+    assert browser.execute_script(overlong) == 0
+    found = browser.execute_script(CONTRAST)
+    assert found["count"] > 1_000
+    assert found["ratio"] >= 4.5, found
+    assert (sum(found["page"]) < 3 * 60) == (scheme == "dark")
+
+
+def test_a_browser_asks_for_nothing_else(browser: Any, page: Path) -> None:
+    browser.get(page.as_uri())
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0

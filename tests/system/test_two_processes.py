@@ -1,0 +1,97 @@
+"""Two processes on the CPU train and predict what one process does."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.cli import Finetune
+from support.toys import write_columns, write_squad, write_swag
+
+from finetune.runs.predictions import read_predictions
+
+pytestmark = pytest.mark.slow
+
+SHAPES = {
+    "pooled": ("quickstart", "train.batch_size=7", "train.accumulation=2", "limit=100"),  # 2 rows for 4 parts at last
+    "tagging": ("conll-2003", "train.batch_size=7", "max_length=32", "layers=[1]"),  # above it nothing is trained
+    "span": ("squad-v2", "train.batch_size=7", "max_length=48"),
+    "choice": ("swag", "train.batch_size=7", "max_length=64"),
+}
+
+
+@pytest.fixture
+def toy_files(tmp_path: Path) -> Path:
+    """The toys of three shapes in the official formats."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    write_columns(folder, ("eng.train", "eng.testa", "eng.testb"), types=("PER", "LOC"))
+    write_squad(folder, "v2.0")
+    write_swag(folder)
+    return folder
+
+
+def on_two(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line on two processes, in a folder."""
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    return subprocess.run(
+        [*launch, "-m", "finetune", *arguments],
+        cwd=folder,
+        env=os.environ | {"ACCELERATE_USE_CPU": "true"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_two_processes_equal_one(
+    shape: str,
+    finetune: Finetune,
+    tiny_bert: Path,
+    toy_files: Path,
+    tmp_path: Path,
+) -> None:
+    settings = [
+        *SHAPES[shape],
+        *(f"model={tiny_bert}", "train.epochs=2", "train.learning_rate=1e-3", "train.dropout=0.0"),
+        *("train.precision=fp32", "--device", "cpu", "--data", str(toy_files)),
+    ]
+    one = finetune("run", *settings, "--out", "one")
+    assert one.returncode == 0, one.stderr
+    two = on_two(tmp_path, "run", *settings, "--out", "two")
+    assert two.returncode == 0, two.stderr
+    assert two.stdout.count(", run ") == 1  # one process prints
+    (first,), (second,) = (list((tmp_path / out).glob("*/*/record.json")) for out in ("one", "two"))
+    expected, found = json.loads(first.read_text()), json.loads(second.read_text())
+    assert (expected["processes"], found["processes"]) == (1, 2)
+    assert expected["id"] == found["id"]
+    assert not any("dropout" in note for note in found["notes"])
+    for a, b in zip(expected["epochs"], found["epochs"], strict=True):
+        assert b["loss"] == pytest.approx(a["loss"], abs=1e-5)
+    ours, theirs = (read_predictions(file.with_name("predictions-dev.parquet")) for file in (first, second))
+    assert [line["answer"] for line in ours] == [line["answer"] for line in theirs]
+    sure = "score" if shape == "span" else "probabilities"
+    probabilities = [np.hstack([line[sure] for line in lines]) for lines in (ours, theirs)]
+    assert probabilities[1] == pytest.approx(probabilities[0], abs=1e-4)
+
+
+def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_numbers(
+    finetune: Finetune, tiny_bert: Path, tmp_path: Path
+) -> None:
+    """Each draws masks for its own rows, padded as these are; the batches, and so the id, are the same."""
+    settings = ["quickstart", f"model={tiny_bert}", "limit=40", "train.epochs=1", "train.precision=fp32"]
+    settings += ["train.dropout=0.5", "--device", "cpu"]
+    one, two = finetune("run", *settings, "--out", "one"), on_two(tmp_path, "run", *settings, "--out", "two")
+    assert (one.returncode, two.returncode) == (0, 0), two.stderr
+    (first,), (second,) = (list((tmp_path / out).glob("*/*/record.json")) for out in ("one", "two"))
+    alone, shared = json.loads(first.read_text()), json.loads(second.read_text())
+    assert alone["id"] == shared["id"]
+    assert alone["epochs"][0]["loss"] != pytest.approx(shared["epochs"][0]["loss"], abs=1e-5)
+    note = "trained by 2 processes, each with dropout masks of its own: one process comes to other numbers"
+    assert note not in alone["notes"]
+    assert note in shared["notes"]
+    assert f"note: {note}" in two.stdout

@@ -1,0 +1,185 @@
+"""`finetune compare`: differences between runs, from their predictions."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+from sklearn.metrics import accuracy_score as sklearn_accuracy
+from support.cli import assert_error
+from support.records import save_run
+from support.toys import choice_task, every_shape, span_task
+
+from finetune.analysis.compare import compare
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.metrics import scores as metrics
+from finetune.metrics.metric import Metric
+from finetune.metrics.significance import holm
+from finetune.task_types.registry import find
+from finetune.task_types.sentence.task import SentenceRow
+from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.span.task import SpanTask
+from finetune.task_types.task import Answer, Task
+
+
+def sentence_rows(count: int, *, text: str = "row") -> list[SentenceRow]:
+    """Rows of RTE, every third entailed."""
+    labels = ("entailment", "not_entailment", "not_entailment")
+    return [SentenceRow(id=f"{i}", text=f"{text} {i}", pair="p", gold=labels[i % 3]) for i in range(count)]
+
+
+def answered(rows: Sequence[SentenceRow], *, wrong: Sequence[int]) -> list[Answer]:
+    """The gold, but for some rows."""
+    other = {"entailment": "not_entailment", "not_entailment": "entailment"}
+    return [Answer(value=other[r.gold] if i in wrong else r.gold, probabilities=[0.5, 0.5]) for i, r in enumerate(rows)]
+
+
+def saved_run(
+    out: Path, task: Task, rows: Sequence[Any], answers: Sequence[Answer], *, data: str = "d", **recipe: Any
+) -> str:
+    """The id of a new run under `out`, its recipe with these settings."""
+    recipe = {"task": task.name, "seed": 1} | recipe
+    return save_run(out, task, rows, answers, data=data, recipe=recipe, finished=f"{len(list(out.glob('*/*')))}").name
+
+
+def test_two_runs_are_compared_from_their_predictions(tmp_path: Path) -> None:
+    rows = sentence_rows(90)
+    a = saved_run(tmp_path, find("rte"), rows, answered(rows, wrong=range(30)), lr=1)
+    b = saved_run(tmp_path, find("rte"), rows, answered(rows, wrong=[5, 80]), lr=2)
+    found = compare(a, b, out=tmp_path)
+    accuracy = found.differences["accuracy"]
+    assert (accuracy.a, accuracy.b) == (pytest.approx(60 / 90), pytest.approx(88 / 90))
+    assert accuracy.p < 0.001
+    assert accuracy.rows_needed is not None
+    assert accuracy.rows_needed < 90
+    assert found.mcnemar == pytest.approx(stats.binomtest(1, 30).pvalue)
+    assert [change.row["id"] for change in found.changed if change.better == "a"] == ["80"]
+    assert len(found.changed) == 30
+    assert (found.changed[0].gold, found.changed[0].a) == ("entailment", "not_entailment")
+    assert "one seed" in found.notes[0]
+    json.dumps(found.as_json())
+
+
+def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = {task.name: task for task in every_shape()}
+    monkeypatch.setattr("finetune.task_types.registry.available", lambda: every)
+    for name, task in every.items():
+        rows = task.load(Source(), "dev").rows
+        gold = task.gold(rows)
+        kind = SpanAnswer if isinstance(task, SpanTask) else Answer
+        values = [answer.value for answer in gold]
+        mixed = [values[i - 1] if task.fits(values[i - 1], row) else values[i] for i, row in enumerate(rows)]
+        given, gold = ([kind(value=value) for value in some] for some in (mixed, values))
+        a, b = (saved_run(tmp_path, task, rows, answers, lr=lr) for lr, answers in enumerate((gold, given)))
+        found = compare(a, b, out=tmp_path)
+        scores = task.score(given, rows)
+        assert {metric: each.b for metric, each in found.differences.items()} == pytest.approx(
+            {metric: value for metric, value in scores.items() if "/" not in metric}
+        ), name
+        headline = found.differences[task.metric_names[0]]
+        assert headline.a == pytest.approx(1)
+        low, high = headline.interval or (-1, 1)  # none where each row changed alike
+        assert low <= headline.value <= high
+        assert list(found.holm.values()) == pytest.approx(holm([each.p for each in found.differences.values()]))
+        assert all(change.better == "a" for change in found.changed)
+
+
+def test_a_label_that_the_gold_lacks_and_a_metric_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = (metrics.macro_f1, Metric("accuracy", sklearn_accuracy, per_row=True))
+    task = replace(find("rte"), name="mine", labels=("x", "y", "z"), metrics=mine)
+    monkeypatch.setattr("finetune.task_types.registry.available", lambda: {"mine": task})
+    rows = [SentenceRow(id=f"{i}", text="t", gold="xy"[i % 2]) for i in range(40)]
+    for label in "zx":
+        saved_run(tmp_path, task, rows, [Answer(value=label if i == 3 else row.gold) for i, row in enumerate(rows)])
+    a, b = (f"{i:010d}" for i in range(2))
+    found = compare(a, b, out=tmp_path)
+    assert found.changed == []  # both have row 3 wrong
+    assert found.mcnemar is None
+    assert found.differences["accuracy"].a == 39 / 40
+
+
+def test_seeds_are_taken_together(tmp_path: Path) -> None:
+    rows = sentence_rows(60)
+    ids = [
+        saved_run(tmp_path, find("rte"), rows, answered(rows, wrong=range(seed, seed + wrong)), lr=wrong, seed=seed)
+        for wrong in (20, 10)
+        for seed in (1, 2, 3)
+    ]
+    found = compare(ids[1], ids[4], out=tmp_path, seeds=True)
+    assert sorted(found.a) == ids[:3]
+    assert found.a[0] == ids[1]
+    assert sorted(found.b) == ids[3:]
+    assert found.differences["accuracy"].value == pytest.approx(10 / 60)
+    assert found.mcnemar is None
+    assert found.notes == []
+    (tmp_path / "rte" / ids[2] / "predictions-dev.parquet").unlink()
+    assert "seeds left out" in compare(ids[1], ids[4], out=tmp_path, seeds=True).notes[0]
+    with pytest.raises(UserError, match="differ in seeds alone"):
+        compare(ids[0], ids[1], out=tmp_path, seeds=True)
+
+
+def test_several_metrics_have_an_adjusted_p(in_process: Any, tmp_path: Path) -> None:
+    rows = span_task().load(Source(), "dev").rows
+    answers = [SpanAnswer(value=row.answers[0]) for row in rows]
+    worse = [replace(answer, value="the") if index % 9 == 0 else answer for index, answer in enumerate(answers)]
+    task = replace(span_task(), name="squad-v1")
+    a, b = (saved_run(tmp_path / "results", task, rows, given, lr=lr) for lr, given in enumerate((answers, worse)))
+    code, out, err = in_process("compare", a, b, data=tmp_path)
+    assert code == 0, err
+    assert "p (Holm)" in out
+    assert "2 metrics" in " ".join(out.split())
+    code, out, _ = in_process("compare", a, b, "--json", data=tmp_path)
+    found = json.loads(out)
+    assert list(found["holm"]) == ["f1", "em"]
+    assert found["holm"]["em"] >= found["differences"]["em"]["p"]
+
+
+def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path) -> None:
+    rows = sentence_rows(9)
+    a = saved_run(tmp_path, find("rte"), rows, answered(rows, wrong=[]))
+    for others, words in (
+        (sentence_rows(8), "its 8 rows are not the 9 of the other run"),
+        (sentence_rows(9, text="line"), "its row 1 .id '0'. is another than that of the other run"),
+    ):
+        b = saved_run(tmp_path, find("rte"), others, answered(others, wrong=[1]), lr=len(others))
+        with pytest.raises(UserError, match=words):
+            compare(a, b, out=tmp_path)
+    other = saved_run(tmp_path, choice_task(), choice_task().load(Source(), "dev").rows, choice_gold())
+    with pytest.raises(UserError, match=r"is a run of rte, .* of toy-choices"):
+        compare(a, other, out=tmp_path)
+    with pytest.raises(UserError, match="names no finished run"):
+        compare(a, "nothing", out=tmp_path)
+    with pytest.raises(UserError, match="are the same run"):
+        compare(a, a, out=tmp_path)
+    with pytest.raises(UserError, match=r"'test'.*dev"):
+        compare(a, b, out=tmp_path, split="test")
+    trained_on_more = saved_run(tmp_path, find("rte"), rows, answered(rows, wrong=[2]), data="more")
+    assert "different data" in compare(a, trained_on_more, out=tmp_path).notes[0]
+    (tmp_path / "rte" / trained_on_more / "predictions-dev.parquet").unlink()
+    with pytest.raises(UserError, match="no predictions there"):
+        compare(a, trained_on_more, out=tmp_path)
+
+
+def choice_gold() -> list[Answer]:
+    return choice_task().gold(choice_task().load(Source(), "dev").rows)
+
+
+def test_the_command_prints_a_table_and_the_rows_that_changed(in_process: Any, tmp_path: Path) -> None:
+    rows = sentence_rows(40)
+    a = saved_run(tmp_path / "results", find("rte"), rows, answered(rows, wrong=range(12)), lr=1)
+    b = saved_run(tmp_path / "results", find("rte"), rows, answered(rows, wrong=[39]), lr=2)
+    code, out, _ = in_process("compare", a, b, "--changed", "2", data=tmp_path)
+    assert code == 0
+    assert "McNemar" in out
+    assert "12 that only B has right" in out
+    assert "row 0" in out
+    assert "row 2" not in out
+    code, out, _ = in_process("compare", a, b, "--json", data=tmp_path)
+    assert json.loads(out)["differences"]["accuracy"]["difference"] == pytest.approx(11 / 40)
+    code, _, err = in_process("compare", a, "gone", data=tmp_path)
+    assert code == 2
+    assert_error(err, "'gone'", "finetune ls")

@@ -1,0 +1,167 @@
+"""Reports: a page of every task type, and what cannot be reported."""
+
+import re
+import shutil
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.paths import ROOT
+from support.reports import NASTY, _read, nasty_tasks, read, report, saved_run
+from support.toys import (
+    cat_rows,
+    cat_task,
+    labels_task,
+    tag_task,
+)
+
+from finetune.analysis.report.write import write_report
+from finetune.errors import UserError
+from finetune.runs.record import RunRecord
+from finetune.task_types.sentence.task import SentenceRow
+from finetune.task_types.task import Answer
+from finetune.task_types.views import view_of
+
+
+def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:
+    for name, task in (("toy-tags-sentence", tag_task()), ("toy-labels", labels_task())):
+        record = RunRecord.model_validate_json((shapes[name] / "record.json").read_text())
+        view = view_of(_read(shapes[name]), getattr(task, "labels", ()))
+        assert view is not None
+        for one in view.classes():
+            assert record.scores["dev"][f"{one.name}/f1"] == pytest.approx(one.f1)
+
+
+def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None:
+    cards = {"Scores on dev", "Training loss", "Settings", "Facts", "Length and score", "Possible label errors"}
+    own = {
+        "toy-cats": {"By class", "Confusion", "Calibration", "Most confident errors"},
+        "toy-reds": {"Predicted vs. true", "Largest errors"},
+        "toy-labels": {"By class", "Calibration", "Most confident errors"},
+        "toy-tags-sentence": {"By class", "Confusion", "Calibration"},
+        "toy-spans-1": {"Confusion", "Calibration"},
+        "toy-spans-2": {"Confusion", "Calibration"},
+        "toy-choices": {"Confusion", "Calibration"},
+    }
+    for name, folder in shapes.items():
+        found = read(report(tmp_path, folder))
+        for title in cards | own[name]:
+            assert title in found.text, (name, title)
+        assert "Only a suggestion" in found.text
+        assert ("With the temperature" in found.text) == (name in ("toy-cats", "toy-choices"))
+        assert found.tags.count("svg") >= 4
+    assert set(own) == set(shapes)
+
+
+def test_every_chart_says_in_words_what_it_shows(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    read(text)
+    charts = re.findall(r"<svg [^>]*>(?:<title>.*?</title>)?", text)
+    assert all('role="img" aria-label="' in chart and "<title>" in chart for chart in charts)
+    assert len(charts) > 30
+    assert "#0" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)  # every colour is one of the page's
+
+
+def test_several_seeds_are_one_group(tmp_path: Path) -> None:
+    task, rows = cat_task(), cat_rows(64)
+    gold = task.gold(rows)
+    for seed, wrong in ((1, 4), (2, 8), (3, 12)):
+        answers = [Answer(value="no" if i < wrong else a.value, probabilities=[0.5, 0.5]) for i, a in enumerate(gold)]
+        saved_run(tmp_path, task, rows, answers, seed=seed)
+    text = read(report(tmp_path, *tmp_path.glob("toy-cats/*"))).text
+    assert "3 runs" in text
+    scores = [task.score([Answer(value="no")] * n + gold[n:], rows)["accuracy"] for n in (4, 8, 12)]
+    assert f"{100 * np.mean(scores):.1f}" in text
+    assert f"{100 * np.std(scores, ddof=1):.1f}" in text
+
+
+def test_the_same_run_is_shown_once(shapes: dict[str, Path], tmp_path: Path) -> None:
+    folder = shapes["toy-cats"]
+    page = report(tmp_path, folder, folder.name, "toy-cats", out=folder.parents[1])
+    assert page.count(">Facts<") == 1
+
+
+def test_markup_in_data_stays_text(tmp_path: Path) -> None:
+    runs = []
+    for task, rows, answers in nasty_tasks():
+        methods = {NASTY: [Answer(value=answer.value) for answer in answers]}
+        runs.append(saved_run(tmp_path, task, rows, answers, baselines=methods))
+    page = report(tmp_path, *runs)
+    found = read(page)
+    assert "<script" not in page
+    assert "onerror" not in found.tags
+    assert found.text.count("<script>alert(1)</script>") > 20
+    assert "\u202e" not in page
+    assert "\x07" not in page
+
+
+def test_a_record_alone_gives_a_page_that_says_what_is_missing(tmp_path: Path) -> None:
+    kept = sorted((ROOT / "results").glob("*/*/record.json"))
+    assert len(kept) > 10
+    found = read(report(tmp_path, *(file.parent for file in kept)))
+    assert "events.jsonl" in found.text
+    assert "predictions-dev.parquet" in found.text
+    assert "Spread over the seeds" in found.text
+
+
+def test_what_cannot_be_reported_is_said_in_a_line(shapes: dict[str, Path], tmp_path: Path) -> None:
+    def refused(*runs: str | Path, to: Path = tmp_path / "r.html") -> str:
+        with pytest.raises(UserError) as raised:
+            write_report([str(run) for run in runs], to, out=tmp_path)
+        return str(raised.value)
+
+    assert "names no finished run" in refused("nothing")
+    assert "names no finished run" in refused(tmp_path)
+    broken = Path(shutil.copytree(shapes["toy-cats"], tmp_path / "toy-cats" / "aaaa"))
+    (broken / "predictions-dev.parquet").write_bytes(b"PAR1 no more")
+    assert "cannot be read" in refused(broken)
+    write_predictions_without_gold(broken / "predictions-dev.parquet")
+    assert "gold and answer" in refused(broken)
+    (broken / "record.json").write_text("{")
+    assert "record.json" in refused(broken)
+    assert "is a folder" in refused(shapes["toy-cats"], to=tmp_path)
+    assert "cannot be written" in refused(shapes["toy-cats"], to=tmp_path / "no" / "folder.html")
+    assert not (tmp_path / "r.html").exists()
+
+
+def write_predictions_without_gold(file: Path) -> None:
+    """A Parquet file that no run wrote."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist([{"id": "1", "text": "a"}]), file)
+
+
+def test_without_the_extra_it_is_named(
+    shapes: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UserError, match=r"pip install 'bert-finetune\[report\]'"):
+        report(tmp_path, shapes["toy-cats"])
+
+
+def test_many_rows_take_seconds_and_little_room(tmp_path: Path) -> None:
+    count, labels = 30_000, tuple(f"label {number}" for number in range(80))
+    rows = [SentenceRow(id=str(i), text=f"the cat {i} " * (1 + i % 30), gold=labels[i % 80]) for i in range(count)]
+    even = [1 / 80] * 80
+    answers = [Answer(value=labels[(i * 7) % 80], probabilities=even) for i in range(count)]
+    folder = saved_run(tmp_path, replace(cat_task(rows), labels=labels), rows, answers, losses=[0.5] * 50_000)
+    started = time.process_time()
+    page = report(tmp_path, folder)
+    assert time.process_time() - started < 30  # about 3
+    assert len(page.encode()) < 1_000_000
+    text = read(page).text
+    assert "Shown are 20 of" in text
+    assert "60 of 80 classes" in text
+
+
+def test_a_page_that_would_be_too_large_leaves_runs_out(
+    shapes: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from finetune.analysis.report import page
+
+    monkeypatch.setattr(page, "MOST_BYTES", 60_000)
+    assert page.TOO_LONG in read(report(tmp_path, *shapes.values())).text

@@ -1,0 +1,138 @@
+"""What the cards of a report are made of, against known values."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.records import made_record
+from support.reports import facts_of
+from support.toys import (
+    cat_rows,
+    cat_task,
+    every_shape,
+    save_predictions,
+)
+
+from finetune.analysis.report.run_files import read_losses
+from finetune.analysis.report.split.confident_errors import confident_errors
+from finetune.analysis.report.split.label_errors import label_errors
+from finetune.analysis.report.split.length_and_score import length_bins
+from finetune.data.source import Source
+from finetune.runs.recipe_diff import settings_of
+from finetune.task_types.choice.view import ChoiceView
+from finetune.task_types.marked_text import Segment, cut, entities, spans
+from finetune.task_types.sentence.view import LabelsView, LabelView, NumberView
+from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.span.view import SpanView
+from finetune.task_types.tagging.view import TagsView
+from finetune.task_types.task import Answer, Task
+from finetune.task_types.views import view_of
+
+
+def test_lengths_are_cut_into_bins_of_about_as_many_rows() -> None:
+    lengths = np.arange(60)
+    bins = length_bins(lengths, (lengths < 30).astype(float))
+    assert [b.count for b in bins] == [10] * 6 or sum(b.count for b in bins) == 60
+    assert (bins[0].shortest, bins[-1].longest) == (0, 59)
+    assert (bins[0].score, bins[-1].score) == (1, 0)
+    (only,) = length_bins(np.full(40, 7), np.array([0.0, 1.0] * 20))
+    assert only.margin == pytest.approx(1.96 * np.std([0, 1] * 20, ddof=1) / 40**0.5)
+    assert length_bins(np.array([]), np.array([])) == []
+
+
+def test_losses_are_those_of_the_last_training() -> None:
+    def updates(update: int, *losses: float) -> str:
+        return json.dumps({"event": "updates", "update": update, "losses": losses})
+
+    def training(done: int) -> str:
+        return json.dumps({"event": "training", "done": done})
+
+    interrupted = [training(0), updates(2, 9, 9), updates(4, 8, 8), training(2), updates(4, 1, 2)]
+    assert read_losses(interrupted) == ([(1, 9), (2, 9), (3, 1), (4, 2)], 0)
+    anew = [training(0), updates(3, 9, 9, 9), training(0), updates(1, 5), '{"event": "upda']
+    assert read_losses(anew) == ([(1, 5)], 1)
+
+
+def test_settings_stand_beside_their_defaults() -> None:
+    task = cat_task()
+    rows = task.load(Source(), "dev").rows
+    record = made_record(task.name, **facts_of(task, task.score(task.gold(rows), rows), 7))
+    record = record.model_copy(update={"recipe": record.recipe | {"options": {"fold": 2}, "train": {"epochs": 9}}})
+    changed = {one.key: (*one.values, one.default) for one in settings_of([record]) if one.changed}
+    assert changed == {
+        "model": ("tiny", "google-bert/bert-base-uncased"), "seed": (7, 42), "options.fold": (2, None),
+        "train.epochs": (9, 3),
+    }  # fmt: skip
+
+
+def test_texts_are_cut_and_freed_of_what_steers_a_browser() -> None:
+    assert cut("a" * 500) == "a" * 400 + " … (100 characters more)"
+    assert cut("a\x00b\u202ec") == "a\ufffdb\ufffdc"
+
+
+def test_entities_are_marked_by_whether_both_sides_have_them() -> None:
+    words = ["the", "big", "house", "saw", "a", "cat"]
+    part = entities(
+        "gold", words, [("PLACE", 1, 3), ("ANIMAL", 5, 6)], [("ANIMAL", 5, 6)], otherwise="missed", around=0
+    )
+    assert [(s.text, s.mark, s.label) for s in part.segments if s.mark] == [
+        ("big house", "missed", "PLACE"),
+        ("cat", "right", "ANIMAL"),
+    ]
+    assert "".join(s.text for s in part.segments).split() == words
+    long = entities("gold", ["w"] * 500, [("X", 450, 451)], [], otherwise="wrong", around=450)
+    assert sum(s.text.count("w") for s in long.segments) == 60
+    assert [s.mark for s in long.segments if s.mark] == ["wrong"]
+
+
+def test_spans_are_marked_and_what_both_have_is_right() -> None:
+    part = spans("context", "abcdefghij", [(2, 5, "gold"), (4, 7, "answer")])
+    assert part.segments == [
+        Segment(text="ab"), Segment(text="cd", mark="gold"), Segment(text="e", mark="right"),
+        Segment(text="fg", mark="answer"), Segment(text="hij"),
+    ]  # fmt: skip
+    far = spans("context", "x" * 1_000 + "gold" + "x" * 1_000, [(1_000, 1_004, "gold")])
+    assert len("".join(s.text for s in far.segments)) < 400
+
+
+def lines_of(task: Task, answers: Sequence[Answer], tmp_path: Path) -> Any:
+    """The view of answers to a toy's rows."""
+    from finetune.runs.predictions import read_predictions
+
+    save_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
+    return view_of(read_predictions(tmp_path / "p.parquet"), getattr(task, "labels", ()))
+
+
+def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> None:
+    rows = cat_rows(64)
+    turned = {5, 40}
+    answers = [
+        Answer(value=row.gold, probabilities=[0.02, 0.98] if row.gold == "yes" else [0.98, 0.02]) for row in rows
+    ]
+    answers[7] = Answer(value="no" if rows[7].gold == "yes" else "yes", probabilities=[0.55, 0.45])  # unsure and wrong
+    other = {"yes": "no", "no": "yes"}
+    task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
+    view = lines_of(task, answers, tmp_path)
+    found, count = label_errors(view, 20)
+    assert ({line["id"] for line, _ in found}, count) == ({"5", "40"}, 2)
+    wrong, count = confident_errors(view, 1)
+    assert (len(wrong), count) == (1, 3)
+
+
+def test_every_shape_knows_its_view(tmp_path: Path) -> None:
+    kinds = [LabelView, NumberView, LabelsView, TagsView, SpanView, SpanView, ChoiceView]
+    for task, kind in zip(every_shape(), kinds, strict=True):
+        gold = task.gold(task.load(Source(), "dev").rows)
+        perfect = [SpanAnswer(value=a.value, start=0, end=0) for a in gold] if "spans" in task.name else gold
+        view = lines_of(task, perfect, tmp_path)
+        assert type(view) is kind
+        assert view.scores().mean() == (0 if kind is NumberView else 1)
+        assert all(one.f1 == 1 for one in view.classes() if one.gold)
+        assert len(view.lengths()) == 64
+    assert view_of([]) is None
+    assert view_of([{"id": "1", "gold": None, "answer": None}]) is None
+    assert view_of([{"id": "1", "gold": 1, "answer": 1, "shape": "of its own"}]) is None

@@ -1,0 +1,77 @@
+"""`finetune check`: every fault that was planted in a cell is found in its row."""
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+from support.checked_files import Check, found, labels, reviews, texts, write_jsonl
+
+LONG_WORDS = texts(8, seed=1)
+
+
+BAD_CELLS: dict[str, tuple[str, dict[int, object]]] = {
+    "missing-text": ("text", {5: "", 8: "   "}),
+    "missing-label": ("label", {7: "", 9: " "}),
+    "blank-word": ("text", {11: "nan", 12: "N/A"}),
+    "no-letters": ("text", {13: "?!...", 14: ":-)"}),
+    "html": ("text", {15: f"<br/>{LONG_WORDS[0]}", 16: f"{LONG_WORDS[1]} &amp; more"}),
+    "mojibake": ("text", {17: f"cafÃ© {LONG_WORDS[2]}", 18: f"itâ€™s {LONG_WORDS[3]}", 4: "ì•ˆë…• ëª¨ë‘"}),
+    "control": ("text", {19: f"nul \0 {LONG_WORDS[4]}", 20: f"zero\u200bwidth {LONG_WORDS[5]}"}),
+    "replacement": ("text", {21: f"caf\ufffd {LONG_WORDS[6]}"}),
+    "not-nfc": ("text", {22: unicodedata.normalize("NFD", f"café {LONG_WORDS[7]}")}),
+    "homoglyph": ("text", {23: "log in at pаypal now please"}),  # its second letter is Cyrillic
+    "formula": ("text", {24: "=HYPERLINK(A1) and more words here", 25: "#NAME?"}),
+    "long-cell": ("text", {26: "\n".join(f"{text},7" for text in texts(60, words=3, seed=5))}),
+    "swallowed-rows": ("text", {27: "a quote opens here,good\nand closes in the next row"}),
+    "label-variant": ("label", {28: "Good", 29: "BAD"}),
+    "label-typo": ("label", {31: "goood"}),
+    "blank-label": ("label", {33: "None"}),
+    "label-spaces": ("label", {35: " good "}),
+    "duplicate": ("text", {37: texts(60)[34], 39: f"  {texts(60)[34]}"}),
+    "contradiction": ("text", {35: texts(60)[34], 38: texts(60)[34]}),
+    "near-duplicate": ("text", {41: texts(60)[41][:-1] + "#", 43: texts(60)[41][1:]}),
+    "scripts": ("text", {45: "эта строка написана по русски", 46: "この文は日本語で書かれています"}),
+}
+
+
+ROWS = {code: tuple(sorted(cells)) for code, (_, cells) in BAD_CELLS.items()} | {
+    "near-duplicate": (42, 43),
+}
+
+
+@pytest.mark.parametrize("code", BAD_CELLS)
+def test_a_fault_in_a_cell_is_found_in_its_rows(code: str, tmp_path: Path, check: Check) -> None:
+    column, cells = BAD_CELLS[code]
+    assert code not in found(check(reviews(tmp_path / "clean.csv")))
+    report = check(reviews(tmp_path / "bad.csv", **{column: cells}))
+    assert found(report)[code] == ROWS[code]
+
+
+def test_all_faults_of_cells_in_one_file_are_found_together(tmp_path: Path, check: Check) -> None:
+    changed: dict[str, dict[int, object]] = {"text": {}, "label": {}}
+    for column, cells in BAD_CELLS.values():
+        changed[column] |= cells
+    expected = ROWS | {"contradiction": (35, 37, 38, 39)}
+    report = found(check(reviews(tmp_path / "bad.csv", **changed)))
+    del expected["scripts"]  # whatever else is not Latin has its rows too
+    assert {code: report.get(code) for code in expected} == expected
+
+
+def test_long_documents_are_no_cells_that_swallowed_rows(tmp_path: Path, check: Check) -> None:
+    document = "\n".join(f"{text}, and so on." for text in texts(80, words=8, seed=3))
+    every = {row: f"{row} {document}" for row in range(1, 61)}
+    some = {row: f"{row} {text}\n" * 70 for row, text in enumerate(texts(20, words=30, seed=4), 1)}
+    wide = {7: "word " * 20_000}
+    for name, cells in (("every", every), ("some", some), ("wide", wide)):
+        codes = found(check(reviews(tmp_path / f"{name}.csv", text=cells)))
+        assert not {"long-cell", "swallowed-rows"} & codes.keys(), name
+    rows = [{"text": every[1] if i == 3 else text, "label": label} for i, (text, label) in enumerate(
+        zip(texts(60), labels(60), strict=True))]  # fmt: skip
+    assert "long-cell" not in found(check(write_jsonl(tmp_path / "a.jsonl", rows)))
+
+
+def test_scripts_of_any_alphabet_are_named(tmp_path: Path, check: Check) -> None:
+    odd = {5: "ეს წინადადება ქართულად არის", 6: "இது ஒரு தமிழ் வாக்கியம்", 7: "Սա հայերեն նախադասություն է"}
+    (finding,) = (one for one in check(reviews(tmp_path / "a.csv", text=odd)).findings if one.code == "scripts")
+    assert finding.rows == tuple(odd)
+    assert all(name in finding.what for name in ("Latin", "Georgian", "Tamil", "Armenian"))

@@ -1,0 +1,134 @@
+"""`finetune check --fix`: what is fixed is not found again, and the rest stays as it is."""
+
+import json
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.checked_files import Check, found, labels, questions, reviews, tagged, texts, write_csv, write_jsonl
+from support.cli import InProcess, assert_error
+
+from finetune.checks.fix import write_mended
+from finetune.data.reading import read_table
+
+MENDED = (
+    *("header-spaces", "byte-order-mark", "cells", "quote", "bytes", "missing-text", "missing-label", "control"),
+    *("not-nfc", "label-variant", "label-spaces", "duplicate"),
+)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx", ".csv.gz"])
+def test_what_is_mended_is_not_found_again(
+    suffix: str, in_process: InProcess, tmp_path: Path, check: Check, tiny_bert: Path
+) -> None:
+    many = texts(60)
+    rows = [[f"{text}, é {i}", label] for i, (text, label) in enumerate(zip(many, labels(60), strict=True))]
+    rows[4][0], rows[5][1], rows[6][1], rows[7][1] = " ", "", "GOOD", " good "
+    rows[8][0], rows[9][0] = f"a\0b \u200b{many[0][::-1]}", unicodedata.normalize("NFD", f"é {many[1][::-1]}")
+    rows[13], rows[15] = rows[11], [f"  {rows[11][0]}", f"{rows[11][1].upper()}"]
+    path = write_csv(tmp_path / "bad.csv", [[" text ", "label"], *rows], quote=True)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[21], lines[23], lines[25] = '"one","two","three"', '"not closed,good', '"\udcff","good"'
+    path.write_bytes(b"\xef\xbb\xbf" + ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+    before = path.read_bytes()
+    assert set(MENDED) <= set(found(check(path)))
+    fixed = tmp_path / f"fixed{suffix}"
+    code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
+    assert code == 0
+    assert path.read_bytes() == before
+    told = {
+        cells[0].strip(): int(cells[1]) for line in out.splitlines() if len(cells := line.strip("│").split("│")) == 2
+    }
+    assert told == {
+        "byte-order mark removed": 1,
+        "names of columns mended": 1,
+        "rows dropped that could not be read": 3,
+        "cells without their control characters": 1,
+        "cells normalised to NFC": 1,
+        "cells without their outer spaces": 1,
+        "labels spelled as most rows have them": 1,
+        "rows dropped without a text": 1,
+        "rows dropped without a label": 1,
+        "rows dropped that repeat an earlier one": 2,
+    }
+    report = check(fixed)
+    assert not set(MENDED) & set(found(report))
+    assert len(report.parts[0].table) == 60 - 3 - 1 - 1 - 2
+    table = read_table(fixed)
+    assert table.columns["text"][0] == rows[0][0]
+    assert set(table.columns["label"]) == {"good", "bad"}
+
+
+def test_the_mended_file_of_a_clean_one_is_a_copy(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    path = reviews(tmp_path / "a.csv")
+    code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(tmp_path / "b.csv"), data=tmp_path)
+    assert code == 0
+    assert "nothing, it is a copy" in out
+    assert (tmp_path / "b.csv").read_bytes() == path.read_bytes()
+
+
+def test_answers_move_with_their_context(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    rows = questions(30)
+    start = rows[4]["answers"]["answer_start"][0]
+    word = rows[4]["answers"]["text"][0]
+    rows[4]["context"] = unicodedata.normalize("NFD", "é\0 ") + rows[4]["context"]
+    rows[4]["answers"]["answer_start"] = [start + 4]
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    fixed = tmp_path / "b.jsonl"
+    in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
+    mended = [json.loads(line) for line in fixed.read_text(encoding="utf-8").splitlines()]
+    assert mended[4]["context"].startswith("é ") and mended[4]["answers"]["answer_start"] == [start + 2]
+    assert mended[4]["context"][start + 2 :].startswith(word)
+    assert mended[:4] + mended[5:] == rows[:4] + rows[5:]
+
+
+def test_tags_and_lists_of_labels_are_mended_as_json_lines(
+    in_process: InProcess, tmp_path: Path, check: Check, tiny_bert: Path
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {"text": text, "labels": ["a", "b", "c"][i % 3 :]} for i, text in enumerate(texts(60))
+    ]
+    rows[3]["labels"], rows[5] = ["A", "c "], rows[4]
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    fixed = tmp_path / "b.jsonl"
+    in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
+    mended = [json.loads(line) for line in fixed.read_text().splitlines()]
+    assert mended[3]["labels"] == ["a", "c"] and len(mended) == 59
+    assert not {"label-variant", "duplicate"} & set(found(check(fixed)))
+
+
+def test_a_mended_file_keeps_its_cells_unless_they_are_to_be_escaped(
+    in_process: InProcess, tmp_path: Path, tiny_bert: Path
+) -> None:
+    tweets = {row: f"@user {text}" for row, text in enumerate(texts(60), 1)}
+    path = reviews(tmp_path / "a.csv", text=tweets | {3: "=HYPERLINK(A1) and more words here", 5: "- no"})
+    for option, cells in (([], ["=HYPERLINK", "- no"]), (["--escape-formulas"], ["'=HYPERLINK", "'- no"])):
+        fixed = tmp_path / f"fixed{len(option)}.csv"
+        _, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), *option, data=tmp_path)
+        column = read_table(fixed).columns["text"]
+        assert column[2].startswith(cells[0]) and column[4] == cells[1]
+        assert ("no spreadsheet runs them" in out and "60" in out) is bool(option)
+        assert column[0] == ("'" * bool(option)) + tweets[1]
+    code, _, err = in_process("check", str(path), "--escape-formulas", data=tmp_path)
+    assert code == 2
+    assert_error(err, "--escape-formulas", "--fix FILE")
+
+
+def test_words_and_labels_of_control_characters_alone_are_dropped(tmp_path: Path, check: Check) -> None:
+    rows = tagged(20)
+    rows[3]["words"][0] = "\u200b"
+    part = check(write_jsonl(tmp_path / "a.jsonl", rows)).parts[0]
+    assert write_mended(part, tmp_path / "b.jsonl") == {"rows dropped with an empty word": 1}
+    part = check(reviews(tmp_path / "a.csv", label={5: "\0"}, text={7: "\u200b"})).parts[0]
+    told = {"rows dropped without a label": 1, "rows dropped without a text": 1}
+    assert write_mended(part, tmp_path / "b.csv") == told
+    assert len(read_table(tmp_path / "b.csv")) == 58
+
+
+def test_mojibake_is_repaired_where_that_is_certain(tmp_path: Path, check: Check) -> None:
+    odd = {3: "cafÃ© au lait, twice", 5: "Ð¿Ñ€Ð¸Ð²ÐµÑ‚ is a word", 7: "itâ€™s fine, Â£5", 9: "half a cafÃ© 좋아요"}
+    (part,) = check(reviews(tmp_path / "bad.csv", text=odd)).parts
+    assert write_mended(part, tmp_path / "fixed.csv") == {"cells decoded in the right encoding": 3}
+    texts = read_table(tmp_path / "fixed.csv").columns["text"]
+    assert [texts[row - 1] for row in odd] == ["café au lait, twice", "привет is a word", "it’s fine, £5", odd[9]]

@@ -1,0 +1,87 @@
+"""`finetune check`: labels, their counts and their spellings."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.checked_files import Check, found, reviews, texts, write_csv, write_jsonl
+
+from finetune.checks.spellings import misspelled, unified
+
+
+def test_classes_are_counted(tmp_path: Path, check: Check) -> None:
+    changed = {1: "alone", **dict.fromkeys(range(3, 8), "some")}
+    report = check(reviews(tmp_path / "a.csv", label=changed))
+    assert (found(report)["single-row"], found(report)["few-rows"]) == ((1,), (3, 4, 5, 6, 7))
+    report = check(reviews(tmp_path / "b.csv", label=dict.fromkeys(range(1, 46), "good")))
+    (finding,) = (finding for finding in report.findings if finding.code == "majority")
+    share = (45 + 7) / 60
+    macro = 2 * share / (1 + share) / 2
+    assert f"accuracy {100 * share:.1f} and macro F1 {100 * macro:.1f}" in finding.what
+    report = check(reviews(tmp_path / "c.csv", label=dict.fromkeys(range(1, 58), "good")))
+    assert "imbalance" in found(report, "warning")
+    report = check(reviews(tmp_path / "d.csv", label=dict.fromkeys(range(1, 61), "good")), label="label")
+    assert "one-label" in found(report, "error")
+
+
+def test_a_file_without_labels_is_told(tmp_path: Path, check: Check) -> None:
+    path = write_csv(tmp_path / "a.csv", [["text"], *([text] for text in texts(40))])
+    assert "no-label-column" in found(check(path), "error")
+    path = write_csv(tmp_path / "b.csv", [["text", "label"], *([text, ""] for text in texts(40))])
+    assert "no-labels" in found(check(path, label="label"), "error")
+
+
+def test_lines_that_are_no_json_and_marks_that_are_none_are_found(tmp_path: Path, check: Check) -> None:
+    rows: list[dict[str, Any]] = [{"text": text, "kind": i % 2, "hot": i % 3 == 0} for i, text in enumerate(texts(60))]
+    rows[6]["hot"] = 2
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    lines = path.read_text().splitlines()
+    lines[3], lines[9] = "", lines[9][:-1]
+    path.write_text("\n".join(lines) + "\n")
+    report = check(path, label="kind,hot", shape="multi-label")
+    assert {code: found(report).get(code) for code in ("no-mark", "json")} == {"no-mark": (6,), "json": (9,)}
+    (finding,) = (finding for finding in report.findings if finding.code == "json")
+    assert finding.lines == (10,)
+
+
+def test_one_number_written_in_two_ways_is_found(tmp_path: Path, check: Check) -> None:
+    changed = {row: str(row % 2) for row in range(1, 61)} | {9: "1.0"}
+    assert found(check(reviews(tmp_path / "a.csv", label=changed)))["label-number"] == (9,)
+
+
+def test_spellings_of_labels() -> None:
+    assert unified({"Sport": 3, "sport": 9, " SPORT": 1, "news": 2}) == {"Sport": "sport", " SPORT": "sport"}
+    counts = {
+        "politics": 100,
+        "politcs": 2,
+        "poiltics": 1,
+        "politics!": 3,
+        "sports": 90,
+        "sport": 80,
+        "cat": 90,
+        "cab": 1,
+    }
+    assert misspelled(counts) == {"politcs": "politics", "poiltics": "politics", "politics!": "politics"}
+    assert misspelled({"class 1": 100, "class 2": 1, "1000": 100, "1001": 1}) == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "severity", "code", "said"),
+    [
+        ([{"text": t, "labels": ["a"] if i else ["b"]} for i, t in enumerate(texts(30))],
+         "warning", "imbalance", "'a'"),
+        ([{"text": t, "labels": [["a"], [], ["b"]][i % 3]} for i, t in enumerate(texts(30))],
+         "note", "majority", "33.3"),
+        ([{"text": t, "labels": ["a"]} for t in texts(30)], "error", "one-label", "no label but 'a'"),
+        ([{"words": t.split(), "tags": ["B-X"] + ["O"] * 11} for t in texts(30)], "note", "majority", "91.7 %"),
+        ([{"words": t.split(), "tags": ["B-XY"[: 3 + (i > 0)]] + ["O"] * 11} for i, t in enumerate(texts(30))],
+         "warning", "imbalance", "96.7 %"),
+    ],
+)  # fmt: skip
+def test_what_it_scores_to_answer_always_the_same(
+    rows: list[dict[str, Any]], severity: str, code: str, said: str, tmp_path: Path, check: Check
+) -> None:
+    report = check(write_jsonl(tmp_path / "a.jsonl", rows))
+    assert any((one.severity, one.code) == (severity, code) and said in one.what for one in report.findings), (
+        report.findings
+    )

@@ -1,0 +1,79 @@
+"""`finetune check`: columns that leak the label, and rows in several splits."""
+
+import random
+from pathlib import Path
+
+import pytest
+from support.checked_files import Check, found, labels, reviews, texts, write_csv
+
+
+def test_columns_that_give_the_label_away_are_found(tmp_path: Path, check: Check) -> None:
+    generator = random.Random(0)
+    rows = [
+        [i, text, label, f"{label} {i % 3}", generator.choice("xyz"), label[0] if i < 55 else ""]
+        for i, (text, label) in enumerate(zip(texts(60), sorted(labels(60)), strict=True))
+    ]
+    names = ["id", "text", "label", "tells", "random", "nearly"]
+    report = check(write_csv(tmp_path / "a.csv", [names, *rows]), text="text", label="label")
+    said = [finding.what.split("'")[1] for finding in report.findings if finding.code == "label-given-away"]
+    assert said == ["tells", "nearly"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "rare", "wrong", "told"),
+    [
+        (40, 20, 1, True),  # one misspelt label
+        (40, 20, 4, False),
+        (400, 200, 8, True),
+        (400, 200, 30, False),
+        (400, 12, 0, True),
+        (400, 12, 12, False),  # wrong where it counts: 97 % have one label whatever the column says
+        (400, 4, 4, False),
+    ],
+)
+def test_a_few_wrong_rows_do_not_hide_what_gives_the_label_away(
+    tmp_path: Path, check: Check, rows: int, rare: int, wrong: int, told: bool
+) -> None:
+    right = ["bad" if row < rare else "good" for row in range(rows)]
+    given = ["baad" if row == 0 and wrong else "good" if row < wrong else label for row, label in enumerate(right)]
+    lines = [[text, label, f"{value}!"] for text, label, value in zip(texts(rows), given, right, strict=True)]
+    report = check(write_csv(tmp_path / "a.csv", [["text", "label", "tells"], *lines]), text="text", label="label")
+    assert ("label-given-away" in found(report)) is told
+
+
+def test_a_label_that_stands_in_its_text_is_found(tmp_path: Path, check: Check) -> None:
+    named = {i: f"{text} a {label} thing" for i, (text, label) in enumerate(zip(texts(60), labels(60), strict=True), 1)}
+    assert len(found(check(reviews(tmp_path / "a.csv", text=named)))["label-in-text"]) == 60
+    both = {i: f"{text}: good or bad?" for i, text in enumerate(texts(60), 1)}
+    assert "label-in-text" not in found(check(reviews(tmp_path / "b.csv", text=both)))
+
+
+def test_leaks_between_the_files_of_a_folder_are_found(tmp_path: Path, check: Check) -> None:
+    train, dev = texts(60), texts(30, seed=9)
+    dev[4], dev[6] = f" {train[10]}", train[20][:-1] + "#"
+    rows = {"train": zip(train, labels(60), strict=True), "dev": zip(dev, [*labels(29), "new"], strict=True)}
+    for split, made in rows.items():
+        write_csv(tmp_path / "data" / f"{split}.csv", [["text", "label"], *made])
+    report = check(tmp_path / "data")
+    expected = {"leak": (5,), "near-leak": (7,), "unseen-label": (30,)}
+    assert {code: found(report).get(code) for code in expected} == expected
+    (leak,) = (finding for finding in report.findings if finding.code == "leak")
+    assert leak.file.endswith("dev.csv") and leak.what.endswith(
+        "train.csv has too; that of the first row is in its row 11"
+    )
+    assert leak.severity == "error"
+
+
+def test_groups_and_columns_of_several_files(tmp_path: Path, check: Check) -> None:
+    for split, count in (("train", 60), ("dev", 20)):
+        made = zip(
+            texts(count, seed=count), labels(count), [f"{split} {i}" for i in range(1, count)] + ["both"], strict=True
+        )
+        write_csv(tmp_path / "data" / f"{split}.csv", [["text", "label", "author"], *made])
+    assert found(check(tmp_path / "data", group="author"))["group-leak"] == (20,)
+    write_csv(tmp_path / "data" / "test.csv", [["text"], *([text] for text in texts(20, seed=5))])
+    assert "missing-column" not in found(check(tmp_path / "data"))
+    write_csv(tmp_path / "data" / "dev.csv", [["texts", "label"], *zip(texts(20), labels(20), strict=True)])
+    report = check(tmp_path / "data")
+    (finding,) = (finding for finding in report.findings if finding.code == "missing-column")
+    assert "'text'" in finding.what and finding.file.endswith("dev.csv")

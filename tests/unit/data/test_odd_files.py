@@ -1,0 +1,229 @@
+"""No file whatever ends in a traceback or hangs."""
+
+import csv
+import gzip
+import io
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+from finetune.checks import tokenization as tokens
+from finetune.checks.fix import write_mended
+from finetune.checks.run_checks import check_data
+from finetune.data.detect import detect
+from finetune.data.reading import read_table
+from finetune.data.table import Table
+from finetune.data.writing import write_rows
+from finetune.errors import UserError
+from finetune.task_types.guess import guess
+from finetune.task_types.own_data import usable_rows
+
+
+def write(path: Path, content: str | bytes, encoding: str = "utf-8") -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
+    return path
+
+
+def as_csv(rows: list[list[str]], delimiter: str = ",") -> str:
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter).writerows(rows)
+    return file.getvalue()
+
+
+def cells(table: Table) -> list[list[Any]]:
+    return [list(row) for row in zip(*table.columns.values(), strict=True)]
+
+
+WORDS = st.sampled_from(["the cat sat", "a dog ran here", "영화가 좋다", "the cat sat on it", "a dog", "no cat at all"])
+
+
+CELL = (
+    WORDS
+    | st.text(max_size=12)
+    | st.sampled_from(
+        ["", " ", "=1+1", "\r", "\ud800", "x\udfffy", '"', '""', "a,b", "\0", "\u202e", "가", "é", "1", "O", "B-X"]
+    )
+)
+
+
+BYTES = st.binary(max_size=400)
+
+
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+NAME = st.sampled_from(["text", "label", "tags", "words", "question", "context", "id", "choice1", "choice2", " x "])
+
+
+SHAPES = [
+    ["text", "label"],
+    ["words", "tags"],
+    ["question", "context", "answers"],
+    ["q", "choice1", "choice2", "label"],
+]
+
+
+NAMES = st.sampled_from(SHAPES) | st.lists(NAME, min_size=1, max_size=5)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[str, bytes]:
+    """(suffix, content) of a whole Parquet or Excel file, or of one with a byte changed or its end lost."""
+    names = draw(st.sampled_from(SHAPES) | st.lists(NAME, min_size=1, max_size=4, unique=True))
+    count = draw(st.integers(0, 9))
+    kinds = [
+        WORDS,
+        st.text(max_size=8),
+        st.integers(-9, 9),
+        st.floats(),
+        st.booleans(),
+        st.lists(st.text(max_size=4), max_size=3),
+    ]
+    columns = {
+        name: draw(st.lists(st.none() | draw(st.sampled_from(kinds)), min_size=count, max_size=count)) for name in names
+    }
+    file = io.BytesIO()
+    if draw(st.booleans()):
+        suffix = ".parquet"
+        pq.write_table(pa.table(columns), file)
+    else:
+        suffix = ".xlsx"
+        book = openpyxl.Workbook()
+        for row in [names, *zip(*columns.values(), strict=True)]:
+            book.active.append(
+                [ILLEGAL_CHARACTERS_RE.sub("", str(cell)) if isinstance(cell, str | list) else cell for cell in row]
+            )
+        book.save(file)
+    content = bytearray(file.getvalue())
+    place = int(draw(st.floats(0, 1, exclude_max=True)) * len(content))  # Excel holds the time, so its size varies
+    harm = draw(st.sampled_from(["none", "byte", "end"]))
+    if harm == "byte":
+        content[place] ^= 0xFF
+    elif harm == "end":
+        del content[place:]
+    return suffix, bytes(content)
+
+
+@st.composite
+def files(draw: st.DrawFn) -> tuple[str, bytes]:
+    """(suffix, content) of a file that someone might have, whole or broken, packed or not."""
+    suffix, content = draw(st.one_of(texts(), texts(), texts(), tables()))
+    if draw(st.sampled_from([False] * 9 + [True])):
+        return f"{suffix}.gz", gzip.compress(content, mtime=0)
+    return suffix, content
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> tuple[str, bytes]:
+    """(suffix, content) of a file of text, or of any bytes."""
+    kind = draw(st.sampled_from(["csv", "tsv", "txt", "jsonl", "json", "conll", "bytes"]))
+    if kind == "bytes":
+        return draw(st.sampled_from([".csv", ".txt", ".json", ".parquet", ".gz", ".xlsx"])), draw(BYTES)
+    names = draw(NAMES)
+    if kind in ("json", "jsonl"):
+        whole = st.fixed_dictionaries(dict.fromkeys(names, WORDS | VALUE))
+        odd = st.dictionaries(st.sampled_from([*names, "x"]), VALUE, max_size=4) | VALUE
+        rows = draw(st.lists(whole | whole | odd, max_size=9))
+        text = json.dumps(rows) if kind == "json" else "\n".join(map(json.dumps, rows))
+        return f".{kind}", text.encode("utf-8", "surrogatepass")
+    whole_row = st.lists(CELL, min_size=len(names), max_size=len(names))
+    cells = draw(st.lists(whole_row | whole_row | st.lists(CELL, max_size=6), max_size=9))
+    if kind == "conll":
+        return ".conll", "\n".join(" ".join(row) for row in cells).encode("utf-8", "surrogatepass")
+    quoted = draw(st.booleans())
+    body = [names, *cells]
+    between = {"csv": ",", "tsv": "\t", "txt": draw(st.sampled_from(";|,\t"))}[kind]
+    text = as_csv(body, between) if quoted else "\n".join(between.join(row) for row in body)
+    encoding = draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp949", "latin-1"]))
+    return f".{kind}", text.encode(encoding, "replace" if encoding in ("cp949", "latin-1") else "surrogatepass")
+
+
+def all_is_well(path: Path, model: Path) -> None:
+    """Reading and checking: either a UserError in one line, or every row in its place."""
+    read_and_guess(path)
+    try:
+        report = check_data(str(path), {"model": str(model)})
+        json.dumps(report.as_json())
+        count = len(report.parts[0].table) + len(report.parts[0].table.faults)
+        for finding in report.findings:
+            assert len(finding.rows) == len(finding.lines) <= finding.count <= count
+            assert set(finding.rows) <= set(range(1, count + 1))
+        assert "\n" not in "".join(finding.what + finding.remedy for finding in report.findings)
+        write_mended(report.parts[0], path.with_name("mended.jsonl"))
+    except UserError as error:
+        assert "\n" not in str(error)
+
+
+def read_and_guess(path: Path) -> None:
+    """Everything up to rows: either a UserError in one line, or every row in its place."""
+    try:
+        table = read_table(path)
+        numbers = [*table.rows, *(fault.row for fault in table.faults)]
+        assert sorted(numbers) == list(range(1, len(numbers) + 1))  # no row is lost, none comes twice
+        assert all(len(column) == len(table) for column in table.columns.values())
+        assert str(table.form)
+        layout = guess(table, {})
+        rows, notes = usable_rows(layout, table, unlabelled=True)
+        assert len(rows) <= len(table)
+        assert bool(notes) == (len(rows) < len(numbers))
+    except UserError as error:
+        assert path.name in str(error)
+        assert "\n" not in str(error)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")) | st.sampled_from(
+    ["\r", "a\rb", "\r\n"]
+)
+
+
+FUZZ: dict[str, Any] = {
+    "deadline": 5_000,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture],
+    "derandomize": True,
+}
+
+
+@pytest.fixture
+def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps the tokenizer from being loaded for each file."""
+    monkeypatch.setattr(tokens, "load_text_tokenizer", lru_cache(maxsize=1)(tokens.load_text_tokenizer))
+
+
+@settings(max_examples=200, **FUZZ)
+@given(content=files())
+def test_no_file_ends_in_a_traceback(
+    tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
+) -> None:
+    all_is_well(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
+
+
+@pytest.mark.slow
+@settings(max_examples=2_000, **FUZZ)
+@given(content=files())
+def test_no_file_of_many_ends_in_a_traceback(
+    tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
+) -> None:
+    all_is_well(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
+
+
+@settings(max_examples=60, **FUZZ)
+@given(rows=st.lists(st.tuples(TEXT, st.sampled_from("ab")), min_size=3, max_size=20))
+def test_what_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    written = [[f"t {text}", label] for text, label in rows]
+    path = tmp_path / "round.csv"
+    write_rows(path, [{"text": text, "label": label} for text, label in written], ["text", "label"])
+    if detect(path).layout.quoted:  # else no cell needed quotes
+        assert cells(read_table(path)) == written

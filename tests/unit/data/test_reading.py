@@ -1,0 +1,288 @@
+"""Files of every format: what is detected and what is read."""
+
+import csv
+import gzip
+import io
+import json
+import random
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.own_data import own_task
+
+from finetune.data.formats.dialect import Dialect
+from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.reading import first_rows, read_table, survey
+from finetune.data.records import column_names
+from finetune.data.table import Table
+from finetune.data.writing import write_rows
+from finetune.errors import UserError
+from finetune.task_types.guess import guess
+
+ROWS = [["text", "label"], ["a fine film, really", "pos"], ['the "worst" of all', "neg"], ["two\nlines", "pos"]]
+
+
+def write(path: Path, content: str | bytes, encoding: str = "utf-8") -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
+    return path
+
+
+def as_csv(rows: list[list[str]], delimiter: str = ",") -> str:
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter).writerows(rows)
+    return file.getvalue()
+
+
+def cells(table: Table) -> list[list[Any]]:
+    return [list(row) for row in zip(*table.columns.values(), strict=True)]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
+def test_delimiters_and_encodings(tmp_path: Path, delimiter: str, encoding: str) -> None:
+    table = read_table(write(tmp_path / "rows.txt", as_csv(ROWS, delimiter), encoding))
+    assert table.form.layout == Dialect(delimiter=delimiter, quoted=True)
+    assert list(table.columns) == ROWS[0]
+    assert cells(table) == ROWS[1:]
+    assert list(table.lines) == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp949", "정말 재미있는 영화였다"),
+        ("latin-1", "un très beau café à Orléans"),
+        ("utf-8", "정말 재미있는 영화였다"),
+    ],
+)
+def test_other_encodings_are_seen_and_said(tmp_path: Path, encoding: str, text: str) -> None:
+    table = read_table(write(tmp_path / "rows.csv", f"text,label\n{text},1\n{text}!,0\n", encoding))
+    assert table.form.encoding == encoding
+    assert table.columns["text"] == [text, f"{text}!"]
+    assert {"cp949": "CP949", "latin-1": "Latin-1", "utf-8": "UTF-8"}[encoding] in str(table.form)
+
+
+def test_commas_in_texts_part_no_columns_that_the_header_lacks(tmp_path: Path) -> None:
+    texts = [f"The soup was good and the waiter, number {i}, was kind" for i in range(9)]
+    assert read_table(write(tmp_path / "a.csv", as_csv([["text"], *([text] for text in texts)]))).columns == {
+        "text": texts
+    }
+    assert read_table(write(tmp_path / "b.txt", "\n".join(["text", *texts]))).columns == {"text": texts}
+
+
+def test_names_of_columns_are_composed(tmp_path: Path) -> None:
+    table = read_table(
+        write(tmp_path / "nfd.csv", unicodedata.normalize("NFD", "문장,라벨\n가 나 다,좋음\n라 마 바,나쁨\n"))
+    )
+    assert list(table.columns) == ["문장", "라벨"]
+    assert guess(table, {"label": unicodedata.normalize("NFD", "라벨")}).label == ("라벨",)
+
+
+def test_one_bad_byte_spoils_one_row(tmp_path: Path) -> None:
+    lines = [f"좋은 영화 {i},1".encode() for i in range(50)]
+    lines[20] = b"\xff\xfe broken,1"
+    table = read_table(write(tmp_path / "rows.csv", b"text,label\n" + b"\n".join(lines)))
+    assert table.form.encoding == "utf-8"
+    assert table.form.damaged
+    assert [(fault.row, fault.line) for fault in table.faults] == [(21, 22)]
+    assert len(table) == 49
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["# only\n# comments\n", "# one\n\n\n", "sep=;\n", "title,,\n,,\n"],
+)
+def test_lines_above_nothing_are_told_in_one_line(tmp_path: Path, content: str) -> None:
+    path = write(tmp_path / "odd.csv", content)
+    with pytest.raises(UserError):
+        own_task(path)
+
+
+def test_lines_above_a_header_are_counted_in_line_numbers(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "a.csv", "# made by a tool\n# today\ntext,label\none,a\ntwo,b\nthree\n"))
+    assert table.columns == {"text": ["one", "two"], "label": ["a", "b"]}
+    assert (list(table.lines), [(fault.row, fault.line) for fault in table.faults]) == ([4, 5], [(3, 6)])
+
+
+def test_quotes_that_mean_nothing(tmp_path: Path) -> None:
+    text = 'text\tlabel\n"Hello" he said\t1\nno 5" disk\t0\n"never closed\t1\nlast\t0\n'
+    table = read_table(write(tmp_path / "rows.tsv", text))
+    assert not table.form.layout.quoted
+    assert table.columns["text"] == ['"Hello" he said', 'no 5" disk', '"never closed', "last"]
+
+
+def test_a_quote_that_is_not_closed_spoils_its_row_alone(tmp_path: Path) -> None:
+    rows = [f'"row, {i}",{i % 2}' for i in range(3000)]
+    rows[100] = '"row 100,1'
+    table = read_table(write(tmp_path / "rows.csv", "text,label\n" + "\n".join(rows) + "\n"))
+    assert [(fault.row, fault.line) for fault in table.faults] == [(101, 102)]
+    assert len(table) == 2999
+    assert table.columns["text"][101] == "row, 102" or table.columns["text"][100] == "row, 101"
+
+
+def test_a_quoted_cell_may_have_any_number_of_lines(tmp_path: Path) -> None:
+    long = "\n".join(f"line {i}, of many" for i in range(5_000))
+    table = read_table(write(tmp_path / "rows.csv", as_csv([["text", "label"], [long, "a"], ["short", "b"]])))
+    assert table.columns == {"text": [long, "short"], "label": ["a", "b"]}
+    rows = ['"this is not closed,a', *(f"row {i},b" for i in range(1_500)), *['"x, ""y""",a'] * 300]
+    table = read_table(write(tmp_path / "open.csv", "text,label\n" + "\n".join(rows)))
+    assert [fault.row for fault in table.faults] == [1]
+    assert (len(table), table.columns["text"][-2:]) == (1_800, ['x, "y"'] * 2)
+
+
+def test_a_wrong_number_of_cells_is_a_fault_of_that_row(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "rows.csv", "text,label\na,1\nb\nc,1,2\nd,0\n"))
+    assert [(fault.row, fault.line) for fault in table.faults] == [(2, 3), (3, 4)]
+    assert "3 cells" in table.faults[1].fault.what
+    assert table.columns["text"] == ["a", "d"]
+    assert list(table.rows) == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [("text,label\ngood,1\nbad,0\n", True), ("good film,1\nbad film,0\nfine,1\n", False), ("a b c\nd e f\n", False)],
+)
+def test_a_missing_header_is_seen(tmp_path: Path, text: str, header: bool) -> None:
+    table = read_table(write(tmp_path / "rows.csv", text))
+    assert table.form.layout.header is header
+    assert len(table) == text.count("\n") - header
+
+
+def test_names_of_columns_are_trimmed_filled_and_distinct(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "rows.csv", "\ufeff text , label,,label\na,1,x,2\n"))
+    assert list(table.columns) == ["text", "label", "column 3", "label 4"]
+    names = list(read_table(write(tmp_path / "again.csv", "a 3,b,a 3,a\n1,2,3,4\n")).columns)
+    assert len(set(names)) == 4
+    assert column_names(["a", "a 3", "a"]) == ["a", "a 3", "a 3 3"]
+
+
+def test_json_lines_are_known_whatever_their_first_line_is(tmp_path: Path) -> None:
+    rows = [json.dumps({"text": f"row {i}", "label": i}) for i in range(9)]
+    for name, first in (("a.jsonl", "{broken"), ("b.txt", "what is this"), ("c.jsonl", "[1, 2]")):
+        table = read_table(write(tmp_path / name, "\n".join([first, *rows])))
+        assert (table.form.format.name, len(table), [fault.row for fault in table.faults]) == ("json-lines", 9, [1])
+    long = json.dumps({"text": "x" * 300_000, "label": 1})
+    for name in ("long.jsonl", "long.json", "long.txt"):
+        assert len(read_table(write(tmp_path / name, "\n".join([long, *rows])))) == 10
+    indented = write(tmp_path / "indented.txt", json.dumps({"data": [{"text": "a"}, {"text": "b"}]}, indent=2))
+    assert read_table(indented).form.format.name == "json"
+
+
+def test_a_key_of_its_own_in_every_line_is_neither_slow_nor_endless(tmp_path: Path) -> None:
+    lines = (json.dumps({"text": "a", f"key {i}": i}) for i in range(20_000))
+    with pytest.raises(UserError, match="nearly all of them empty"):
+        read_table(write(tmp_path / "keys.jsonl", "\n".join(lines)))
+    wide = {f"key {i}": i for i in range(10_000)}
+    assert len(read_table(write(tmp_path / "wide.jsonl", "\n".join([json.dumps(wide)] * 3))).columns) == 10_000
+
+
+def test_json_lines_with_other_keys_in_some_rows(tmp_path: Path) -> None:
+    lines = ['{"text": "a", "label": 1}', "{broken", '{"text": "b", "more": [1]}', "[1, 2]", "", '{"text": "\\ud800"}']
+    table = read_table(write(tmp_path / "rows.jsonl", "\n".join(lines)))
+    assert table.columns == {"text": ["a", "b"], "label": [1, None], "more": [None, [1]]}
+    assert [(fault.row, fault.line) for fault in table.faults] == [(2, 2), (4, 4), (5, 6)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}],
+        {"data": [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]},
+        {"text": ["a", "b"], "label": ["x", "y"]},
+    ],
+)
+def test_json_in_three_forms(tmp_path: Path, content: Any) -> None:
+    table = read_table(write(tmp_path / "rows.json", json.dumps(content, indent=1)))
+    assert table.columns == {"text": ["a", "b"], "label": ["x", "y"]}
+
+
+def test_squads_layout(tmp_path: Path) -> None:
+    answers = [{"text": "cat", "answer_start": 4}]
+    paragraph = {"context": "the cat sat", "qas": [{"id": "q1", "question": "who?", "answers": answers}, {"id": "q2"}]}
+    content = {"data": [{"title": "t", "paragraphs": [paragraph]}]}
+    table = read_table(write(tmp_path / "squad.json", json.dumps(content)))
+    assert table.columns["context"] == ["the cat sat"] * 2
+    assert table.columns["answers"] == [answers, None]
+    assert guess(table, {}).shape == "span"
+
+
+def test_parquet_excel_and_gzip(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["a", "b"], "label": [1, 0]}), tmp_path / "rows.parquet")
+    book = openpyxl.Workbook()
+    for row in (["text", "label"], ["a", 1], ["b", 0]):
+        book.active.append(row)
+    book.save(tmp_path / "rows.xlsx")
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"text,label\na,1\nb,0\n"))
+    assert read_table(tmp_path / "rows.parquet").columns == {"text": ["a", "b"], "label": [1, 0]}
+    assert read_table(tmp_path / "rows.xlsx").columns == {"text": ["a", "b"], "label": [1, 0]}
+    packed = read_table(tmp_path / "rows.csv.gz")
+    assert packed.columns == {"text": ["a", "b"], "label": ["1", "0"]}
+    assert "gzip" in str(packed.form)
+
+
+def test_columns_of_words_and_tags(tmp_path: Path) -> None:
+    text = "EU B-ORG\nrejects O\n\nPeter B-PER\nBlackburn\n\nBonn B-LOC\n"
+    table = read_table(write(tmp_path / "tags.txt", text))
+    assert table.form.format.name == "word-lines"
+    assert table.columns["words"] == [["EU", "rejects"], ["Bonn"]]
+    assert [(fault.row, fault.line) for fault in table.faults] == [(2, 5)]
+
+
+PACKED = gzip.compress(random.Random(0).randbytes(1 << 21).hex().encode(), mtime=0)  # more than is seen at first
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.csv", b"", "is empty"),
+        ("blank.csv", b"\n \n\t\n", "is empty"),
+        ("header.csv", b"text,label\n", "has no rows"),
+        ("old.xls", b"\xd0\xcf\x11\xe0rest", "old Excel"),
+        ("pages.pdf", b"%PDF-1.4 rest", "PDF"),
+        ("cut.csv.gz", gzip.compress(b"text,label\n" * 1000, mtime=0)[:-20], "cannot be read"),
+        ("bad.csv.gz", PACKED[:3000] + b"\xff" * 99 + PACKED[3099:], "cannot be read"),
+        ("late.csv.gz", PACKED[:-3000] + b"\xff" * 99 + PACKED[-2901:], "cannot be read"),
+        ("cut.xlsx", b"PK\x03\x04 xl/ and so on", "not a whole Excel"),
+        ("wide.txt", "\u3000\n\u3000".encode(), "is empty"),
+        ("cut.parquet", b"PAR1rest", "not a whole Parquet"),
+        ("cut.json", b'[{"text": "a"}', "is not JSON"),
+        ("number.json", b"[\n3\n", "is not JSON"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    with pytest.raises(UserError, match=said) as error:
+        read_table(write(tmp_path / name, content))
+    assert name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_odd_but_legal_cells(tmp_path: Path) -> None:
+    long = "word " * 2_000_000  # 10 MB
+    table = read_table(write(tmp_path / "rows.csv", f"text,label\na\0b,1\n{long},0\n=cmd|' /C calc'!A0,1\n"))
+    assert table.columns["text"] == ["a\0b", long, "=cmd|' /C calc'!A0"]
+    wide = read_table(
+        write(tmp_path / "wide.csv", ",".join(f"c{i}" for i in range(10_000)) + "\n" + ",".join("x" * 10_000))
+    )
+    assert len(wide.columns) == 10_000
+
+
+@pytest.mark.parametrize("suffix", sorted(BY_SUFFIX))
+def test_what_is_written_in_a_format_is_read_again(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows{suffix}"
+    texts = [f"a row of words, number {i}" for i in range(30)]
+    rows = [{"text": text, "label": "ab"[i % 2]} for i, text in enumerate(texts)]
+    if suffix == ".conll":
+        write_rows(path, [{"words": text.split(), "answer": ["O"] * 6} for text in texts], ["words", "answer"])
+        assert read_table(path).columns["words"] == [text.split() for text in texts]
+        return
+    assert write_rows(path, rows, ["text", "label"]) == 0
+    table = read_table(path)
+    assert table.columns == {name: [row[name] for row in rows] for name in ("text", "label")}
+    assert table.form.format is BY_SUFFIX[suffix]
+    assert survey(path, table.form) == (30, {"text", "label"})
+    assert list(first_rows(path, table.form, most=5).rows) == [1, 2, 3, 4, 5]

@@ -1,0 +1,93 @@
+"""`finetune features`: the vectors that transformers gives, in order, for tokens, words and texts."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from support.cli import InProcess
+from transformers import AutoModel, AutoTokenizer
+
+from finetune.inference import embeddings as vectors
+
+TEXTS = ["the cat sat on a tree", "a dog", "the big red house was not old and the moon saw it"]
+
+
+@pytest.fixture(autouse=True)
+def fp32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a CPU without bf16, so that the vectors are transformers' own to five digits."""
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda: False)
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    lines = [f"{text},{label}" for text, label in zip(TEXTS * 4, "xy" * 6, strict=True)]
+    (tmp_path / "texts.csv").write_text("\n".join(["text,label", *lines]) + "\n")
+    return tmp_path
+
+
+def hidden(folder: Path, text: str) -> list[np.ndarray]:
+    """Every layer `(tokens, width)` by transformers."""
+    tokens = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    with torch.no_grad():
+        model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+        return [layer[0].numpy() for layer in model(**tokens, output_hidden_states=True).hidden_states]
+
+
+def test_vectors_of_texts_are_those_of_transformers(
+    in_process: InProcess, texts: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "AT_ONCE", 5)  # so that there are several parts
+    common = ["features", str(tiny_bert), "texts.csv", "dev=texts.csv"]
+    code, out, err = in_process(*common, "--pool", "mean", "-o", "mean.npz", data=texts)
+    assert code == 0, err
+    assert "12 sequences of the split 'train', vectors of 32 numbers -> mean.npz" in out
+    found = np.load(texts / "mean.npz")
+    assert found["vectors"].shape == (12, 32)
+    expected = [hidden(tiny_bert, text)[2].mean(0) for text in TEXTS]
+    assert np.allclose(found["vectors"][:3], expected, atol=1e-5)
+    assert np.allclose(found["vectors"][9:], expected, atol=1e-5)
+    code, _, _ = in_process(*common, "--pool", "cls", "--layers", "[0,2]", "-o", "cls.parquet", data=texts)
+    table = pq.read_table(texts / "cls.parquet").to_pylist()
+    layers = hidden(tiny_bert, TEXTS[1])
+    assert np.allclose(table[1]["vector"], np.concatenate([layers[0][0], layers[2][0]]), atol=1e-5)
+    assert [row["id"] for row in table] == found["ids"].tolist()
+
+
+def test_vectors_of_tokens_and_of_words(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:
+    code, _, err = in_process("features", str(tiny_bert), "texts.csv", "--layers", "sum-all", data=texts)
+    assert code == 0, err
+    row = pq.read_table(texts / "features.parquet").to_pylist()[0]
+    assert row["tokens"] == ["[CLS]", *TEXTS[0].split(), "[SEP]"]
+    layers = hidden(tiny_bert, TEXTS[0])
+    assert np.allclose(row["vectors"], layers[1] + layers[2], atol=1e-5)
+    assert in_process("features", str(tiny_bert), "texts.csv", "-o", "all.npz", data=texts)[0] == 0
+    found = np.load(texts / "all.npz")
+    begin, end = found["starts"][:2]
+    assert found["tokens"][begin:end].tolist() == row["tokens"]
+    assert len(found["tokens"]) == len(found["vectors"])
+    words = '{"tokens": ["cats", "sat"], "tags": ["B-X", "O"]}\n{"tokens": ["dog"], "tags": ["O"]}\n'
+    (texts / "words.jsonl").write_text(words * 6)
+    code, _, err = in_process(
+        "features", str(tiny_bert), "words.jsonl", "dev=words.jsonl", "max_length=64", "-o", "words.npz", data=texts
+    )
+    assert code == 0, err
+    found = np.load(texts / "words.npz")
+    assert found["starts"][:3].tolist() == [0, 2, 3]  # a vector a word, though cats is two tokens
+    assert found["vectors"].shape == (found["starts"][-1], 32)
+
+
+def test_mistakes_are_named(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:
+    def error(*more: Any) -> str:
+        code, _, err = in_process("features", str(tiny_bert), "texts.csv", *more, data=texts)
+        assert code == 2
+        return err
+
+    assert ".parquet or .npz" in error("-o", "x.csv")
+    assert "learns" in error("--layers", "weighted-sum-all")
+    assert "layer 7" in error("--layers", "[7]")
+    assert "no such folder" in error("-o", "gone/x.npz")
+    assert "'layers' is 'lats'" in error("--layers", "lats")

@@ -1,0 +1,140 @@
+"""Files of predictions in every format: cells, dates and formulas as they were."""
+
+import csv
+import gzip
+import io
+import json
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.predicted_files import predict, read, written
+
+from finetune.data.reading import read_table
+from finetune.data.writing import write_rows
+from finetune.data.written_cells import safe
+from finetune.inference.journal import KIND, Journal
+from finetune.inference.predict_file import predict_file
+from finetune.inference.predictor import Predictor
+from finetune.runs.events import unwatched
+from finetune.task_types.task import Answer
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx", ".csv.gz"])
+def test_any_format_can_be_written(reviewer: Predictor, tmp_path: Path, suffix: str) -> None:
+    path = written(tmp_path / "new.csv", [("review", "when"), ("the cat sat, 가", "1"), ("the dog sat", "2")])
+    predict(reviewer, path, tmp_path / f"out{suffix}")
+    table = read_table(tmp_path / f"out{suffix}")
+    assert table.columns["review"] == ["the cat sat, 가", "the dog sat"]
+    assert table.columns["answer"] == ["good", "bad"]
+    assert float(table.columns["p(good)"][0]) > 0.5
+    assert not list(tmp_path.glob(".out*"))  # nothing is left beside it
+
+
+DATES = {
+    "day": [date(2024, 2, 29), None, date(1999, 12, 31)],
+    "at": [datetime(2024, 2, 29, 12, 30, 5), None, datetime(1999, 12, 31)],
+    "hour": [time(12, 30), None, time(0, 0, 1)],
+    "price": [Decimal("1.20"), None, Decimal("33.05")],
+}
+
+
+ZONED = [datetime(2024, month, 1, 12, tzinfo=ZoneInfo("Europe/Berlin")) for month in (1, 7)] + [None]
+
+
+def test_dates_come_back_as_what_they_were(reviewer: Predictor, tmp_path: Path) -> None:
+    texts = {"review": ["the cat sat", "the dog sat", ""]}
+    given = pa.table({**texts, **DATES, "zoned": pa.array(ZONED, pa.timestamp("us", "Europe/Berlin"))})
+    pq.write_table(given, tmp_path / "new.parquet")
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.parquet")
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert [found.schema.field(name).type for name in DATES] == [given.schema.field(name).type for name in DATES]
+    assert found.select(given.column_names).to_pydict() == given.to_pydict()
+    assert found.schema.field("zoned").type == given.schema.field("zoned").type
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.csv")
+    first = read(tmp_path / "out.csv")[0]
+    assert [first[name] for name in (*DATES, "zoned")] == [
+        *("2024-02-29", "2024-02-29T12:30:05", "12:30:00", "1.20", "2024-01-01T12:00:00+01:00")
+    ]
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.jsonl")
+    assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["at"] == "2024-02-29T12:30:05"
+
+
+def test_dates_of_a_sheet_are_dates_in_the_next(reviewer: Predictor, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    rows = [("review", *DATES, "old"), ("the cat sat", *(cells[0] for cells in DATES.values()), "1899-01-01")]
+    for row in rows:
+        book.active.append(row)  # type: ignore[union-attr]
+    book.save(tmp_path / "new.xlsx")
+    predict(reviewer, tmp_path / "new.xlsx", tmp_path / "out.xlsx")
+    given, found = (
+        next(openpyxl.load_workbook(tmp_path / name).worksheets[0].iter_rows(min_row=2))
+        for name in ("new.xlsx", "out.xlsx")
+    )
+    assert [cell.value for cell in found[:5]] == [cell.value for cell in given[:5]]
+    assert [cell.is_date for cell in found[:5]] == [False, True, True, True, False]
+    write_rows(tmp_path / "zoned.xlsx", [{"zoned": ZONED[0], "old": date(1850, 1, 1)}], ["zoned", "old"])
+    assert read_table(tmp_path / "zoned.xlsx").columns == {
+        "zoned": ["2024-01-01T12:00:00+01:00"],
+        "old": ["1850-01-01"],
+    }
+
+
+def test_an_object_of_the_data_that_looks_like_a_mark_is_kept(tmp_path: Path) -> None:
+    rows = [{"x": {KIND: "date", "is": "no date"}}, {"x": {KIND: ["date"]}}, {"x": {"is": 1}}]
+    journal = Journal(tmp_path / "out.jsonl", of="")
+    with journal:
+        journal.add(rows)
+        assert list(journal) == rows
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "-3.5", "@x", "+ one", "\ttab"]
+
+
+def test_the_cells_of_a_file_are_written_as_they_are(reviewer: Predictor, tmp_path: Path) -> None:
+    rows = [("review", "=note"), *((f"@user the cat {cell}", cell) for cell in FORMULAS)]
+    for suffix in (".csv", ".tsv"):
+        path, out = written(tmp_path / "new.csv", rows), tmp_path / f"out{suffix}"
+        found = predict(reviewer, path, out)
+        columns = read_table(out).columns
+        assert list(zip(columns["review"], columns["=note"], strict=True)) == rows[1:]
+        assert not any("apostrophe" in note for note in found.notes)
+
+
+def test_cells_like_formulas_are_escaped_by_choice_and_counted(reviewer: Predictor, tmp_path: Path) -> None:
+    path = written(tmp_path / "new.csv", [("review", "note"), *(("the cat", cell) for cell in FORMULAS)])
+    found = predict_file(reviewer, path, tmp_path / "out.csv", options={}, watch=unwatched, escape=True)
+    assert [line["note"] for line in read(tmp_path / "out.csv")] == [
+        *("'=cmd|' /C calc'!A0", "-3.5", "'@x", "'+ one", "'\ttab")
+    ]
+    (note,) = [note for note in found.notes if "apostrophe" in note]
+    assert "out.csv: 4 cells with an apostrophe in front, so that no spreadsheet runs them" in note
+    assert [safe(cell) for cell in ("+1", "-", "\tx", "a=b", ["=x"])] == ["+1", "-", "'\tx", "a=b", '["=x"]']
+
+
+def test_answers_that_a_spreadsheet_would_run_are_escaped_and_counted(
+    reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        Predictor, "answers_and_cuts", lambda _, rows: ([Answer(value="=A1()")] * len(rows), [False] * len(rows))
+    )
+    path = written(tmp_path / "new.csv", [("review", "answer"), ("=the cat", "=1+1"), ("the dog", "x")])
+    found = predict(reviewer, path, tmp_path / "out.csv")
+    (first, second) = read(tmp_path / "out.csv")
+    assert (first["review"], first["answer"], first["predicted answer"]) == ("=the cat", "=1+1", "'=A1()")
+    assert second["predicted answer"] == "'=A1()"
+    assert any("2 cells" in note for note in found.notes)
+
+
+def test_gzip_in_and_out_in_place(reviewer: Predictor, tmp_path: Path) -> None:
+    (tmp_path / "new.csv.gz").write_bytes(gzip.compress(b"review\nthe cat sat\nthe dog sat\n"))
+    predict(reviewer, tmp_path / "new.csv.gz", tmp_path / "out.tsv.gz")
+    lines = list(
+        csv.DictReader(io.StringIO(gzip.decompress((tmp_path / "out.tsv.gz").read_bytes()).decode()), delimiter="\t")
+    )
+    assert [line["answer"] for line in lines] == ["good", "bad"]

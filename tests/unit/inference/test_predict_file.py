@@ -1,0 +1,149 @@
+"""From a file to a file of predictions: order, columns, labels by name, and errors in their place."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.predicted_files import predict, read, written
+
+from finetune.errors import UserError
+from finetune.inference import predict_file as predicting
+from finetune.inference.predict_file import default_output, predict_file
+from finetune.inference.predictor import Predictor
+from finetune.runs.events import Event, Note, RowsPredicted
+
+
+def test_every_row_keeps_its_place_and_its_columns(reviewer: Predictor, tmp_path: Path) -> None:
+    rows = [
+        ("id", "review", "stars"),
+        ("a", "the dog sat", "1"),
+        ("b", "", "2"),
+        ("c", "the cat sat", "3"),
+        ("d", " ", ""),
+    ]
+    found = predict(reviewer, written(tmp_path / "new.csv", rows), tmp_path / "out.csv")
+    lines = read(tmp_path / "out.csv")
+    assert [line["id"] for line in lines] == ["a", "b", "c", "d"]
+    assert [line["stars"] for line in lines] == ["1", "2", "3", ""]
+    assert [line["answer"] for line in lines] == ["bad", "", "good", ""]
+    assert list(lines[0]) == ["id", "review", "stars", "answer", "p(bad)", "p(good)", "error"]
+    assert float(lines[0]["p(bad)"]) + float(lines[0]["p(good)"]) == pytest.approx(1, abs=1e-4)
+    assert [bool(line["error"]) for line in lines] == [False, True, False, True]
+    assert "'review'" in lines[1]["error"]
+    assert (found.rows, found.failed, found.scores) == (4, 2, {})
+
+
+def test_a_row_that_cannot_be_read_keeps_its_place(reviewer: Predictor, tmp_path: Path) -> None:
+    (tmp_path / "new.jsonl").write_text(
+        '{"review": "the cat sat", "n": 1}\n{broken\n{"review": "the dog sat", "n": 3}\n'
+    )
+    predict(reviewer, tmp_path / "new.jsonl", tmp_path / "out.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [line.get("answer") for line in lines] == ["good", None, "bad"]
+    assert "is not JSON" in lines[1]["error"]
+    assert [line.get("n") for line in lines] == [1, None, 3]
+
+
+def test_gold_is_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_path: Path) -> None:
+    rows = [
+        ("mark", "review"),
+        ("good", "the cat sat"),
+        ("bad", "the cat ran"),
+        ("bad", "the dog sat"),
+        ("", "the dog ran"),
+    ]
+    found = predict(reviewer, written(tmp_path / "new.csv", rows), tmp_path / "out.csv")
+    assert found.scores["accuracy"] == pytest.approx(2 / 3)
+    assert found.scores["good/precision"] == pytest.approx(1 / 2)
+    assert found.scores["bad/recall"] == pytest.approx(1 / 2)
+    strange = predict(reviewer, written(tmp_path / "odd.csv", [*rows, ("fine", "the cat")]), tmp_path / "out2.csv")
+    assert strange.scores == found.scores
+    assert "1 row, first 5" in strange.notes[0]
+
+
+def test_other_names_of_columns_are_guessed_or_given(reviewer: Predictor, tmp_path: Path) -> None:
+    path = written(tmp_path / "new.csv", [("text", "other"), ("the cat sat here now", "the dog sat and sat")])
+    found = predict(reviewer, path, tmp_path / "out.csv")
+    assert "read as text: text" in found.notes[0]
+    assert read(tmp_path / "out.csv")[0]["answer"] == "good"
+    predict(reviewer, path, tmp_path / "out.csv", text="other")
+    assert read(tmp_path / "out.csv")[0]["answer"] == "bad"
+    with pytest.raises(UserError, match="'txt'"):
+        predict(reviewer, path, tmp_path / "out.csv", text="txt")
+    with pytest.raises(UserError, match="unknown setting 'shape'"):
+        predict(reviewer, path, tmp_path / "out.csv", shape="span")
+
+
+def test_a_column_called_answer_is_not_overwritten(reviewer: Predictor, tmp_path: Path) -> None:
+    predict(
+        reviewer, written(tmp_path / "new.csv", [("review", "answer"), ("the cat sat", "mine")]), tmp_path / "out.csv"
+    )
+    (line,) = read(tmp_path / "out.csv")
+    assert (line["answer"], line["predicted answer"]) == ("mine", "good")
+
+
+def test_a_column_called_error_is_carried_and_counts_no_failure(reviewer: Predictor, tmp_path: Path) -> None:
+    rows = [("review", "error"), ("the cat sat", "404"), ("", "500")]
+    found = predict(reviewer, written(tmp_path / "new.csv", rows), tmp_path / "out.csv")
+    lines = read(tmp_path / "out.csv")
+    assert [line["error"] for line in lines] == ["404", "500"]
+    assert [bool(line["predicted error"]) for line in lines] == [False, True]
+    assert found.failed == 1
+    late = [{"review": "the cat sat"}] * 1_001 + [{"review": "the dog sat", "error": "404", "answer": "mine"}]
+    (tmp_path / "late.jsonl").write_text("\n".join(map(json.dumps, late)))  # a column that the first rows lack
+    assert predict(reviewer, tmp_path / "late.jsonl", tmp_path / "out.jsonl").failed == 0
+    last = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[-1])
+    assert (last["error"], last["answer"], last["predicted answer"]) == ("404", "mine", "bad")
+    assert reviewer.predict([{"review": "the cat sat", "answer": "mine"}])[0]["answer"] == "good"
+
+
+def test_columns_are_carried_as_they_are(reviewer: Predictor, tmp_path: Path) -> None:
+
+    times = [1700000123.0, float("nan"), 0.1234567891]
+    pq.write_table(pa.table({"review": ["the cat\rsat", "b", "c"], "time": times}), tmp_path / "new.parquet")
+    seen: list[Event] = []
+    predict_file(
+        reviewer,
+        tmp_path / "new.parquet",
+        tmp_path / "out.csv",
+        options={},
+        watch=seen.append,
+    )
+    lines = read(tmp_path / "out.csv")
+    assert [line["time"] for line in lines] == ["1700000123.0", "", "0.1234567891"]
+    assert [line["review"] for line in lines] == ["the cat\rsat", "b", "c"]
+    assert len(lines[0]["p(bad)"]) <= len("1.23456e-05")
+    assert [event.total for event in seen if isinstance(event, RowsPredicted)] == [3]
+    assert Note(f"{tmp_path / 'new.parquet'}: Parquet") in seen
+    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.jsonl")
+    assert "NaN" not in (tmp_path / "out.jsonl").read_text()
+
+
+def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "new.csv", [("review",), ("the cat",)])
+    with pytest.raises(UserError, match="is the file that is read"):
+        predict(reviewer, path, path)
+    with pytest.raises(UserError, match="cannot be told from its name"):
+        predict(reviewer, path, tmp_path / "out.doc")
+    with pytest.raises(UserError, match="CoNLL"):
+        predict(reviewer, path, tmp_path / "out.conll")
+    with pytest.raises(UserError, match="cannot be written"):
+        predict(reviewer, path, tmp_path / "none" / "out.csv")
+    (tmp_path / "there.csv").write_text("x")
+    with pytest.raises(UserError, match=r"none.csv"):
+        predict(reviewer, tmp_path / "none.csv", tmp_path / "there.csv")
+    for suffix in (".parquet.gz", ".xlsx.gz"):
+        with pytest.raises(UserError, match="compressed in themselves"):
+            predict(reviewer, path, tmp_path / f"out{suffix}")
+    monkeypatch.setattr(predicting, "answer_records", None)  # what does not fit is said before anything is predicted
+    with pytest.raises(UserError, match="CoNLL"):
+        predict(reviewer, path, tmp_path / "out.conll")
+    for given, said in (({"label": "typo"}, "has no column 'typo'"), ({"id": "review"}, "unknown setting 'id'")):
+        with pytest.raises(UserError, match=said):
+            predict(reviewer, path, tmp_path / "out.csv", **given)
+    assert not list(tmp_path.glob(".out*"))
+    assert [str(default_output(Path(name))) for name in ("a/new.csv", "new.tsv.gz", "train")] == [
+        "new.predicted.csv", "new.predicted.tsv.gz", "train.predicted.jsonl",
+    ]  # fmt: skip

@@ -1,0 +1,60 @@
+"""`finetune predict temperature=dev`: calibrated probabilities."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.cli import InProcess
+from support.reports import _read, read
+from support.runs import FinishedRun
+from support.toys import (
+    cat_task,
+    labels_task,
+    length_task,
+    span_task,
+    tag_task,
+)
+
+from finetune.errors import UserError
+from finetune.inference.predictor import Predictor
+from finetune.inference.temperature import with_dev_temperature
+from finetune.metrics.temperature import fit_temperature, with_temperature
+from finetune.task_types.views import view_of
+
+
+def test_the_command_and_temperature_of_predict(
+    in_process: InProcess, rte: Path, copied_run: FinishedRun, tmp_path: Path
+) -> None:
+    folder = copied_run("rte")
+    code, out, _ = in_process("report", "rte", "-o", "page.html", data=rte)
+    assert code == 0
+    assert out.startswith("page.html: ")
+    assert "With the temperature" in read((tmp_path / "page.html").read_text()).text
+    (tmp_path / "new.csv").write_text("sentence1,sentence2\nthe cat sat,a bird flew\nthe dog ran,a bird sat\n")
+    for name, more in (("plain", []), ("dev", ["temperature=dev"])):
+        assert in_process("predict", "rte", "new.csv", *more, "-o", f"{name}.jsonl", data=rte)[0] == 0
+    plain, dev = (
+        [json.loads(line) for line in (tmp_path / f"{n}.jsonl").read_text().splitlines()] for n in ("plain", "dev")
+    )
+    view = view_of(_read(folder), ("not_entailment", "entailment"))
+    assert view is not None
+    names = [key for key in plain[0] if key.startswith("p(")]
+    chances = view_of(_read(folder), [name[2:-1] for name in names]).chances()  # type: ignore[union-attr]
+    assert chances is not None
+    temperature = fit_temperature(*chances)
+    for before, after in zip(plain, dev, strict=True):
+        assert after["answer"] == before["answer"]
+        wanted = with_temperature([before[name] for name in names], temperature)
+        assert [after[name] for name in names] == pytest.approx(wanted, abs=1e-5)
+    code, _, err = in_process("predict", "rte", "new.csv", "temperature=2", data=rte)
+    assert (code, "dev" in err) == (2, True)
+
+
+def test_a_temperature_is_for_one_choice_out_of_several(tmp_path: Path) -> None:
+    for task in (length_task(), labels_task(), tag_task(), span_task()):
+        predictor = Predictor(task=task, engine=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
+        with pytest.raises(UserError, match="can have no temperature"):
+            with_dev_temperature(predictor, "any", "dev", out=tmp_path)
+    predictor = Predictor(task=cat_task(), engine=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="any"):
+        with_dev_temperature(predictor, "any", "dev", out=tmp_path)

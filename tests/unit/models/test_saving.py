@@ -1,0 +1,262 @@
+"""What is saved loads in transformers' own classes, with the same logits and the names of the labels."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from support.toys import (
+    CPU,
+    build,
+    cat_rows,
+    cat_task,
+    choice_task,
+    every_shape,
+    fit,
+    labels_task,
+    length_task,
+    logits_of,
+    sentences,
+    span_task,
+    tag_task,
+)
+from transformers import (
+    AutoTokenizer,
+    BertModel,
+    GPT2Config,
+    ModernBertConfig,
+    ModernBertModel,
+    RobertaModel,
+    T5Config,
+    pipeline,
+)
+
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.models import backbone as model
+from finetune.models import saving as checkpoints
+from finetune.models.batch import collate
+from finetune.models.families import family_notes, most_tokens
+from finetune.models.kernels import cpu
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs.recipe import Recipe, Train
+from finetune.task_types.task import Task
+
+
+def saved(task: Task, encoder: Path, folder: Path) -> model.Model:
+    """A model with a new head, written to a folder."""
+    trainer, _ = build(task, encoder, Train())
+    tokenizer = AutoTokenizer.from_pretrained(encoder)
+    checkpoints.save_checkpoint(trainer.model, folder, tokenizer, {"task": task.name, "max_length": 32})
+    return trainer.model.eval()
+
+
+@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
+def test_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_encoder: Path, tmp_path: Path) -> None:
+    ours = saved(task, tiny_encoder, tmp_path)
+    theirs = getattr(transformers, ours.head.auto_class).from_pretrained(tmp_path, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    features = task.encode(task.load(Source(), "dev").rows, tokenizer, 32)
+    features = [f for f in features if len(f.choices) == len(features[0].choices)][:9]
+    batch = collate(features, pad_id=tokenizer.pad_token_id)
+    with torch.no_grad():
+        expected = logits_of(theirs, batch)
+        found = ours(*batch.inputs())
+    there = torch.isfinite(found)  # a span's logits at padding are not
+    assert there.float().mean() > 0.5
+    assert torch.allclose(found[there], expected[there], atol=1e-5)
+    assert expected.std() > 3e-4
+    assert sorted(file.suffix for file in tmp_path.iterdir() if "model" in file.name) == [".safetensors"]
+
+
+def test_what_is_saved_says_what_kind_of_problem_it_is(tiny_bert: Path, tmp_path: Path) -> None:
+    kinds = ("single_label_classification", "regression", "multi_label_classification")
+    for task, kind in zip((cat_task(), length_task(), labels_task()), kinds, strict=True):
+        saved(task, tiny_bert, tmp_path / task.name)
+        assert checkpoints.load_config(tmp_path / task.name).problem_type == kind
+    saved(span_task(), tiny_bert, tmp_path / "span")
+    assert checkpoints.load_config(tmp_path / "span").num_labels == 2
+
+
+def test_saved_tagger_answers_in_a_pipeline_by_tag_name(tiny_bert: Path, tmp_path: Path) -> None:
+    ours = saved(tag_task(), tiny_bert, tmp_path)
+    answers = pipeline("token-classification", model=str(tmp_path), ignore_labels=[])("the cat sat on a red house")
+    assert {answer["entity"] for answer in answers} <= set(ours.head.labels)
+    assert len(answers) == 7
+
+
+def test_saved_model_answers_in_a_pipeline_by_label_name(tiny_encoder: Path, tmp_path: Path) -> None:
+    saved(cat_task(), tiny_encoder, tmp_path)
+    answers = pipeline("text-classification", model=str(tmp_path))(sentences(5), top_k=None)
+    assert {answer["label"] for answer in answers[0]} == {"yes", "no"}
+    assert all(sum(a["score"] for a in row) == pytest.approx(1) for row in answers)
+
+
+def test_saved_model_gives_each_of_several_labels_a_probability_in_a_pipeline(tiny_bert: Path, tmp_path: Path) -> None:
+    task = labels_task()
+    trainer, features = build(task, tiny_bert, Train())
+    saved(task, tiny_bert, tmp_path)
+    rows = task.load(Source(), "dev").rows
+    answers = task.decode(trainer.engine.logits(features), features, rows)
+    for answer, given in zip(
+        answers,
+        pipeline("text-classification", model=str(tmp_path))([row.text for row in rows], top_k=None),
+        strict=True,
+    ):
+        probabilities = {one["label"]: one["score"] for one in given}
+        assert [probabilities[label] for label in task.labels] == pytest.approx(answer.probabilities, abs=1e-5)
+
+
+def test_loading_again_gives_the_same_model(tiny_encoder: Path, tmp_path: Path) -> None:
+    ours = saved(cat_task(), tiny_encoder, tmp_path)
+    again = checkpoints.load_trained(tmp_path, cat_task().head).eval()
+    batch = AutoTokenizer.from_pretrained(tmp_path)(sentences(4), padding=True, return_tensors="pt")
+    with torch.no_grad():
+        assert torch.allclose(ours(**batch), again(**batch), atol=1e-6)
+
+
+def test_labels_in_another_order_are_matched_by_name(tiny_bert: Path, tmp_path: Path) -> None:
+    ours = saved(cat_task(), tiny_bert, tmp_path)
+    swapped = load_file(tmp_path / "model.safetensors")
+    for name in ("classifier.weight", "classifier.bias"):
+        swapped[name] = swapped[name].flip(0).contiguous()
+    save_file(swapped, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((tmp_path / "config.json").read_text())
+    config |= {"id2label": {"0": "YES", "1": "NO"}, "label2id": {"YES": 0, "NO": 1}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    again = checkpoints.load_trained(tmp_path, cat_task().head).eval()
+    batch = AutoTokenizer.from_pretrained(tmp_path)(sentences(4), padding=True, return_tensors="pt")
+    with torch.no_grad():
+        assert torch.allclose(ours(**batch), again(**batch), atol=1e-6)
+
+
+def test_labels_that_differ_in_case_alone_are_kept_apart(tiny_bert: Path, tmp_path: Path) -> None:
+    rows = [replace(row, gold={"yes": "US", "no": "us"}[str(row.gold)]) for row in cat_rows(8)]
+    task = replace(cat_task(rows), labels=("us", "US"))
+    ours = saved(task, tiny_bert, tmp_path)
+    again = checkpoints.load_trained(tmp_path, task.head)
+    assert torch.equal(again.head.output.weight, ours.head.output.weight)
+
+
+def test_other_labels_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
+    saved(cat_task(), tiny_bert, tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config |= {"id2label": {"0": "positive", "1": "negative"}, "label2id": {"positive": 0, "negative": 1}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match=r"positive, negative.*no, yes"):
+        checkpoints.load_trained(tmp_path, cat_task().head)
+
+
+def test_an_encoder_without_a_trained_head_is_refused(tiny_encoder: Path) -> None:
+    with pytest.raises(UserError, match="holds no fully trained model"):
+        checkpoints.load_trained(tiny_encoder, cat_task().head)
+
+
+def test_half_precision_checkpoints_are_loaded_as_fp32(tiny_bert: Path, tmp_path: Path) -> None:
+    BertModel.from_pretrained(tiny_bert, dtype=torch.float16).save_pretrained(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["dtype"] == "float16"
+    backbone, _ = checkpoints.load_backbone(tmp_path, Recipe(task="any"))
+    assert {p.dtype for p in backbone.parameters()} == {torch.float32}
+
+
+def test_weights_that_a_checkpoint_lacks_are_named(tiny_bert: Path, tiny_roberta: Path, tmp_path: Path) -> None:
+    BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
+    _, new = checkpoints.build_model(tmp_path, cat_task().head, Recipe(task="any", seed=0), device=CPU)
+    assert new == ["pooler.dense.bias", "pooler.dense.weight"]
+    RobertaModel.from_pretrained(tiny_roberta, add_pooling_layer=False).save_pretrained(tmp_path / "roberta")
+    _, new = checkpoints.build_model(tmp_path / "roberta", cat_task().head, Recipe(task="any", seed=0), device=CPU)
+    assert new == []  # its own pooler is new too, but no head reads it
+    _, new = checkpoints.build_model(tmp_path / "roberta", choice_task().head, Recipe(task="any", seed=0), device=CPU)
+    assert new == ["pooler.dense.bias", "pooler.dense.weight"]  # here one does
+
+
+def test_a_frozen_encoder_without_its_pooler_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
+    """Its pooler would stay random; read as a layer, its last one gets a new layer that is trained."""
+    BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
+    with pytest.raises(UserError, match=r"lacks pooler\.dense\.bias, .* at random\. layers=\[2\] reads"):
+        checkpoints.build_model(tmp_path, cat_task().head, Recipe(task="any", frozen=True), device=CPU)
+    built, new = checkpoints.build_model(
+        tmp_path, cat_task().head, Recipe(task="any", frozen=True, layers=[2]), device=CPU
+    )
+    assert new == []
+    assert [name for name, p in built.named_parameters() if p.requires_grad and "dense" in name]
+
+
+def test_a_trained_model_without_its_pooler_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
+    saved(cat_task(), tiny_bert, tmp_path)
+    weights = {name: t for name, t in load_file(tmp_path / "model.safetensors").items() if "pooler" not in name}
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=r"bert\.pooler\.dense\.bias, bert\.pooler\.dense\.weight missing"):
+        checkpoints.load_trained(tmp_path, cat_task().head)
+
+
+def test_positions_of_each_family(tiny_bert: Path, tiny_roberta: Path) -> None:
+    """RoBERTa counts positions from behind its padding token: 130 of them hold 128 tokens."""
+    assert most_tokens(checkpoints.load_config(tiny_bert)) == 128
+    assert most_tokens(checkpoints.load_config(tiny_roberta)) == 128
+
+
+def test_models_that_are_not_encoders_are_refused(tmp_path: Path) -> None:
+    for config in (T5Config(vocab_size=10, d_model=8), GPT2Config(vocab_size=10, n_embd=8)):
+        config.save_pretrained(tmp_path)
+        with pytest.raises(UserError, match="are not supported: not a bidirectional encoder"):
+            checkpoints.load_backbone(tmp_path, Recipe(task="any"))
+
+
+@pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
+def test_a_family_without_a_row_is_trained_and_loaded_again(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
+    """ModernBERT has neither a pooler nor BERT's names of layers; its models are saved in our own format."""
+    torch.manual_seed(0)
+    tokenizer = load_tokenizer(tiny_bert)
+    ids = {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    encoder = ModernBertModel(ModernBertConfig(vocab_size=len(tokenizer), max_position_embeddings=128, **ids, **sizes))
+    encoder.save_pretrained(tmp_path / "encoder")
+    tokenizer.save_pretrained(tmp_path / "encoder")
+    trainer, _, _ = fit(task, tmp_path / "encoder", Train(epochs=1, layer_decay=0.9), freeze_layers=1)
+    checkpoints.save_checkpoint(trainer.model, tmp_path / "model", tokenizer, {"task": task.name})
+    loaded = checkpoints.load_trained(tmp_path / "model", task.head)
+    for name, tensor in trainer.model.state_dict().items():
+        assert torch.equal(tensor, loaded.state_dict()[name])
+    assert "only finetune loads" in family_notes(loaded.backbone.config)[0]
+
+
+def test_last_layer_for_the_first_token_alone_gives_the_same_vector(tiny_encoder: Path) -> None:
+    plain, _ = checkpoints.load_backbone(tiny_encoder, Recipe(task="any"))
+    ours, _ = checkpoints.build_model(tiny_encoder, cat_task().head, Recipe(task="any", seed=0), device=CPU)
+    batch = AutoTokenizer.from_pretrained(tiny_encoder)(sentences(5), padding=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = plain.encoder.eval()(**batch).last_hidden_state
+        found = ours.backbone.encoder.eval()(**batch).last_hidden_state
+    built_like_bert = plain.config.model_type not in ("albert", "distilbert")
+    assert found.shape[1] == (1 if built_like_bert else expected.shape[1])
+    assert torch.allclose(found[:, 0], expected[:, 0], atol=1e-5)
+
+
+def test_new_heads_start_as_in_the_original_code(tiny_bert: Path) -> None:
+    torch.manual_seed(0)
+    trainer, _ = build(cat_task(), tiny_bert, Train())
+    wide = torch.nn.Linear(400, 400)
+    trainer.model.head.output = wide
+    trainer.model.head.initialise()
+    assert wide.bias.abs().max() == 0
+    assert wide.weight.abs().max() <= 0.04
+    assert float(wide.weight.std()) == pytest.approx(0.0176, abs=5e-4)  # of a normal 0.02 cut at two deviations
+
+
+def test_dropout_zeroes_the_share_it_should_and_keeps_the_mean() -> None:
+    cpu.seed(1)
+    x = torch.ones(1000, 1000)
+    y = cpu.dropout(x, 0.1)
+    assert float((y == 0).float().mean()) == pytest.approx(0.1, abs=2e-3)
+    assert float(y.mean()) == pytest.approx(1.0, abs=2e-3)
+    cpu.seed(1)
+    assert torch.equal(cpu.dropout(x, 0.1), y)
+
+
+def test_every_dropout_is_set(tiny_bert: Path) -> None:
+    trainer, _ = build(cat_task(), tiny_bert, Train(dropout=0.25))
+    assert {m.p for m in trainer.model.modules() if isinstance(m, torch.nn.Dropout)} == {0.25}

@@ -1,0 +1,65 @@
+"""What a run chose on dev is said wherever its scores are: on the screen, in the record, the report and tables."""
+
+from typing import Any
+
+from support.paths import ROOT
+
+from finetune.analysis.paper_table import lines_of, load_table
+from finetune.analysis.paper_table_formats import as_markdown
+from finetune.runs.dev_choices import all_notes, dev_choices, is_optimistic
+from finetune.runs.record import RunRecord, load_record
+
+RESULTS = ROOT / "results"
+
+
+MRPC = RESULTS / "mrpc" / "544c74ed7e" / "record.json"
+
+
+SQUAD = RESULTS / "squad-v2" / "003095623b" / "record.json"
+
+
+def changed(record: RunRecord, *, train: dict[str, Any] | None = None, **values: Any) -> RunRecord:
+    recipe = record.recipe | {"train": record.recipe["train"] | (train or {})} | values.pop("recipe", {})
+    return record.model_copy(update={"recipe": recipe, **values})
+
+
+def epochs(count: int) -> list[dict[str, Any]]:
+    return [{"epoch": number, "loss": 0.1, "headline": 0.5, "scores": {}} for number in range(1, count + 1)]
+
+
+def test_a_run_that_chose_nothing_says_nothing() -> None:
+    record = load_record(MRPC)
+    assert dev_choices(record) == []
+    assert not is_optimistic(record)
+    assert dev_choices(changed(record, train={"select": "best", "epochs": 1}, epochs=epochs(1))) == []
+    squad = load_record(SQUAD)
+    given = changed(squad, recipe={"options": {"threshold": 0.0, "threshold_em": 0.0}}, chosen=[])
+    assert dev_choices(given) == []
+
+
+def test_what_dev_chose_is_named_with_the_way_out() -> None:
+    record = load_record(MRPC)
+    best = changed(record, train={"select": "best", "epochs": 5}, epochs=epochs(4), selected_epoch=2)
+    said = "dev chose epoch 2 of 4, so that its scores are optimistic"
+    assert dev_choices(best) == [said]
+    assert dev_choices(changed(record, train={"patience": 1, "epochs": 5}, epochs=epochs(3))) == [
+        "dev chose the number of epochs, so that its scores are optimistic"
+    ]
+    own = changed(best, recipe={"options": {"text": "text", "label": "label"}})
+    assert dev_choices(own) == [f"{said}; test=FILE scores rows that chose nothing"]
+    tested = own.model_copy(update={"scores": own.scores | {"test": own.scores["dev"]}})
+    assert dev_choices(tested) == [f"{said}; those of test are not"]
+
+
+def test_a_threshold_of_squad_is_named_in_records_of_before_too() -> None:
+    record = load_record(SQUAD)
+    (said,) = dev_choices(record)
+    assert said == "dev chose threshold and threshold_em, so that its scores are optimistic"
+    assert all_notes(record) == [*record.notes, said]
+    assert all_notes(record.model_copy(update={"notes": all_notes(record)})) == all_notes(record)
+    table = load_table("squad")
+    text = as_markdown("squad", table, lines_of(table, [record]))
+    assert "so their dev is optimistic: SQuAD 2.0 f1, minilm; SQuAD 2.0 em, minilm." in text
+    fitted = record.model_copy(update={"cross_fitted": True})
+    assert not is_optimistic(fitted)
+    assert "other rows of dev chose: SQuAD 2.0 f1" in as_markdown("squad", table, lines_of(table, [fitted]))

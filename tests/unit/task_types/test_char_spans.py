@@ -1,0 +1,150 @@
+"""Entities as spans of characters: into tags of words and back, in every form that labelling tools write."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.own_data import own_task
+from transformers import AutoTokenizer
+
+from finetune.checks.run_checks import check_data
+from finetune.data.records import Record
+from finetune.data.source import Source
+from finetune.data.span_form import span_form
+from finetune.inference.answer_rows import answer_records
+from finetune.task_types.columns import Layout
+from finetune.task_types.row_builder import row_of
+from finetune.task_types.tagging.char_spans import as_spans, in_form, spans_of, tags_for
+from finetune.task_types.tagging.segments import segmented
+from finetune.task_types.tagging.task import TaggingRow, TaggingTask
+
+TEXT = "김철수는 New York에서 (don't) 산다"
+SPANS = ((0, 3, "PER"), (5, 13, "LOC"))
+LISTS: tuple[str, ...] = ("0", "1", "2")
+
+
+def test_words_of_any_script_have_their_places() -> None:
+    words, starts = segmented(TEXT)
+    assert all(TEXT[start : start + len(word)] == word for word, start in zip(words, starts, strict=True))
+    assert words[:6] == ("김", "철", "수", "는", "New", "York")
+    assert words[8:13] == ("(", "don", "'", "t", ")")
+
+
+@pytest.mark.parametrize(
+    ("cell", "form"),
+    [
+        ([[0, 3, "PER"], [5, 13, "LOC"]], LISTS),
+        ("[[0, 3, 'PER'], [5, 13, 'LOC']]", LISTS),
+        (
+            [
+                {"start_offset": 0, "end_offset": 3, "label": "PER"},
+                {"start_offset": 5, "end_offset": 13, "label": "LOC"},
+            ],
+            ("start_offset", "end_offset", "label"),
+        ),
+        (
+            [{"start": 0, "end": 3, "labels": ["PER"]}, {"start": 5, "end": 13, "labels": ["LOC"]}],
+            ("start", "end", "labels"),
+        ),
+    ],
+)
+def test_every_form_of_spans_is_read_and_written_again(cell: Any, form: tuple[str, ...]) -> None:
+    assert span_form([cell]) == form
+    found = spans_of(cell, form, TEXT)
+    assert (found.spans, found.changes.total()) == (SPANS, 0)
+    words, starts = segmented(TEXT)
+    tags, widened = tags_for(words, starts, found.spans)
+    assert widened == 0
+    assert tags[:6] == ("B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC")
+    assert as_spans(tags, words, starts) == list(SPANS)
+    assert spans_of(in_form(SPANS, form, TEXT), form, TEXT).spans == SPANS
+
+
+def test_lists_of_other_things_are_no_spans() -> None:
+    for cell in (["a", "b"], [1, 2, 3], [[1, 2]], [{"name": "x"}], [[0, 3, 7]], []):
+        assert span_form([cell]) is None
+
+
+@pytest.mark.parametrize(
+    ("spans", "kept", "change"),
+    [
+        ([[4, 14, "LOC"]], [(5, 14, "LOC")], "with blanks at the ends"),
+        ([[0, 3, "PER"], [0, 2, "ORG"]], [(0, 3, "PER")], "that overlap a longer one"),
+        ([[0, 99, "PER"], [5, 13, "LOC"]], [(5, 13, "LOC")], "outside the text"),
+        ([[3, 3, "PER"]], [], "outside the text"),
+    ],
+)
+def test_what_is_done_to_spans_is_counted(spans: Any, kept: Any, change: str) -> None:
+    found = spans_of(spans, LISTS, TEXT)
+    assert list(found.spans) == kept
+    assert [what.startswith(change) for what in found.changes] == [True]
+
+
+def test_a_span_within_a_word_is_widened_to_it_and_both_run_and_check_say_so(tmp_path: Path) -> None:
+    rows = [{"text": f"a Londoner saw {i} rivers", "label": [[2, 8, "LOC"]]} for i in range(30)]
+    rows += [{"text": f"nobody saw {i} rivers", "label": []} for i in range(30)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    loaded = own_task(str(tmp_path / "rows.jsonl"), {}).load(Source(), "train")
+    assert {row.gold for row in loaded.rows if row.words[1] == "Londoner"} == {("O", "B-LOC", "O", "O", "O")}
+    assert any("within a word" in note and "27 more" in note for note in loaded.notes)
+    found = [finding for finding in check_data(str(tmp_path / "rows.jsonl"), {}).findings if finding.code == "span"]
+    assert [(finding.severity, finding.count) for finding in found] == [("note", 30)]
+
+
+TASK = TaggingTask(name="x", read=lambda *_: None, types=("PER", "LOC"), running_text=True)  # type: ignore[arg-type,return-value]
+
+
+def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path) -> None:
+    """`catdog` is made of letters here: each of them is a token, but of the words only the first ones are read."""
+    text = "the cat sat, he ran"
+    words = ("the", "c", "at", "sat", ",", "he", "ran")  # `cat` is one token and two words
+    starts = (0, 4, 5, 8, 11, 13, 16)
+    row = TaggingRow(
+        id="1", words=words, starts=starts, text=text, gold=("O", "B-PER", "I-PER", "O", "O", "O", "B-LOC")
+    )
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    (feature,) = TASK.encode([row], tokenizer, 32)
+    read = [tokenizer.decode([feature.input_ids[place]]) for place in feature.reads or ()]
+    assert read == ["the", "cat", "sat", ",", "he", "ran"]
+    assert [TASK.labels[label] for label in feature.label] == ["O", "B-PER", "O", "O", "O", "B-LOC"]  # type: ignore[union-attr]
+    logits = np.eye(len(TASK.labels))[list(feature.label)] * 9  # type: ignore[arg-type]
+    (answer,) = TASK.decode([logits], [feature], [row])
+    assert answer.value == list(row.gold or ())
+    assert len(answer.probabilities or ()) == len(words)
+    assert TASK.cells(answer, row)["entities"][0] == {"type": "PER", "text": "cat", "start": 4, "end": 7}
+
+
+def test_a_text_without_a_word_makes_no_trouble(tiny_bert: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    rows = [TASK.row("he ran"), TASK.row("\u200b")]
+    features = TASK.encode(rows, tokenizer, 16)
+    answers = TASK.decode([np.zeros((2, 5)) + np.eye(5)[0]], features[:1], rows)
+    assert [len(answer.value) for answer in answers] == [2, len(rows[1].words)]
+
+
+def test_predictions_are_spans_in_the_form_of_the_training_file() -> None:
+    layout = Layout(shape="tagging", text=("text",), label=("entities",), spans=("start_offset", "end_offset", "label"))
+
+    class Model:
+        """Answers that the first three characters are a person."""
+
+        task = TASK
+
+        def answers_and_cuts(self, rows: list[TaggingRow]) -> Any:
+            from finetune.task_types.task import Answer
+
+            tags = [["B-PER", "I-PER", "I-PER", *["O"] * (len(row.words) - 3)] for row in rows]
+            return [Answer(value=t, probabilities=[1.0] * len(t)) for t in tags], [False] * len(rows)
+
+    record = Record(row=1, line=1, values={"text": TEXT})
+    (answered,) = answer_records(Model(), layout, [record])  # type: ignore[arg-type]
+    assert answered.cells == {"answer": [{"start_offset": 0, "end_offset": 3, "text": "김철수", "label": "PER"}]}
+
+
+def test_characters_with_blanks_among_them_are_one_text() -> None:
+    layout = Layout(shape="tagging", text=("words",), label=("tags",), characters=True)
+    values = {"words": ["서", "울", "", "역"], "tags": ["B-LC", "I-LC", "O", "O"]}
+    row = row_of(layout, Record(row=1, line=1, values=values))
+    assert (row.text, row.words, row.starts) == ("서울 역", ("서", "울", " ", "역"), (0, 1, 2, 3))

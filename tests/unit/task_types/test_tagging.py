@@ -1,0 +1,91 @@
+"""Tagging: chunks equal conlleval's and seqeval's, every word is trained and scored exactly once, column files."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.toys import tag_task
+from transformers import AutoTokenizer
+
+from finetune.data.source import Source
+from finetune.models.tokenizers.windows import most_context, window_starts
+from finetune.task_types.options import configured
+from finetune.task_types.tagging.task import TaggingRow, TaggingTask
+from finetune.task_types.task import Answer
+
+
+def test_windows_reach_the_end_and_each_token_has_most_context_in_its_own() -> None:
+    for tokens in (1, 9, 10, 11, 37, 100):
+        starts = window_starts(tokens, size=10, step=4)
+        assert starts[-1] + 10 >= tokens
+        assert len(starts) == 1 or starts[-2] + 10 < tokens
+        owner = most_context(np.arange(tokens), starts, tokens=tokens, size=10)
+        for place in range(tokens):
+            context = {}
+            for number, start in enumerate(starts):
+                end = min(start + 10, tokens)
+                if start <= place < end:
+                    context[number] = min(place - start, end - 1 - place) + 0.01 * (end - start)
+            assert owner[place] == max(context, key=lambda number: (context[number], -number))
+
+
+@pytest.mark.parametrize("context", ["sentence", "document"])
+@pytest.mark.parametrize("max_length", [8, 13, 128])
+def test_every_word_is_labelled_exactly_once(context: str, max_length: int, tiny_encoder: Path) -> None:
+    task = configured(tag_task(), {"context": context})
+    rows = task.load(Source(), "train").rows
+    rows = [*rows, replace(rows[0], words=("cat\x00dog", "\x00", "abc" * 9), gold=("O", "B-ANIMAL", "O"))]
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_encoder), max_length)
+    seen = Counter((row, word) for feature in features for row, word in feature.note.tolist())
+    assert set(seen) == {(row, word) for row in range(len(rows)) for word in range(len(rows[row].words))}
+    assert set(seen.values()) == {1}
+    for feature in features:
+        assert min(feature.reads) > 0 and max(feature.reads) < len(feature) - 1
+        assert list(feature.reads) == sorted(set(feature.reads))
+        for label, (row, word) in zip(feature.label, feature.note.tolist(), strict=True):
+            assert task.labels[label] == rows[row].gold[word]
+    assert max(map(len, features)) <= max_length
+    if context == "document" and max_length == 128:
+        assert len(features) < len(rows)
+
+
+def test_the_first_token_of_a_word_carries_its_tag(tiny_bert: Path) -> None:
+    task: TaggingTask = tag_task()
+    row = TaggingRow(id="", words=("cats", "sat", "on-it"), gold=("B-ANIMAL", "O", "O"))
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    (feature,) = task.encode([row], tokenizer, 32)
+    tokens = tokenizer.convert_ids_to_tokens(feature.input_ids)
+    assert [tokens[place] for place in feature.reads] == ["cat", "sat", "on"]
+    assert len(tokens) > 3 + 2
+    expected = tokenizer(list(row.words), is_split_into_words=True)
+    assert feature.input_ids == expected["input_ids"]
+
+
+def test_decoding_puts_each_word_back(tiny_bert: Path) -> None:
+    task = configured(tag_task(), {"context": "document"})
+    rows = task.load(Source(), "train").rows
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 10)
+    logits = []
+    for feature in features:
+        given = np.full((len(feature.reads), len(task.labels)), -1.0)
+        for place, (row, word) in enumerate(feature.note.tolist()):
+            given[place, task.labels.index(rows[row].gold[word])] = 5.0
+        logits.append(given)
+    answers = task.decode(logits, features, rows)
+    assert [tuple(answer.value) for answer in answers] == [row.gold for row in rows]
+    sure = 1 / (1 + (len(task.labels) - 1) * np.exp(-6))
+    assert answers[0].probabilities == pytest.approx([sure] * len(rows[0].words))
+
+
+def test_remarks_count_illegal_transitions() -> None:
+    (remark,) = tag_task().remarks([Answer(value=["I-ANIMAL", "O", "I-PLACE"])], [])
+    assert remark.startswith("2 illegal transitions")
+    assert remark.endswith("in 3 tags")
+
+
+def test_the_baseline_gives_each_word_its_most_frequent_tag() -> None:
+    rows = [TaggingRow(id="", words=("cat", "cat", "cat", "a"), gold=("O", "B-ANIMAL", "B-ANIMAL", "O"))]
+    (answer,) = tag_task().baselines(rows, [TaggingRow(id="", words=("cat", "new"))])["most-frequent-tag"]
+    assert answer.value == ["B-ANIMAL", "O"]

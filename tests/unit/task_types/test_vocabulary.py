@@ -1,0 +1,75 @@
+"""Whether an encoder knows the language: MiniLM's vocabulary, which is English, on texts in many languages."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.cli import InProcess
+from support.languages import LANGUAGES, sentences
+from transformers import PreTrainedTokenizerBase
+
+from finetune.models import pretrained as weights
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.task_types.vocabulary import language_of, misfit, script_shares
+
+ENGLISH = [
+    "The waiter was kind and the food was good, but it took a while for us to get a table",
+    "We waited for an hour in the rain and it was not worth it, sorry",
+    "lol @user this is soooo good, u should try it http://t.co/abc123 #yum",
+    "The plot of this film is thin; the actors, however, are excellent and the camera work is a delight",
+]
+OWN = {
+    "Korean": "klue/bert-base, or klue/roberta-base, monologg/koelectra-base-v3-discriminator, beomi/kcbert-base",
+    "Chinese": "google-bert/bert-base-chinese",
+    "Chinese (traditional)": "google-bert/bert-base-chinese",
+    "Arabic": "aubmindlab/bert-base-arabertv02",
+    "Russian": "DeepPavlov/rubert-base-cased",
+    "German": "google-bert/bert-base-german-cased",
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> PreTrainedTokenizerBase:
+    return load_tokenizer(weights.resolve("minilm").folder)
+
+
+def test_english_fits(tokenizer: PreTrainedTokenizerBase) -> None:
+    assert misfit(ENGLISH, tokenizer, "minilm") is None
+    assert misfit([f"{text} ☃ 🙂" for text in ENGLISH], tokenizer, "minilm") is None
+
+
+def test_a_few_letters_say_nothing(tokenizer: PreTrainedTokenizerBase) -> None:
+    assert misfit(["오늘 날씨가 정말 좋다"], tokenizer, "minilm") is None
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_other_languages_do_not_and_the_right_encoders_are_named(
+    language: str, tokenizer: PreTrainedTokenizerBase
+) -> None:
+    found = misfit(sentences(language, 60, 0), tokenizer, "minilm")
+    assert found is not None
+    what, remedy = found
+    assert what.startswith("the vocabulary of minilm")
+    assert f"model={OWN.get(language, 'google-bert/bert-base-multilingual-cased')}, " in remedy
+    assert remedy.endswith("FacebookAI/xlm-roberta-base")
+
+
+def test_languages_are_told_apart() -> None:
+    own = {name: name for name in ("Korean", "Chinese", "Arabic", "Russian", "German")}
+    for language in LANGUAGES:
+        words = " ".join(sentences(language, 60, 0)).split()
+        expected = "Chinese" if language.startswith("Chinese") else own.get(language, "")
+        assert language_of(words, script_shares(words)) == expected, language
+    words = " ".join(ENGLISH).split()
+    assert language_of(words, script_shares(words)) == "English"
+
+
+def test_a_run_says_it_and_keeps_it_in_the_record(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    rows = [f'{{"text": "{text}", "label": "{"ab"[i % 2]}"}}' for i, text in enumerate(sentences("Russian", 40, 0))]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    code, _, err = in_process("run", "a.jsonl", f"model={tiny_bert}", "train.epochs=1", data=tmp_path)
+    said = f"the vocabulary of {tiny_bert} does not fit these texts: "
+    assert code == 0 and f"note: {said}" in err
+    (record,) = tmp_path.glob("results/*/*/record.json")
+    (note,) = [note for note in json.loads(record.read_text(encoding="utf-8"))["notes"] if "vocabulary" in note]
+    assert note.startswith(said) and "DeepPavlov/rubert-base-cased" in note
