@@ -16,7 +16,7 @@ from finetune.cli.arguments import Data, Device, Escape, Json, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.data_tables import file_line, layout_table
-from finetune.cli.libraries import load_libraries
+from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
 from finetune.data.messages import places, so_many
@@ -60,7 +60,7 @@ def check(
 
 def _check_recipes(recipes: list[tuple[str, Recipe]], data: Path | None, device: str | None, *, as_json: bool) -> None:
     """What runs would use."""
-    load_libraries()
+    load_libraries("" if as_json else loading(recipes))
     from finetune.checks.recipe import check as preview
 
     for _, recipe in recipes:

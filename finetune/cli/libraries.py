@@ -2,8 +2,10 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
 from finetune.cli.terminal import echo
+from finetune.runs.recipe import Recipe
 
 
 def first_process() -> bool:
@@ -24,3 +26,11 @@ def load_libraries(doing: str = "") -> None:
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+
+
+def loading(recipes: Sequence[tuple[str, Recipe]]) -> str:
+    """`glue-mrpc: loading google-bert/bert-base-uncased`, of named recipes."""
+    names = dict.fromkeys(name for name, _ in recipes)
+    models = dict.fromkeys(recipe.model for _, recipe in recipes)
+    several = f" ({len(recipes)} runs)" if len(recipes) > 1 else ""
+    return f"{', '.join(names)}: loading {', '.join(models)}{several}"

@@ -1,5 +1,6 @@
 """`finetune run`: from recipes or data to trained models, and their scores."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +10,7 @@ from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, comp
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.data_tables import file_line, layout_table
-from finetune.cli.libraries import first_process, load_libraries
+from finetune.cli.libraries import first_process, load_libraries, loading
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
 from finetune.cli.terminal import echo, print_error
@@ -17,11 +18,12 @@ from finetune.data.files import is_data
 from finetune.data.reading import table_of
 from finetune.data.source import source_of
 from finetune.runs.events import unwatched
-from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training.targets import expand_targets, split_arguments
+
+LARGE = 2_000_000  # bytes
 
 
 def run(
@@ -47,11 +49,13 @@ def run(
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     silent = quiet or as_json or not first_process()
+    if not silent:
+        _print_large(names)
     recipes = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
     require_sound_data([recipe for _, recipe in recipes])
     if not silent:
         _print_guesses(names, settings)
-    load_libraries("" if silent else _loading(recipes))
+    load_libraries("" if silent else loading(recipes))
     from finetune.inference.engine import Diverged
     from finetune.training.run_many import run_all
 
@@ -68,11 +72,13 @@ def run(
         raise typer.Exit(2)
 
 
-def _loading(recipes: list[tuple[str, Recipe]]) -> str:
-    """`glue-mrpc: loading google-bert/bert-base-uncased`."""
-    names, models = (list(dict.fromkeys(each)) for each in zip(*((n, r.model) for n, r in recipes), strict=True))
-    several = f" ({len(recipes)} runs)" if len(recipes) > 1 else ""
-    return f"{', '.join(names)}: loading {', '.join(models)}{several}"
+def _print_large(names: list[str]) -> None:
+    """Which data takes seconds to read and check."""
+    for name in filter(is_data, names):
+        path = Path(name)
+        files = path.rglob("*") if path.is_dir() else [path]
+        if (size := sum(file.stat().st_size for file in files if file.is_file())) > LARGE:
+            echo(f"{name}: reading {size / 1e6:.0f} MB", err=True)
 
 
 def _print_guesses(names: list[str], settings: dict[str, Any]) -> None:

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 from rich.table import Table
+from support.records import made_record
 from transformers import AutoTokenizer
 
 from finetune.cli.long_table import LongTable
 from finetune.models import pretrained
 from finetune.models.tokenizers.load import JsonTokenizer, load_text_tokenizer
 from finetune.runs.predictions import write_predictions
-from finetune.runs.record import RunRecord, all_records, listed_runs
+from finetune.runs.record import all_records, listed_runs
 
 HEAVY = {"torch", "transformers", "datasets", "evaluate", "accelerate", "sklearn"}  # each takes a second or more
 LOADED = """
@@ -47,12 +48,9 @@ def write_run(out: Path, name: str, wrong: int) -> None:
         for i in range(40)
     ]
     write_predictions(folder / "predictions-dev.parquet", lines, {})
-    record = RunRecord(
-        id=name, task="rte", task_version=1, finished=name, recipe={"task": "rte", "seed": wrong, "limit": None},
-        model="minilm", weights="w", data="d", data_origin={}, rows={"dev": 40}, features={}, truncated={}, notes=[],
-        versions={}, git_commit=None, device="cpu", precision="fp32", processes=1, seconds={},
-        examples_per_second=1.0, peak_memory_bytes=1, epochs=[], selected_epoch=1, headline="accuracy",
-        scores={"dev": {"accuracy": 1 - wrong / 40}}, baselines={"dev": {}}, new_weights=[],
+    record = made_record(
+        "rte", id=name, finished=name, recipe={"task": "rte", "seed": wrong, "limit": None}, model="minilm",
+        rows={"dev": 40}, scores={"dev": {"accuracy": 1 - wrong / 40}}, baselines={"dev": {}},
     )  # fmt: skip
     (folder / "record.json").write_text(record.model_dump_json())
 
