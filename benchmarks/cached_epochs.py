@@ -103,7 +103,7 @@ def scores(data: Path | None) -> dict[str, Any]:
             features = held(trainer, features)
             evaluation = replace(evaluation, features={"dev": held(trainer, dev)})
         progress, _ = trainer.fit(features, evaluation)
-        found[kind] = {"losses": [each["loss"] for each in progress.epochs], **progress.epochs[-1]["scores"]["dev"]}
+        found[kind] = {"losses": [each.loss for each in progress.epochs], **progress.epochs[-1].scores["dev"]}
         print(kind, found[kind], flush=True)
     return found
 

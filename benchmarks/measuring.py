@@ -20,6 +20,7 @@ from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.device import build_accelerator
 from finetune.models.saving import load_backbone
 from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import registry
 from finetune.task_types.prepare import encode, load_splits
@@ -122,8 +123,8 @@ def train_ours(build: Callable[[Backbone, Head], Model], job: Job) -> Measuremen
     model = build(backbone, MRPC.head(backbone))
     model.head.initialise()
 
-    def watch(event: str, **facts: Any) -> None:
-        losses.extend(facts["losses"] if event == "updates" else [])
+    def watch(event: Event) -> None:
+        losses.extend(event.losses if isinstance(event, Updates) else [])
 
     meter = Meter(model)
     register_optimizer_step_post_hook(lambda *_: meter.note_end())

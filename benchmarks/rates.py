@@ -20,6 +20,7 @@ from finetune.models import pretrained as weights
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import parse
 from finetune.task_types import registry
 from finetune.task_types.options import configured, option_names
@@ -34,10 +35,10 @@ class Stopwatch:
     groups: int
     times: list[tuple[int, float]] = field(default_factory=list)
 
-    def __call__(self, event: str, **facts: Any) -> None:
+    def __call__(self, event: Event) -> None:
         """Raises StopIteration when enough was seen."""
-        if event == "updates":
-            self.times.append((len(facts["losses"]), facts["seconds"]))
+        if isinstance(event, Updates):
+            self.times.append((len(event.losses), event.seconds))
             if len(self.times) > self.groups:
                 raise StopIteration
 

@@ -8,6 +8,7 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.declared_options import option
 
 COLUMNS = ("category", "context", "choice0", "choice1", "choice2", "choice3", "gold")
 
@@ -16,7 +17,7 @@ COLUMNS = ("category", "context", "choice0", "choice1", "choice2", "choice3", "g
 class Codah:
     """Reads one fold of the official files: `Codah()(source, split)` gives its rows."""
 
-    fold: Literal[0, 1, 2, 3, 4] = 0
+    fold: Literal[0, 1, 2, 3, 4] = option(0, "which of the five folds is read")
 
     def __call__(self, source: Source, split: str) -> Rows:
         """The rows of a split. Raises UserError with file and line for a gold that is no number from 0 to 3."""
@@ -35,4 +36,4 @@ class Codah:
         return Rows(rows=rows, origin=str(path))
 
 
-TASKS = [ChoiceTask(name="codah", read=Codah(), options=("fold",), dev_splits=("dev", "test"))]
+TASKS = [ChoiceTask(name="codah", read=Codah(), dev_splits=("dev", "test"))]

@@ -9,7 +9,7 @@ from finetune.data.formats.delimited import CSV, read_strictly
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.metrics.scores import F1Of, accuracy
+from finetune.metrics.scores import accuracy, f1_of
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 
 
@@ -30,7 +30,6 @@ TASKS = [
         name="paraphrase",
         read=read,
         labels=("different", "same"),
-        metrics=("accuracy", "f1"),
-        scorers={"accuracy": accuracy, "f1": F1Of("same")},
+        metrics=(accuracy, f1_of("same")),
     )
 ]

@@ -37,7 +37,7 @@ def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: i
         "task": {
             "name": task.name,
             "version": task.version,
-            "metrics": ", ".join(task.metrics),
+            "metrics": ", ".join(task.metric_names),
             **option_values(task),
         },
         "model": {

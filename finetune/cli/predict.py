@@ -14,7 +14,7 @@ from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
 from finetune.errors import UserError
-from finetune.metrics.scores import plain_metrics
+from finetune.metrics.scores import metric_named, plain_metrics
 from finetune.runs.events import unwatched
 from finetune.task_types.registry import find
 from finetune.training.targets import split_arguments
@@ -69,7 +69,7 @@ def _summary(facts: Mapping[str, Any]) -> str:
     lines += [f"note: {note}" for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:
-        lines.append(", ".join(f"{name} {100 * scores[name]:.1f}" for name in plain_metrics(scores)))
+        lines.append(", ".join(f"{name} {metric_named(name).shown(scores[name])}" for name in plain_metrics(scores)))
         groups = dict.fromkeys(name.rpartition("/")[0] for name in scores if "/" in name)
         lines += [
             f"  {group}: "

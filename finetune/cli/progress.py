@@ -2,14 +2,24 @@
 
 import statistics
 import time
-from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from finetune.cli.run_tables import in_words
-from finetune.metrics.scores import Scores
+from finetune.runs.events import (
+    AlreadyDone,
+    Encoded,
+    Ended,
+    EpochDone,
+    Event,
+    Note,
+    Predicted,
+    RowsPredicted,
+    Started,
+    Training,
+    Updates,
+)
 
 LINE_EVERY = 20.0  # seconds between lines of progress where standard error is no terminal
 
@@ -21,31 +31,43 @@ class ProgressDisplay:
         self.console = console
         self.bar: Progress | None = None
         self.shown: TaskID | None = None
-        self.plan: dict[str, Any] = {}
+        self.plan: Training | None = None
         self.best = ""
         self.line_at = 0.0
 
-    def __call__(self, event: str, **facts: Any) -> None:
+    def __call__(self, event: Event) -> None:
         """Shows one event."""
-        handle = getattr(self, f"_on_{event.replace(' ', '_')}", None)
-        if handle is not None:
-            handle(**facts)
+        match event:
+            case AlreadyDone():
+                self._show_done_before(event)
+            case Note():
+                self.console.print(f"note: {event.text}", soft_wrap=True)
+            case Started():
+                self.console.print(f"running on {event.device}: {event.folder}", soft_wrap=True)
+            case Training():
+                self._begin(event)
+            case Updates():
+                self._show_updates(event)
+            case Predicted():
+                self._show_predicted(event)
+            case Encoded():
+                self._show_encoded(event)
+            case RowsPredicted():
+                self._show_rows(event)
+            case EpochDone():
+                self._show_epoch(event)
+            case Ended():
+                self._end()
 
-    def _on_already_done(self, *, folder: str, then: dict[str, str], now: dict[str, str]) -> None:
-        changed = [f"{name} {then.get(name)} -> {now[name]}" for name in now if then.get(name) != now[name]]
+    def _show_done_before(self, run: AlreadyDone) -> None:
+        changed = [f"{name} {run.then.get(name)} -> {n}" for name, n in run.now.items() if run.then.get(name) != n]
         versions = f"library versions differ now: {', '.join(changed)}" if changed else "library versions are the same"
-        self.console.print(f"already done: {folder} ({versions}); --force runs it anew", soft_wrap=True)
+        self.console.print(f"already done: {run.folder} ({versions}); --force runs it anew", soft_wrap=True)
 
-    def _on_note(self, *, text: str) -> None:
-        self.console.print(f"note: {text}", soft_wrap=True)
-
-    def _on_start(self, *, folder: str, device: str, **_: Any) -> None:
-        self.console.print(f"running on {device}: {folder}", soft_wrap=True)
-
-    def _on_training(self, **plan: Any) -> None:
+    def _begin(self, plan: Training) -> None:
         self.plan, self.best, self.line_at = plan, "", time.monotonic()
-        if plan["done"]:
-            self.console.print(f"resuming after update {plan['done']} of {plan['updates']}")
+        if plan.done:
+            self.console.print(f"resuming after update {plan.done} of {plan.updates}")
         if self.console.is_terminal:
             self.bar = Progress(
                 TextColumn("{task.description}", markup=False),
@@ -55,44 +77,51 @@ class ProgressDisplay:
                 TimeRemainingColumn(),
                 console=self.console,
             )
-            self.shown = self.bar.add_task("training", total=plan["updates"], completed=plan["done"], facts="")
+            self.shown = self.bar.add_task("training", total=plan.updates, completed=plan.done, facts="")
             self.bar.start()
 
-    def _on_updates(self, *, update: int, epoch: int, losses: Sequence[float], seconds: float) -> None:
-        examples = len(losses) * self.plan["examples"] * self.plan["epochs"] / self.plan["updates"]
-        rate = examples / seconds
-        facts = f"loss {statistics.fmean(losses):.3f}  {rate:.0f} examples/s{self.best}"
-        label = f"epoch {epoch}/{self.plan['epochs']}"
+    def _show_updates(self, some: Updates) -> None:
+        plan = self.plan
+        assert plan is not None  # since updates follow the beginning of training
+        rate = len(some.losses) * plan.examples * plan.epochs / plan.updates / some.seconds
+        facts = f"loss {statistics.fmean(some.losses):.3f}  {rate:.0f} examples/s{self.best}"
+        label = f"epoch {some.epoch}/{plan.epochs}"
         if self.bar is not None and self.shown is not None:
-            self.bar.update(self.shown, completed=update, description=label, facts=facts)
+            self.bar.update(self.shown, completed=some.update, description=label, facts=facts)
         elif time.monotonic() - self.line_at > LINE_EVERY:
             self.line_at = time.monotonic()
-            left = (self.plan["updates"] - update) * seconds / len(losses)
-            self.console.print(f"{label}  update {update}/{self.plan['updates']}  {facts}  {left:.0f} s left")
+            left = (plan.updates - some.update) * some.seconds / len(some.losses)
+            self.console.print(f"{label}  update {some.update}/{plan.updates}  {facts}  {left:.0f} s left")
 
-    def _on_predicted(self, *, done: int, total: int) -> None:
+    def _show_predicted(self, some: Predicted) -> None:
         if self.bar is not None and self.shown is not None:
-            self.bar.update(self.shown, facts=f"predicting {done}/{total}{self.best}")
+            self.bar.update(self.shown, facts=f"predicting {some.done}/{some.total}{self.best}")
 
-    def _on_encoded(self, *, done: int, total: int, rate: float) -> None:
-        if time.monotonic() - self.line_at > LINE_EVERY / 2 or (done == total and rate * LINE_EVERY < total):
+    def _show_encoded(self, some: Encoded) -> None:
+        ended = some.done == some.total and some.rate * LINE_EVERY < some.total
+        if time.monotonic() - self.line_at > LINE_EVERY / 2 or ended:
             self.line_at = time.monotonic()
+            left = (some.total - some.done) / some.rate
             self.console.print(
-                f"encoded {done:,} of {total:,}, {rate:.0f} a second, {(total - done) / rate:.0f} s left",
+                f"encoded {some.done:,} of {some.total:,}, {some.rate:.0f} a second, {left:.0f} s left",
             )
 
-    def _on_answered(self, *, done: int, total: int, rate: float) -> None:
-        if time.monotonic() - self.line_at > LINE_EVERY / 10 or done == total:
+    def _show_rows(self, some: RowsPredicted) -> None:
+        if time.monotonic() - self.line_at > LINE_EVERY / 10 or some.done == some.total:
             self.line_at = time.monotonic()
-            left = f", {(total - done) / rate:.0f} s left" if total > done else ""
-            self.console.print(f"{done:,} rows, {rate:.0f} rows/s{left}")
+            left = f", {(some.total - some.done) / some.rate:.0f} s left" if some.total > some.done else ""
+            self.console.print(f"{some.done:,} rows, {some.rate:.0f} rows/s{left}")
 
-    def _on_epoch(self, *, epoch: int, loss: float, scores: Scores, best: float, **_: Any) -> None:
-        self.best = f"  best {100 * best:.1f}"
+    def _show_epoch(self, epoch: EpochDone) -> None:
+        assert self.plan is not None  # since an epoch follows the beginning of training
+        done = epoch.result
+        self.best = f"  best {100 * epoch.best:.1f}"
         console = self.bar.console if self.bar is not None else self.console
-        console.print(f"epoch {epoch}/{self.plan['epochs']}  loss {loss:.3f}  {in_words(scores)}{self.best}")
+        console.print(
+            f"epoch {done.epoch}/{self.plan.epochs}  loss {done.loss:.3f}  {in_words(done.scores)}{self.best}"
+        )
 
-    def _on_end(self) -> None:
+    def _end(self) -> None:
         """Ends a live bar, also when a run failed or was interrupted."""
         if self.bar is not None:
             self.bar.stop()

@@ -36,7 +36,7 @@ def ls(out: Out = RESULTS) -> None:
         for name, file in recipe_files().items()
     }
     console.print(facts_table("recipes", named))
-    metrics = {name: ", ".join(plain_metrics(task.metrics)) for name, task in sorted(available().items())}
+    metrics = {name: ", ".join(plain_metrics(task.metric_names)) for name, task in sorted(available().items())}
     console.print(facts_table("tasks", metrics))
     runs, damaged = listed_runs(out)
     if runs:

@@ -9,7 +9,7 @@ from rich.text import Text
 from finetune.analysis.published import beside
 from finetune.cli.console import Terminal, plain
 from finetune.cli.long_table import LongTable
-from finetune.metrics.scores import Scores, plain_metrics, ranked
+from finetune.metrics.scores import Scores, metric_named, plain_metrics
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
@@ -18,7 +18,8 @@ from finetune.runs.seeds import differing_settings, failed, groups, spread_by_se
 def in_words(scores: Scores) -> str:
     """`dev f1 84.3, accuracy 77.0`; without the scores of groups."""
     return "  ".join(
-        f"{split} " + ", ".join(f"{metric} {100 * metrics[metric]:.1f}" for metric in plain_metrics(metrics))
+        f"{split} "
+        + ", ".join(f"{metric} {metric_named(metric).shown(metrics[metric])}" for metric in plain_metrics(metrics))
         for split, metrics in scores.items()
     )
 
@@ -39,11 +40,13 @@ def record_table(record: RunRecord) -> Table:
     for column in ("split", "method", *metrics):
         table.add_column(column, justify="left" if column in ("split", "method") else "right")
     for split, scores in record.scores.items():
-        table.add_row(split, "this run", *(Text(f"{100 * scores[metric]:.1f}", "bold") for metric in metrics))
+        table.add_row(
+            split, "this run", *(Text(metric_named(metric).shown(scores[metric]), "bold") for metric in metrics)
+        )
         for method, given in record.baselines[split].items():
-            table.add_row(split, method, *(f"{100 * given[metric]:.1f}" for metric in metrics))
+            table.add_row(split, method, *(metric_named(metric).shown(given[metric]) for metric in metrics))
         for anchor in beside(record, split):
-            cells = (f"{100 * anchor.score:.1f}" if metric == anchor.metric else "" for metric in metrics)
+            cells = (metric_named(metric).shown(anchor.score) if metric == anchor.metric else "" for metric in metrics)
             table.add_row(split, f"published: {anchor.source}", *cells)
     return table
 
@@ -57,14 +60,23 @@ def groups_table(record: RunRecord) -> Table | None:
         table.add_column(column, justify="left" if column in ("split", "group") else "right")
     for split, scores in record.scores.items():
         for group in groups:
-            table.add_row(split, group, *(f"{100 * scores[f'{group}/{metric}']:.1f}" for metric in metrics))
+            table.add_row(
+                split, group, *(metric_named(metric).shown(scores[f"{group}/{metric}"]) for metric in metrics)
+            )
     return table if groups else None
 
 
 def runs_table(runs: Iterable[ListedRun]) -> LongTable:
     """A line a run."""
     rows = [
-        (run.task, run.id, run.model, str(run.recipe.seed), f"{run.headline} {100 * run.score:.1f}", run.finished)
+        (
+            run.task,
+            run.id,
+            run.model,
+            str(run.recipe.seed),
+            f"{run.headline} {metric_named(run.headline).shown(run.score)}",
+            run.finished,
+        )
         for run in runs
     ]
     return LongTable("runs", ("task", "id", "model", "seed", "score", "finished"), rows)
@@ -94,16 +106,19 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
     """For each metric: failed runs, its name, mean, sd, interval, best, and the best baseline."""
     failures = [failed(record, split) for record in group]
     for metric in plain_metrics(group[0].scores[split]):
-        each = summarised([record.scores[split][metric] for record in group])
-        base = max((given[metric] for given in group[0].baselines[split].values()), key=ranked, default=None)
+        shown = metric_named(metric).shown
+        each = summarised([record.scores[split][metric] for record in group], metric)
+        base = max(
+            (given[metric] for given in group[0].baselines[split].values()), key=metric_named(metric).rank, default=None
+        )
         yield [
             "" if None in failures else str(sum(map(bool, failures))),
             f"{split} {metric}",
-            f"{100 * each.mean:.1f}",
-            "" if each.sd is None else f"{100 * each.sd:.1f}",
-            "" if each.interval is None else " to ".join(f"{100 * edge:.1f}" for edge in each.interval),
-            f"{100 * each.best:.1f}",
-            "" if base is None else f"{100 * base:.1f}",
+            shown(each.mean),
+            "" if each.sd is None else shown(each.sd),
+            "" if each.interval is None else " to ".join(map(shown, each.interval)),
+            shown(each.best),
+            "" if base is None else shown(base),
         ]
 
 
@@ -121,12 +136,12 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
         split, metric = next(iter(mine[0][0].scores)), mine[0][0].headline
         for group in mine:
             if (spread := spread_by_seed(group, metric, split)) is not None:
-                by_init, by_order = (f"{100 * sd:.1f}" for sd in spread)
+                by_init, by_order = map(metric_named(metric).shown, spread)
                 what = f"sd of {split} {metric} over head initialisations {by_init}, over data orders {by_order}"
                 lines.append(f"{task}: {what}")
         if len(mine) > 1:
-            means = [summarised([run.scores[split][metric] for run in group]).mean for group in mine]
-            best = max(zip(means, mine, strict=True), key=lambda pair: ranked(pair[0]))[1]
+            means = [summarised([run.scores[split][metric] for run in group], metric).mean for group in mine]
+            best = max(zip(means, mine, strict=True), key=lambda pair: metric_named(metric).rank(pair[0]))[1]
             chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
             others = [name for name in best[0].scores if name != split]
             tried = f"{len(mine)} settings" + " that were not discarded" * discarded
@@ -139,4 +154,4 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
 
 
 def _mean(group: Sequence[RunRecord], split: str, metric: str) -> str:
-    return f"{100 * statistics.fmean(record.scores[split][metric] for record in group):.1f}"
+    return metric_named(metric).shown(statistics.fmean(record.scores[split][metric] for record in group))

@@ -14,7 +14,7 @@ from finetune.errors import UserError
 from finetune.models.backbone import Model
 from finetune.models.batch import Batch, collate
 from finetune.models.feature import Feature
-from finetune.runs.events import Watcher
+from finetune.runs.events import Encoded, Predicted, Watcher
 
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # with padding, in a batch: a CPU's caches want small ones
 
@@ -49,7 +49,7 @@ class Engine:
                 logits = self.model(*self.batch(chosen).inputs()).float().cpu().numpy()
                 pieces += zip(indices.tolist(), self._unpadded(logits, chosen), strict=True)
                 done += len(indices) * self.accelerator.num_processes
-                self.watch("predicted", done=min(done, len(features)), total=len(features))
+                self.watch(Predicted(done=min(done, len(features)), total=len(features)))
         if self.accelerator.num_processes > 1:
             pieces = gather_object(pieces)
         if any(np.isnan(logits).any() for _, logits in pieces):
@@ -72,7 +72,7 @@ class Engine:
                 yield from zip(chosen.tolist(), _without_padding(states, mask), strict=True)
                 done += len(chosen)
                 rate = done / (time.perf_counter() - started)
-                self.watch("encoded", done=done, total=len(sequences), rate=rate)
+                self.watch(Encoded(done=done, total=len(sequences), rate=rate))
 
     def batch(self, features: Sequence[Feature]) -> Batch:
         """These features as tensors on the device."""

@@ -10,7 +10,7 @@ from finetune.errors import UserError
 from finetune.inference.predictor import load, saved
 from finetune.metrics.scores import Scores
 from finetune.runs.dev_choices import chosen_for_model
-from finetune.runs.events import Watcher
+from finetune.runs.events import Note, Watcher
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord, load_record
@@ -43,13 +43,13 @@ def evaluate(
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     for note in (note for loaded in splits.values() for note in loaded.notes):
-        watch("note", text=note)
+        watch(Note(note))
     if is_data(task_name) and _was_trained_on(model, splits.values(), out):
-        watch("note", text=f"{task_name} is the training file: these are training-set scores")
+        watch(Note(f"{task_name} is the training file: these are training-set scores"))
     else:
         for name, loaded in splits.items():
             if chosen := _chosen_on(model, loaded, out):
-                watch("note", text=f"{name} chose {chosen} of this model, so that its scores are optimistic")
+                watch(Note(f"{name} chose {chosen} of this model, so that its scores are optimistic"))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
     if not labelled and predictions is None:
@@ -65,7 +65,7 @@ def evaluate(
         write_predictions(predictions, prediction_lines(task, *given), official)
     for name in labelled:
         for remark in task.remarks(answers[name], rows[name]):
-            watch("note", text=f"{name}: {remark}")
+            watch(Note(f"{name}: {remark}"))
     return {name: task.score(answers[name], rows[name]) for name in labelled}
 
 

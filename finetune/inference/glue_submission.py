@@ -7,11 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, cast
 
+from finetune.data.atomic import output_file
 from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor, load, saved
-from finetune.runs.events import Watcher
+from finetune.runs.events import Note, Watcher
 from finetune.task_types import registry
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.sentence.task import SentenceTask
@@ -19,6 +20,7 @@ from finetune.task_types.sentence.task import SentenceTask
 AT_ONCE = 20_000  # rows whose features are in memory together; QQP has 390,965
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # of a file in a zip: equal answers give equal bytes
 MIDDLE_SCORE = 2.5
+OTHER_FILE = "Name another file with -o"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,12 +106,12 @@ def _rows(official: OfficialFile, source: Source, watch: Watcher) -> Sequence[Ro
             "Give the official file, whole and unchanged",
         )
     for note in loaded.notes:
-        watch("note", text=note)
+        watch(Note(note))
     return loaded.rows
 
 
 def _predicted(official: OfficialFile, rows: Sequence[Row], predictor: Predictor, watch: Watcher) -> list[Any]:
-    watch("note", text=f"predicting {len(rows)} rows for {official.name}")
+    watch(Note(f"predicting {len(rows)} rows for {official.name}"))
     parts = [rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)]
     return [answer.value for part in parts for answer in predictor.answers(part)]
 
@@ -127,16 +129,9 @@ def _check_writable(file: Path) -> None:
 
 def _pack(file: Path, texts: Mapping[str, str]) -> None:
     """Either the whole new zip is there, or what was there before."""
-    scratch = file.with_name(f".{file.name}.tmp")
-    try:
-        with zipfile.ZipFile(scratch, "w") as packed:
-            for name, text in texts.items():
-                packed.writestr(_entry(name), text)
-        scratch.replace(file)
-    except OSError as error:
-        raise _unwritable(file, error) from error
-    finally:
-        scratch.unlink(missing_ok=True)
+    with output_file(file, remedy=OTHER_FILE) as scratch, zipfile.ZipFile(scratch, "w") as packed:
+        for name, text in texts.items():
+            packed.writestr(_entry(name), text)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -148,7 +143,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def _unwritable(file: Path, error: OSError) -> UserError:
-    return UserError(f"{file}: cannot be written ({error.strerror})", "Name another file with -o")
+    return UserError(f"{file}: cannot be written ({error.strerror})", OTHER_FILE)
 
 
 def _by_number(task: SentenceTask, value: str) -> str:

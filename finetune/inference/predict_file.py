@@ -22,7 +22,7 @@ from finetune.inference.answer_rows import ERROR, answer_records, beside, free_n
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
 from finetune.inference.predictor import Predictor
-from finetune.runs.events import Watcher
+from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess, named_columns
 from finetune.task_types.types import shape_of
@@ -79,7 +79,7 @@ def predict_file(
     columns = {name: value for name, value in options.items() if name != "encoding"}
     form = detect(path, options.get("encoding", ""))
     _require_other(output, path)
-    watch("note", text=f"{path}: {form}")
+    watch(Note(f"{path}: {form}"))
     layout, notes = layout_for(predictor, first_rows(path, form, most=SAMPLE), columns)
     total, taken = survey(path, form)
     require_writable(output, {*taken, "answer"}, rows=total)
@@ -88,14 +88,14 @@ def predict_file(
     with journal as done:
         found.resumed = done
         if done:
-            watch("note", text=f"{so_many(done)} predicted before; going on behind them")
+            watch(Note(f"{so_many(done)} predicted before; going on behind them"))
         for window in _windows(records(path, form), skip=done):
             answered = answer_records(predictor, layout, window)
             journal.add(beside(record, one, taken) for record, one in zip(window, answered, strict=True))
             found.cut += sum(one.cut for one in answered)
             done += len(window)
             rate = (done - found.resumed) / (time.perf_counter() - started)
-            watch("answered", done=done, total=max(done, total), rate=rate)
+            watch(RowsPredicted(done=done, total=max(done, total), rate=rate))
         found.rows = done
         names, found.failed = journal.names(error=free_name(ERROR, taken))
         escaped = write_rows(output, journal, names, escaped=names if escape else {*names} - taken)

@@ -20,7 +20,7 @@ from finetune.models.kernels import cpu
 from finetune.models.pretrained import Weights
 from finetune.models.saving import load_config, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.events import Watcher, unwatched
+from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_words, runs_of
 from finetune.runs.recipe import Recipe
@@ -187,7 +187,7 @@ def load(
     """
     found = saved(model, out=out)
     if found.candidates:
-        watch("note", text=latest_words(found.name, found.candidates))
+        watch(Note(latest_words(found.name, found.candidates)))
     settings = found.settings
     task = found.task() if task is None else task
     known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}
@@ -196,7 +196,7 @@ def load(
     loaded = load_trained(found.files.folder, task.head)
     if len(loaded.head.labels) > 1 and str(found.config.id2label[0]).lower() == "label_0":
         names = ", ".join(loaded.head.labels)
-        watch("note", text=f"{found.name} does not name its labels: taken to be {names}, in that order")
+        watch(Note(f"{found.name} does not name its labels: taken to be {names}, in that order"))
     if place.type == "cpu":
         cpu.speed_up(loaded, loaded.backbone.encoder)
     tokenizer = load_tokenizer(found.files.folder)
@@ -222,5 +222,5 @@ def _precision(found: Saved, place: torch.device, watch: Watcher) -> str:
     precision = usable_precision(trained_in, place)
     if trained_in not in (precision, "auto"):
         text = f"{found.name} was trained in {trained_in}, in which this {place.type} does not compute natively"
-        watch("note", text=f"{text}: it predicts in {precision}")
+        watch(Note(f"{text}: it predicts in {precision}"))
     return precision

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.metrics.scores import ranked
+from finetune.metrics.scores import metric_named
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
@@ -31,9 +31,9 @@ class Summary:
     interval: tuple[float, float] | None = None
 
 
-def summarised(scores: Sequence[float]) -> Summary:
-    """The summary of at least one score."""
-    n, mean, best = len(scores), statistics.fmean(scores), max(scores, key=ranked)
+def summarised(scores: Sequence[float], metric: str) -> Summary:
+    """The summary of at least one score of a metric."""
+    n, mean, best = len(scores), statistics.fmean(scores), max(scores, key=metric_named(metric).rank)
     if n < 2 or not all(map(math.isfinite, scores)):
         return Summary(n=n, mean=mean, best=best)
     from scipy.special import stdtrit  # Student's t, in half the time that scipy.stats takes to import

@@ -1,17 +1,18 @@
-"""A task's options: fields of the task, or of its reader, that it names and that a recipe may set (`fold = 1`).
+"""A task's options, which it and its reader declare and a recipe may set (`fold = 1`): looked up, set and compared.
 
 A user's own data has further ones, which say what the data is: its columns and its files.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Any, get_type_hints
+from dataclasses import replace
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from finetune.data.files import is_data
 from finetune.errors import UserError, nearest
 from finetune.task_types import own_data, registry
+from finetune.task_types.declared_options import declared_names, declared_options
 from finetune.task_types.task import Task
 
 
@@ -62,13 +63,14 @@ def changed_options(default: Task, task: Task) -> dict[str, Any]:
 
 
 def _owner(task: Task, name: str) -> Any:
-    """What has the field of that name: the task, or the reader that it names."""
-    return task if name in {field.name for field in fields(task)} else task.read  # type: ignore[attr-defined]
+    """What declares the option: the task, or its reader."""
+    return task if name in declared_names(task) else task.reader
 
 
 def _checked(owner: Any, name: str, value: Any) -> Any:
     try:
-        return TypeAdapter(get_type_hints(type(owner), include_extras=True)[name]).validate_python(value, strict=True)
+        (declared,) = (one for one in declared_options(owner) if one.name == name)
+        return TypeAdapter(declared.type).validate_python(value, strict=True)
     except ValidationError as error:
         reasons = "; ".join(fault["msg"].lower() for fault in error.errors(include_url=False))
         raise UserError(f"'{name}' is {value!r}: {reasons}", "Give another value") from None

@@ -17,6 +17,7 @@ from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
 from finetune.task_types.columns import NAMED, Layout, found_labels
+from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.guess import guess
 from finetune.task_types.row_builder import NoRow, gold_of, rows_of
@@ -82,7 +83,7 @@ class OwnData:
 
 def every_option() -> tuple[str, ...]:
     """What a recipe may set for data of any shape."""
-    return tuple(dict.fromkeys((*OPTIONS, *(name for kind in SHAPES for name in kind.own_options))))
+    return tuple(dict.fromkeys((*OPTIONS, *(name for kind in SHAPES for name in declared_names(kind)))))
 
 
 def own_task(name: str, options: Mapping[str, Any]) -> Task:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
+WINDOWS = "read a single text that is longer than max_length in overlapping windows"
 
 
 @dataclass(frozen=True, kw_only=True)

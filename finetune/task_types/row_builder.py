@@ -6,6 +6,7 @@ from typing import Any
 
 from finetune.data.column_types import NO, YES
 from finetune.data.formats.conll import TAG
+from finetune.data.issues import Fault, Issue
 from finetune.data.nested_fields import cell_at
 from finetune.data.records import Record
 from finetune.data.rows import Row
@@ -15,6 +16,17 @@ from finetune.metrics.entities import to_iob2
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.columns import Layout, Shape, answers_of, choice_named, choices_of, labels_of
 from finetune.task_types.multilabel.task import MultiLabelRow
+from finetune.task_types.row_issues import (
+    EMPTY_WORD,
+    FEW_CHOICES,
+    LABEL_RANGE,
+    MISSING_TEXT,
+    NO_MARK,
+    NO_NUMBER,
+    NO_TAG,
+    UNUSABLE,
+    WORDS_TAGS,
+)
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.task import SpanRow
@@ -24,7 +36,11 @@ from finetune.task_types.tagging.task import TaggingRow
 
 
 class NoRow(Exception):
-    """Why a record makes no row, in words that go after `row 5`."""
+    """Why a record makes no row, in words that follow `row 5`; `fault` has the issue too."""
+
+    def __init__(self, what: str, issue: Issue = UNUSABLE) -> None:
+        super().__init__(what)
+        self.fault = Fault(what, issue)
 
 
 def rows_of(layout: Layout, table: Table) -> Iterator[tuple[int, Row | NoRow]]:
@@ -43,7 +59,7 @@ def rows_of(layout: Layout, table: Table) -> Iterator[tuple[int, Row | NoRow]]:
 def row_of(layout: Layout, record: Record) -> Row:
     """The row in a record; its gold is None where the label is missing. Raises NoRow."""
     if record.fault:
-        raise NoRow(record.fault)
+        raise NoRow(*record.fault)
     return _row(layout, record.values, record.row)
 
 
@@ -83,7 +99,7 @@ def _regression(layout: Layout, values: Mapping[str, Any], name: str) -> Sentenc
     cell = _label(layout, values)
     number = as_number(cell, decimal=layout.decimal)
     if number is None and not is_missing(cell):
-        raise NoRow(f"has the label {_short(cell)}, which is no number")
+        raise NoRow(f"has the label {_short(cell)}, which is no number", NO_NUMBER)
     return SentenceRow(id=name, text=text, pair=pair, gold=number)
 
 
@@ -99,7 +115,8 @@ def _several(layout: Layout, values: Mapping[str, Any]) -> tuple[str, ...] | Non
         if not any(marks.values()):
             return None
         if wrong := [name for name, mark in marks.items() if mark not in NO | YES]:
-            raise NoRow(f"has {_short(cell_at(values, wrong[0]))} in the column '{wrong[0]}', where 0 or 1 must stand")
+            cell = _short(cell_at(values, wrong[0]))
+            raise NoRow(f"has {cell} in the column '{wrong[0]}', where 0 or 1 must stand", NO_MARK)
         return tuple(name for name, mark in marks.items() if mark in YES)
     cell = _label(layout, values)
     if is_missing(cell):
@@ -115,13 +132,13 @@ def _tagging(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow
     found = as_list(cell)
     words = as_text(cell).split() if found is None else [as_text(word) for word in found]
     if not any(word.strip() for word in words):
-        raise NoRow(f"has no words in the column '{layout.text[0]}'")
+        raise NoRow(f"has no words in the column '{layout.text[0]}'", MISSING_TEXT)
     place: dict[str, Any] = {}
     if layout.characters:
         words = [word or " " for word in words]
         place = {"text": "".join(words), "starts": tuple(accumulate(map(len, words[:-1]), initial=0))}
     elif not all(word.strip() for word in words):
-        raise NoRow(f"has an empty word in the column '{layout.text[0]}'")
+        raise NoRow(f"has an empty word in the column '{layout.text[0]}'", EMPTY_WORD)
     document = as_text(values.get("document")).strip()
     place |= {"id": name, "words": tuple(words), "document": "" if document == "0" else document}
     gold = _label(layout, values)
@@ -129,9 +146,9 @@ def _tagging(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow
         return TaggingRow(**place)
     tags = layout.tags(gold)
     if len(tags) != len(words):
-        raise NoRow(f"has {len(words)} words and {len(tags)} tags")
+        raise NoRow(f"has {len(words)} words and {len(tags)} tags", WORDS_TAGS)
     if wrong := [tag for tag in tags if not TAG.fullmatch(tag)]:
-        raise NoRow(f"has the tag {_short(wrong[0])}; tags are O, or B, I, E, S, L or U, a hyphen and a type")
+        raise NoRow(f"has the tag {_short(wrong[0])}; tags are O, or B, I, E, S, L or U, a hyphen and a type", NO_TAG)
     return TaggingRow(**place, gold=tuple(to_iob2(tags)))
 
 
@@ -176,9 +193,9 @@ def _choice(layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
     texts = choices_of([cell_at(values, column) for column in columns])
     for context in contexts:
         if is_missing(cell_at(values, context)):
-            raise NoRow(f"has no text in the column '{context}'")
+            raise NoRow(f"has no text in the column '{context}'", MISSING_TEXT)
     if len(texts) < 2 or not all(text.strip() for text in texts):
-        raise NoRow("has fewer than two choices, or an empty one")
+        raise NoRow("has fewer than two choices, or an empty one", FEW_CHOICES)
     cell = _label(layout, values)
     gold = None if is_missing(cell) else _number_of_choice(layout, cell, texts)
     return ChoiceRow(
@@ -192,7 +209,7 @@ def _number_of_choice(layout: Layout, cell: Any, choices: tuple[str, ...]) -> in
     ways = [layout.choices_by] if layout.choices_by else list(found)
     number = next((found[way] for way in ways if found[way] is not None), None)
     if number is None:
-        raise NoRow(f"has the label {_short(cell)}, which is none of its {len(choices)} choices")
+        raise NoRow(f"has the label {_short(cell)}, which is none of its {len(choices)} choices", LABEL_RANGE)
     return number
 
 
@@ -210,7 +227,7 @@ def _texts(layout: Layout, values: Mapping[str, Any]) -> tuple[str, str | None]:
     """One text or two. Raises NoRow for one that is missing."""
     for name in layout.text:
         if is_missing(cell_at(values, name)):
-            raise NoRow(f"has no text in the column '{name}'")
+            raise NoRow(f"has no text in the column '{name}'", MISSING_TEXT)
     texts = [layout.text_of(values, name) for name in layout.text]
     return texts[0], texts[1] if len(texts) > 1 else None
 

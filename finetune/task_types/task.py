@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from finetune.data.rows import Row, Rows
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
+from finetune.task_types.declared_options import declared_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,27 +37,26 @@ class Task(ABC):
 
     A task of your own is an instance of one of the shapes in `finetune.heads`, or a subclass of this with every
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
-    `metrics` names the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
-    a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
-    may set; those that every task of the shape has (`own_options`) need no mention. `row_type` is the dataclass of
-    its rows, with which saved predictions are read again. With `cross_fits` each row of dev is scored with what
-    `calibrate` chose on other rows of dev.
+    `metrics` are the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
+    a run is scored on, the first decides. A recipe may set the fields of the task and of its reader that are declared
+    with `option`. `row_type` is the dataclass of its rows, with which saved predictions are read again. With
+    `cross_fits` each row of dev is scored with what `calibrate` chose on other rows of dev.
     """
 
     name: str
     version: int = 1
-    options: tuple[str, ...] = ()
-    metrics: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
     row_type: ClassVar[type | None] = None
-    own_options: ClassVar[tuple[str, ...]] = ()
     cross_fits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """The options are those of the shape that this task has, and its own."""
-        others = (name for name in self.options if name not in self.own_options)
-        object.__setattr__(self, "options", tuple(dict.fromkeys((*self.shape_options(), *others))))
+        """Raises UserError for what is not a metric, and for an option that the reader declares again."""
+        if wrong := [given for given in self.metrics if not isinstance(given, Metric)]:
+            raise UserError(f"the task {self.name} has the metric {wrong[0]!r}", "Give objects such as `accuracy`")
+        if twice := {*declared_names(self)} & {*declared_names(self.reader)}:
+            raise UserError(f"the reader of {self.name} has the option '{min(twice)}' of its task", "Rename it")
 
     @abstractmethod
     def load(self, source: "Source", split: str) -> Rows:
@@ -79,15 +80,32 @@ class Task(ABC):
     def gold(self, rows: Sequence[Row]) -> list[Answer]:
         """The right answers, so that `score(gold(rows), rows)` is perfect."""
 
-    @abstractmethod
-    def score(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
-        """Every metric by its name."""
-
     # What follows, a shape may leave as it is.
 
-    def shape_options(self) -> tuple[str, ...]:
-        """Those of `own_options` that this task has."""
-        return self.own_options
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """The names of the metrics, the headline first."""
+        return tuple(metric.name for metric in self.metrics)
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
+        """Every metric by its name; a task whose metrics have no `score` of their own computes them here."""
+        gold, values = self._columns(answers, rows)
+        return {metric.name: metric.score(gold, values) for metric in self.metrics if metric.score is not None}
+
+    @property
+    def reader(self) -> Any:
+        """What reads the rows, if the task has such a field, `read`."""
+        return getattr(self, "read", None)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What a recipe may set: the declared options of the task that it has a use for, and those of its reader."""
+        own = (name for name in declared_names(self) if name not in self.unused_options())
+        return (*own, *declared_names(self.reader))
+
+    def unused_options(self) -> tuple[str, ...]:
+        """Declared options that mean nothing for this task, such as class weights for numbers."""
+        return ()
 
     def seen(self, train: Sequence[Row]) -> "Task":
         """The task as its training rows make it, for what a head must know of them."""
@@ -118,7 +136,12 @@ class Task(ABC):
 
     def counted(self, answers: Sequence[Answer], rows: Sequence[Row]) -> "dict[str, Counted]":
         """Those of the metrics that are functions of sums over rows, for resampling; `score` gives the same values."""
-        return {}
+        gold, values = self._columns(answers, rows)
+        return {metric.name: metric.sums(gold, values) for metric in self.metrics if metric.sums is not None}
+
+    def _columns(self, answers: Sequence[Answer], rows: Sequence[Row]) -> tuple[list[Any], list[Any]]:
+        """The labels and the predictions of the rows."""
+        return [answer.value for answer in self.gold(rows)], [answer.value for answer in answers]
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Options that are chosen on the first dev split once a model is trained, and saved with it."""

@@ -5,7 +5,8 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from finetune.errors import UserError, first_line
-from finetune.metrics.scores import ClassScore, Metric, accuracy, macro_f1, pearson, spearman
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.columns import Layout, Shape
 from finetune.task_types.multilabel.task import MultiLabelTask
@@ -30,14 +31,14 @@ def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
         return ChoiceTask(counted_from=layout.counted_from, lettered=lettered, **given)
     if layout.shape == "multi-label":
         return MultiLabelTask(labels=layout.labels, windows=True, **given)
-    scorers: dict[str, Metric] = {"spearman": spearman, "pearson": pearson}
+    metrics: tuple[Metric, ...] = (spearman, pearson)
     if layout.shape == "classification":
-        scorers = {"macro f1": macro_f1, "accuracy": accuracy}
+        metrics = (macro_f1, accuracy)
         if len(layout.labels) <= MOST_CLASSES:
             parts = ("f1", "precision", "recall")
-            scorers |= {f"{label}/{part}": ClassScore(label, part) for label in layout.labels for part in parts}
+            metrics += tuple(class_metric(label, part) for label in layout.labels for part in parts)
     labels = layout.labels if layout.shape == "classification" else ()
-    return SentenceTask(labels=labels, metrics=tuple(scorers), scorers=scorers, windows=True, **given)
+    return SentenceTask(labels=labels, metrics=metrics, windows=True, **given)
 
 
 def shape_of(task: Task) -> Shape | None:

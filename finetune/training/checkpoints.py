@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 
+from finetune.data.atomic import scratch_file
 from finetune.errors import UserError, first_line
+from finetune.runs.events import EpochResult
 
 EVERY_SECONDS = 300.0
 
@@ -18,7 +20,7 @@ class Progress:
     """How far training has come, and the best weights so far where those are wanted."""
 
     update: int = 0
-    epochs: list[dict[str, Any]] = field(default_factory=list)
+    epochs: list[EpochResult] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     seconds: float = 0.0
     best_epoch: int = 0
@@ -32,7 +34,7 @@ class Progress:
     @property
     def best(self) -> float | None:
         """The best headline score so far."""
-        return self.epochs[self.best_epoch - 1]["headline"] if self.best_epoch else None
+        return self.epochs[self.best_epoch - 1].headline if self.best_epoch else None
 
 
 class Checkpoints:
@@ -49,16 +51,15 @@ class Checkpoints:
         if not self.writes:
             return
         states = {name: part.state_dict() for name, part in parts.items()}
-        scratch = self.file.with_name(".checkpoint.tmp")
-        torch.save({"parts": states, "progress": asdict(progress)}, scratch)
-        scratch.replace(self.file)
+        with scratch_file(self.file) as scratch:
+            torch.save({"parts": states, "progress": asdict(progress)}, scratch)
 
     def save_if_due(self, parts: dict[str, Any], progress: Progress) -> None:
         """The same when the last one is minutes old."""
         if time.monotonic() - self.saved_at > EVERY_SECONDS:
             self.save(parts, progress)
 
-    def restore(self, parts: dict[str, Any]) -> dict[str, Any] | None:
+    def restore(self, parts: dict[str, Any]) -> Progress | None:
         """Puts the parts back as they were saved and returns the progress; None where nothing was saved.
 
         Raises UserError for a file that is damaged or of another model.
@@ -69,8 +70,9 @@ class Checkpoints:
             saved = torch.load(self.file, map_location="cpu", weights_only=True)
             for name, part in parts.items():
                 part.load_state_dict(saved["parts"][name])
-            progress: dict[str, Any] = saved["progress"]
-        except (UnpicklingError, RuntimeError, KeyError, EOFError, OSError, ValueError) as error:
+            epochs = [EpochResult(**each) for each in saved["progress"].pop("epochs")]
+            progress = Progress(epochs=epochs, **saved["progress"])
+        except (UnpicklingError, RuntimeError, KeyError, TypeError, EOFError, OSError, ValueError) as error:
             raise UserError(
                 f"{self.file}: is no checkpoint of this run ({first_line(error)})", "Begin anew with --force"
             ) from error

@@ -14,6 +14,7 @@ from finetune.errors import UserError
 from finetune.inference.engine import BATCH_TOKENS, Engine
 from finetune.models.backbone import Head, Model
 from finetune.models.feature import Feature, label_count
+from finetune.runs.events import EpochDone, EpochResult, Training
 from finetune.training.checkpoints import Progress
 from finetune.training.trainer import Result
 
@@ -45,7 +46,7 @@ def fit_logistic(
 ) -> tuple[Progress, Result]:
     """Fits the output layer to all features at once; the same on every process."""
     started = time.perf_counter()
-    engine.watch("training", updates=1, done=0, epochs=1, examples=len(features))
+    engine.watch(Training(updates=1, done=0, epochs=1, examples=len(features)))
     inputs, labels = _columns(engine, features)
     mean, spread = inputs.mean(0), inputs.std(0) + 1e-6
     weight, bias = _coefficients((inputs - mean) / spread, labels, engine.model.head)
@@ -56,10 +57,10 @@ def fit_logistic(
         output.bias.copy_(torch.from_numpy(bias - weight @ mean))
     progress = Progress(update=1, seconds=time.perf_counter() - started, best_epoch=1)
     result = evaluate(engine)
-    progress.epochs.append(
-        {"epoch": 1, "loss": _loss(engine, features), "headline": result.headline, "scores": result.scores}
-    )
-    engine.watch("epoch", best=result.headline, **progress.epochs[0])
+    loss = _loss(engine, features)
+    done = EpochResult(epoch=1, loss=loss, headline=result.headline, scores=result.scores)
+    progress.epochs.append(done)
+    engine.watch(EpochDone(result=done, best=result.headline))
     return progress, result
 
 

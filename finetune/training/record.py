@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -79,9 +80,9 @@ def build_record(
         seconds={"total": seconds, "training": progress.seconds},
         examples_per_second=trained / progress.seconds,
         peak_memory_bytes=peak_memory(accelerator.device),
-        epochs=progress.epochs,
+        epochs=[asdict(done) for done in progress.epochs],
         selected_epoch=progress.selected_epoch,
-        headline=task.metrics[0],
+        headline=task.metrics[0].name,
         scores=scores,
         baselines=baselines,
         new_weights=new_weights,

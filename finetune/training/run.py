@@ -16,7 +16,7 @@ from finetune.models.families import family_notes
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.environment import versions
-from finetune.runs.events import EventLog, Watcher
+from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
@@ -64,7 +64,7 @@ def run(
     )  # fmt: skip
     folder = RunFolder.of(out, task.name, name)
     if not force and (done := folder.record()) is not None:
-        watch("already done", folder=str(folder.path), then=done.versions, now=versions())
+        watch(AlreadyDone(folder=str(folder.path), then=done.versions, now=versions()))
         return done
 
     model, new = build_model(files.folder, task.head, recipe, device=place)
@@ -78,9 +78,10 @@ def run(
     main = accelerator.is_main_process
     with folder.locked(anew=force) if main else nullcontext():
         watch = EventLog(folder.events, then=watch) if main else watch
-        watch("start", folder=str(folder.path), recipe=recipe.model_dump(exclude_defaults=True), device=str(place))
+        settings = recipe.model_dump(exclude_defaults=True)
+        watch(Started(folder=str(folder.path), recipe=settings, device=str(place)))
         for note in unfit:
-            watch("note", text=note)
+            watch(Note(note))
         engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)
         trainer = Trainer(
             engine=engine, settings=recipe.train, data_seed=recipe.seeds[1],
@@ -109,5 +110,5 @@ def run(
             folder.finish(record, recipe, drawn_ids(splits))
     accelerator.wait_for_everyone()
     record = load_record(folder.record_file)
-    watch("done", folder=str(folder.path), scores=record.scores, seconds=record.seconds)
+    watch(Done(folder=str(folder.path), scores=record.scores, seconds=record.seconds))
     return record

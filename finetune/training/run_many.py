@@ -11,11 +11,11 @@ import torch
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.metrics.scores import ranked
-from finetune.runs.events import Watcher
+from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import SEEDS
+from finetune.task_types.options import resolved
 from finetune.training.run import run
 from finetune.training.trainer import Paused
 
@@ -62,19 +62,20 @@ def _better_half(
         settings.setdefault(recipe.task, set()).add(_setting(recipe))
     if alone := [task for task, some in settings.items() if len(some) < 2]:
         raise UserError(f"--discard-half chooses among settings, and {alone[0]} has one", "Leave it out")
-    scores: dict[str, list[float]] = {}
+    ranks: dict[str, list[float]] = {}
     for name, recipe in recipes:
         pause = ceil(EARLY * recipe.train.epochs)
         found = _tried(name, partial(one, recipe, pause_after=pause), len(recipes), watch, failures)
         if isinstance(found, RunRecord):  # it was done before; what it scored early is in its record
             found = found.epochs[min(pause, len(found.epochs)) - 1]["headline"]
         if found is not None:
-            scores.setdefault(_setting(recipe), []).append(found)
+            metric = resolved(recipe.task, recipe.options)[1].metrics[0]
+            ranks.setdefault(_setting(recipe), []).append(metric.rank(found))
     kept: set[str] = set()
     for task, some in settings.items():
-        order = sorted((each for each in some if each in scores), key=lambda each: -ranked(fmean(scores[each])))
+        order = sorted((each for each in some if each in ranks), key=lambda each: -fmean(ranks[each]))
         kept.update(order[: ceil(len(some) / 2)])
-        watch("note", text=f"{task}: {len(kept & some)} of {len(some)} settings go on, the best after early epochs")
+        watch(Note(f"{task}: {len(kept & some)} of {len(some)} settings go on, the best after early epochs"))
     return [(name, recipe) for name, recipe in recipes if _setting(recipe) in kept]
 
 
@@ -97,7 +98,7 @@ def _tried(
         failures.append(_failure(error, name if count > 1 else ""))
         return None
     finally:
-        watch("end")
+        watch(Ended())
 
 
 def _failure(error: Exception, name: str) -> UserError:

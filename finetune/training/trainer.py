@@ -19,11 +19,12 @@ from torch.nn.utils import get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
 from finetune.inference.engine import Diverged, Engine
-from finetune.metrics.scores import Scores, ranked
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import Scores
 from finetune.models.backbone import Model
 from finetune.models.feature import Feature, label_count
 from finetune.models.kernels import cpu
-from finetune.runs.events import Watcher
+from finetune.runs.events import EpochDone, EpochResult, Note, Training, Updates, Watcher
 from finetune.runs.recipe import Train
 from finetune.training.batching import share, training_batches
 from finetune.training.checkpoints import Checkpoints, Progress
@@ -46,6 +47,10 @@ class Scored(Protocol):
     @property
     def headline(self) -> float:
         """The first metric of the first split."""
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that decides."""
 
     @property
     def scores(self) -> Scores:
@@ -100,21 +105,17 @@ class Trainer:
         if self.accelerator.scaler is not None:
             state["scaler"] = self.accelerator.scaler
         if self.checkpoints is not None:
-            progress = Progress(**(self.checkpoints.restore(state) or {}))
+            progress = self.checkpoints.restore(state) or progress
         self._pause_if_due(progress)
-        self.watch(
-            "training",
-            updates=updates,
-            done=progress.update,
-            epochs=self.settings.epochs,
-            examples=len(features),
-        )
+        plan = Training(updates=updates, done=progress.update, epochs=self.settings.epochs, examples=len(features))
+        self.watch(plan)
         for epoch in range(len(progress.epochs) + 1, self.settings.epochs + 1):
             if self._out_of_patience(progress):
                 self.watch(
-                    "note",
-                    text=f"no better score for {self.settings.patience} epochs: training stops after epoch "
-                    f"{epoch - 1}, with the weights of epoch {progress.selected_epoch}",
+                    Note(
+                        f"no better score for {self.settings.patience} epochs: training stops after epoch "
+                        f"{epoch - 1}, with the weights of epoch {progress.selected_epoch}"
+                    )
                 )
                 break
             done = progress.update - (epoch - 1) * updates_an_epoch
@@ -179,11 +180,11 @@ class Trainer:
         seconds = time.perf_counter() - started
         progress.losses += losses
         progress.seconds += seconds
-        self.watch("updates", update=progress.update, epoch=epoch, losses=losses, seconds=seconds)
+        self.watch(Updates(update=progress.update, epoch=epoch, losses=losses, seconds=seconds))
 
     def _pause_if_due(self, progress: Progress) -> None:
         if self.pause_after is not None and self.pause_after <= len(progress.epochs) < self.settings.epochs:
-            raise Paused(progress.epochs[self.pause_after - 1]["headline"])
+            raise Paused(progress.epochs[self.pause_after - 1].headline)
 
     def _out_of_patience(self, progress: Progress) -> bool:
         patience = self.settings.patience
@@ -233,16 +234,17 @@ class Trainer:
         return total
 
     def _end_epoch(self, epoch: int, result: Scored, progress: Progress) -> None:
-        headline, scores = result.headline, result.scores
-        loss = float(np.mean(progress.losses))
+        loss, rank = float(np.mean(progress.losses)), result.metric.rank
+        done = EpochResult(epoch=epoch, loss=loss, headline=result.headline, scores=result.scores)
         progress.losses.clear()
-        better = progress.best is None or ranked(headline) > ranked(progress.best)
-        progress.epochs.append({"epoch": epoch, "loss": loss, "headline": headline, "scores": scores})
+        better = progress.best is None or rank(done.headline) > rank(progress.best)
+        progress.epochs.append(done)
         if better:
             progress.best_epoch = epoch
             if self.settings.select == "best":
                 progress.best_weights = {name: t.cpu().clone() for name, t in self.model.state_dict().items()}
-        self.watch("epoch", epoch=epoch, loss=loss, scores=scores, headline=headline, best=progress.best)
+        assert progress.best is not None  # since the first epoch is better than none
+        self.watch(EpochDone(result=done, best=progress.best))
 
 
 def _seed(data_seed: int, update: int, rank: int) -> None:

@@ -35,6 +35,7 @@ from finetune.models.batch import collate
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.choice.task import ChoiceTask
+from finetune.task_types.declared_options import declared_names, option
 from finetune.task_types.multilabel.task import MultiLabelTask
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.own_data import every_option
@@ -109,10 +110,10 @@ def keep_the_contract(task: Task, encoder: Path, folder: Path) -> None:
     assert all(task.shown_label(f, tokenizer.convert_ids_to_tokens(list(f.input_ids))) for f in features[:3])
 
     perfect = task.score(task.gold(rows), rows)
-    assert set(perfect) == set(task.metrics)
+    assert set(perfect) == set(task.metric_names)
     groups = {label.removeprefix("B-") for row in rows for label in row.gold} if in_groups(task) else set()
     there = {name: score for name, score in perfect.items() if "/" not in name or name.rsplit("/", 1)[0] in groups}
-    assert task.metrics[0] in there
+    assert task.metric_names[0] in there
     assert all(score == pytest.approx(1.0) for score in there.values())
 
     model, _ = build_model(encoder, task.head, Recipe(task="any", seed=0), device=CPU)
@@ -121,9 +122,9 @@ def keep_the_contract(task: Task, encoder: Path, folder: Path) -> None:
         logits = [model(*collate([f], pad_id=tokenizer.pad_token_id).inputs())[0].numpy() for f in features]
     answers = task.decode(logits, features, rows)
     assert len(answers) == len(rows)
-    assert set(task.score(answers, rows)) == set(task.metrics)
+    assert set(task.score(answers, rows)) == set(task.metric_names)
     for given in task.baselines(rows, rows).values():
-        assert set(task.score(given, rows)) == set(task.metrics)
+        assert set(task.score(given, rows)) == set(task.metric_names)
 
     assert configured(task, option_values(task)) == task
     chosen = configured(task, task.calibrate(answers, rows))
@@ -147,7 +148,7 @@ class Confident(SentenceTask):
 
 def confident() -> Confident:
     toy = cat_task()
-    return Confident(name="toy-confident", read=toy.read, labels=toy.labels, metrics=toy.metrics, scorers={})
+    return Confident(name="toy-confident", read=toy.read, labels=toy.labels, metrics=toy.metrics)
 
 
 def whole_numbers() -> SentenceTask:
@@ -182,7 +183,7 @@ def in_groups(task: Task) -> bool:
 class FoldedReader:
     """A reader with an option."""
 
-    fold: int = 0
+    fold: int = option(0, "which fold is read")
 
     def __call__(self, source: Source, split: str) -> Rows:
         return Rows(rows=[], origin=f"fold {self.fold}")
@@ -190,9 +191,9 @@ class FoldedReader:
 
 @pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
 def test_the_options_of_a_task_are_those_of_its_shape_and_of_its_reader(task: Task) -> None:
-    folded = replace(task, read=FoldedReader(), options=("fold",))  # type: ignore[call-arg]
+    folded = replace(task, read=FoldedReader())  # type: ignore[call-arg]
     assert folded.options == (*task.options, "fold")
-    assert set(task.options) <= set(type(task).own_options) <= set(every_option())
+    assert set(task.options) <= set(declared_names(type(task))) <= set(every_option())
     assert replace(folded, name="other").options == folded.options
     values = {"fold": 1, **{name: value for name, value in option_values(task).items() if value is not None}}
     assert option_values(configured(folded, values)) == {**option_values(task), "fold": 1}
@@ -201,5 +202,5 @@ def test_the_options_of_a_task_are_those_of_its_shape_and_of_its_reader(task: Ta
 @pytest.mark.parametrize("task", NEW_SHAPES, ids=lambda task: task.name)
 def test_new_shapes_train_without_a_line_in_the_trainer(task: Task, tiny_bert: Path) -> None:
     _, _, progress = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=15, batch_size=8, dropout=0.0))
-    assert progress.epochs[0]["loss"] > 2 * progress.epochs[-1]["loss"]
-    assert progress.epochs[-1]["headline"] > 0.97
+    assert progress.epochs[0].loss > 2 * progress.epochs[-1].loss
+    assert progress.epochs[-1].headline > 0.97

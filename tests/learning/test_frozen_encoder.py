@@ -28,7 +28,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_head_learns_on_a_frozen_encoder(task: Task, reading: dict[str, Any], tiny_bert: Path) -> None:
     settings = Train(learning_rate=2e-2, epochs=8, batch_size=8, dropout=0.0)
     trainer, _, progress = fit(task, tiny_bert, settings, frozen=True, **reading)
-    assert progress.epochs[-1]["loss"] < 0.9 * progress.epochs[0]["loss"]
+    assert progress.epochs[-1].loss < 0.9 * progress.epochs[0].loss
     before, _ = load_backbone(tiny_bert, Recipe(task="any"))
     now = trainer.model.backbone.encoder.state_dict()
     assert all(torch.equal(tensor, now[name]) for name, tensor in before.encoder.state_dict().items() if name in now)
@@ -40,13 +40,13 @@ def test_every_head_learns_on_a_frozen_encoder(task: Task, reading: dict[str, An
 def test_words_are_learned_from_embeddings_alone(tiny_bert: Path) -> None:
     settings = Train(learning_rate=0.1, epochs=25, batch_size=8, dropout=0.0)
     _, _, progress = fit(tag_task(), tiny_bert, settings, frozen=True, layers="embeddings")
-    assert progress.epochs[-1]["headline"] > 0.75
+    assert progress.epochs[-1].headline > 0.75
 
 
 def test_other_layers_are_read_while_the_encoder_is_trained(tiny_bert: Path) -> None:
     settings = Train(learning_rate=2e-3, epochs=8, batch_size=8, dropout=0.0)
     trainer, _, progress = fit(tag_task(), tiny_bert, settings, layers=[1, 2], bilstm=True)
-    assert progress.epochs[-1]["loss"] < 0.9 * progress.epochs[0]["loss"]
+    assert progress.epochs[-1].loss < 0.9 * progress.epochs[0].loss
     before, _ = load_backbone(tiny_bert, Recipe(task="any"))
     word = "embeddings.word_embeddings.weight"
     assert not torch.equal(before.encoder.state_dict()[word], trainer.model.backbone.encoder.state_dict()[word])

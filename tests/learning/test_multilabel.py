@@ -12,6 +12,7 @@ from finetune.cli.run_tables import summary_lines
 from finetune.data.source import Source
 from finetune.inference.predictor import load
 from finetune.models.saving import load_config
+from finetune.runs.events import unwatched
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record import RunRecord
@@ -51,7 +52,7 @@ def test_long_texts_are_read_in_windows(tiny_bert: Path) -> None:
     scores = {}
     for windows in (False, True):
         _, _, progress = fit(made_up(rows, windows=windows), tiny_bert, settings)
-        scores[windows] = progress.epochs[-1]["scores"]["dev"]["exact match"]
+        scores[windows] = progress.epochs[-1].scores["dev"]["exact match"]
         assert len(build(made_up(rows, windows=windows), tiny_bert, settings)[1]) == (128 if windows else 64)
     assert scores[True] == 1.0
     assert scores[False] <= 0.5
@@ -66,7 +67,7 @@ def own_run(encoder: Path, folder: Path, **settings: Any) -> RunRecord:
         recipe.with_settings(settings, origin="test"),
         source=Source(),
         out=folder / "results",
-        watch=lambda *_, **__: None,
+        watch=unwatched,
         device="cpu",
     )
 

@@ -10,6 +10,7 @@ from support.toys import build, cat_task, fit, late_task
 from finetune.data.source import Source
 from finetune.inference.predictor import load
 from finetune.metrics.scores import accuracy
+from finetune.runs.events import Event, Updates
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.options import configured
@@ -28,8 +29,7 @@ def read(source, split):
     return Rows(rows=rows, origin='made up')
 
 TASKS = [
-    SentenceTask(name='mine', read=read, labels=('False', 'True'), metrics=('accuracy',),
-                 scorers={'accuracy': accuracy})
+    SentenceTask(name='mine', read=read, labels=('False', 'True'), metrics=(accuracy,))
 ]
 """
 
@@ -53,7 +53,7 @@ def test_balanced_weights_lift_the_recall_of_the_rare_class(
 def test_a_word_behind_max_length_is_learnt_with_windows_alone(windows: bool, expected: float, tiny_bert: Path) -> None:
     task = replace(late_task(), windows=windows)
     _, found, progress = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=8, batch_size=16, dropout=0.0))
-    assert progress.epochs[-1]["headline"] == expected
+    assert progress.epochs[-1].headline == expected
     assert len(build(task, tiny_bert, Train())[1]) == (128 if windows else 64)
     assert len(found.answers["dev"]) == 64
 
@@ -70,8 +70,8 @@ def trained(folder: Path, encoder: Path, **options: Any) -> tuple[Any, list[floa
         train=Train(learning_rate=2e-3, epochs=12, batch_size=8, dropout=0.0),
     )
 
-    def watch(event: str, **facts: Any) -> None:
-        losses.extend(facts.get("losses", ()))
+    def watch(event: Event) -> None:
+        losses.extend(event.losses if isinstance(event, Updates) else ())
 
     return run(recipe, source=Source(), out=folder / "results", watch=watch, device="cpu"), losses
 
@@ -99,4 +99,4 @@ def test_a_run_weighs_and_a_saved_model_reads_windows(tiny_bert: Path, tmp_path:
     assert predictor("the " * 40 + "cat").value == "True"
     again = load(out / weighed.id, task=task)
     assert (again.task.class_weight, again.task.class_weights) == ("balanced", ())
-    assert accuracy([row.gold for row in rows], [answer.value for answer in again.answers(rows)]) <= 0.75
+    assert accuracy.score([row.gold for row in rows], [answer.value for answer in again.answers(rows)]) <= 0.75

@@ -26,7 +26,7 @@ from finetune.task_types.task import Task
 def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
     settings = Train(learning_rate=2e-3, epochs=40, batch_size=8, dropout=0.0)
     _, found, progress = fit(task, tiny_bert, settings)
-    score = progress.epochs[-1]["headline"]
+    score = progress.epochs[-1].headline
     assert score > 0.98 if task.name == "toy-reds" else score == 1.0
     assert len(found.answers["dev"]) == 64
 
@@ -37,7 +37,7 @@ LEARNERS = [cat_task(), labels_task(), tag_task(), span_task(), choice_task()]
 @pytest.mark.parametrize("task", LEARNERS, ids=lambda task: task.name)
 def test_every_head_learns_with_every_family(task: Task, learning_encoder: Path) -> None:
     _, _, progress = fit(task, learning_encoder, Train(learning_rate=2e-3, epochs=12, batch_size=8, dropout=0.0))
-    assert progress.epochs[-1]["loss"] < 0.5 * progress.epochs[0]["loss"]
+    assert progress.epochs[-1].loss < 0.5 * progress.epochs[0].loss
 
 
 def test_shuffled_labels_end_at_the_majority_class(tiny_bert: Path) -> None:

@@ -15,6 +15,7 @@ from finetune.inference.predictor import load
 from finetune.models import backbone as model
 from finetune.models import saving as checkpoints
 from finetune.models.pretrained import MINILM_PACKAGE
+from finetune.runs.events import Event, Updates
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.registry import find
@@ -65,9 +66,9 @@ def test_learning_from_real_weights_starts_at_once(minilm: Path) -> None:
     """A few updates on the quickstart's set lower the loss; the whole of it is what `make demo` shows."""
     losses: list[float] = []
 
-    def watch(event: str, **facts: list[float]) -> None:
-        if event == "updates":
-            losses.extend(facts["losses"])
+    def watch(event: Event) -> None:
+        if isinstance(event, Updates):
+            losses.extend(event.losses)
 
     trainer, features = build(
         find("paraphrase"), minilm, Train(learning_rate=2e-4, epochs=4, batch_size=8), watch=watch

@@ -11,6 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
+from finetune.metrics.metric import Metric
 from finetune.models.backbone import Backbone, Head
 from finetune.models.feature import IGNORED, Feature
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
@@ -50,7 +51,7 @@ class TagHead(Head):
 class AnimalTags(Task):
     """Throw-away: which words are animals."""
 
-    metrics: tuple[str, ...] = ("accuracy",)
+    metrics: tuple[Metric, ...] = (Metric("accuracy"),)
     labels: ClassVar[tuple[str, ...]] = ("O", "ANIMAL")
 
     def load(self, source: Source, split: str) -> Rows:
@@ -112,7 +113,7 @@ class TwoWindows(SentenceTask):
 def two_windows() -> TwoWindows:
     rows = [SentenceRow(id=r.id, text=f"{r.text} {r.text[:3]} {r.text[4:]}", gold=r.gold) for r in cat_rows(64)]
     toy = cat_task(rows)
-    return TwoWindows(name="toy-windows", read=toy.read, labels=toy.labels, metrics=toy.metrics, scorers=toy.scorers)
+    return TwoWindows(name="toy-windows", read=toy.read, labels=toy.labels, metrics=toy.metrics)
 
 
 NEW_SHAPES: list[Task] = [AnimalTags(name="toy-animals"), two_windows()]

@@ -86,7 +86,7 @@ def save_run(
         task.name,
         id=path.name,
         rows={"dev": len(rows)},
-        headline=task.metrics[0],
+        headline=task.metric_names[0],
         scores={"dev": task.score(answers, rows)},
         baselines={"dev": {method: task.score(given, rows) for method, given in baselines.items()}},
         **facts,

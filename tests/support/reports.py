@@ -58,7 +58,7 @@ def saved_run(
 
 def facts_of(task: Task, scores: dict[str, float], seed: int) -> dict[str, Any]:
     """What a report shows of a record."""
-    headline = scores[task.metrics[0]]
+    headline = scores[task.metric_names[0]]
     epochs = [{"epoch": i, "loss": 1 / i, "headline": headline * i / 2, "scores": {"dev": scores}} for i in (1, 2)]
     return {
         "recipe": Recipe(task=task.name, model="tiny", seed=seed).model_dump(exclude={"grid"}),

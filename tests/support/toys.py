@@ -15,13 +15,14 @@ import torch
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
+from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, accuracy, pearson
 from finetune.models.batch import Batch
 from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.events import Watcher, unwatched
+from finetune.runs.events import Event, Updates, Watcher, unwatched
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
@@ -48,7 +49,7 @@ def read(source, split):
     return Rows(rows=rows, origin='made up')
 
 TASKS = [
-    SentenceTask(name='mine', read=read, labels=('0', '1'), metrics=('accuracy',), scorers={'accuracy': accuracy})
+    SentenceTask(name='mine', read=read, labels=('0', '1'), metrics=(accuracy,))
 ]
 """
 
@@ -80,8 +81,7 @@ def cat_task(rows: Sequence[SentenceRow] | None = None) -> SentenceTask:
         name="toy-cats",
         read=lambda source, split: Rows(rows=given, origin="toy"),
         labels=("no", "yes"),
-        metrics=("accuracy",),
-        scorers={"accuracy": accuracy},
+        metrics=(accuracy,),
     )
 
 
@@ -99,8 +99,7 @@ def length_task() -> SentenceTask:
     return SentenceTask(
         name="toy-reds",
         read=lambda source, split: Rows(rows=rows, origin="toy"),
-        metrics=("pearson",),
-        scorers={"pearson": pearson},
+        metrics=(pearson,),
     )
 
 
@@ -281,6 +280,7 @@ class Scored:
     """The result of an evaluation that predicts nothing."""
 
     headline: float = 0.0
+    metric: Metric = accuracy
     scores: Scores = field(default_factory=dict)
 
 
@@ -323,6 +323,6 @@ class Losses:
     def __init__(self) -> None:
         self.values: list[float] = []
 
-    def __call__(self, event: str, **facts: Any) -> None:
-        if event == "updates":
-            self.values += facts["losses"]
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Updates):
+            self.values += event.losses

@@ -10,11 +10,13 @@ from pydantic import Field
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
 from finetune.metrics.scores import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
 from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
-from finetune.task_types.pooled import TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
+from finetune.task_types.declared_options import option
+from finetune.task_types.pooled import WINDOWS, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
 from finetune.task_types.task import Answer, Task
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 EVEN = 0.5  # the threshold of a label until one is chosen
+
+THRESHOLDS = "the probability from which a row has each label, in their order; chosen on dev if not given"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +50,10 @@ class MultiLabelTask(Task):
     version: int = 2  # 1: dev was scored with the thresholds that it chose
     read: Callable[[Source, str], Rows]
     labels: tuple[str, ...]
-    windows: bool = False
-    thresholds: Sequence[Probability] | None = None
-    metrics: tuple[str, ...] = ()
+    windows: bool = option(False, WINDOWS)
+    thresholds: Sequence[Probability] | None = option(None, THRESHOLDS)
+    metrics: tuple[Metric, ...] = ()
     row_type = MultiLabelRow
-    own_options = ("windows", "thresholds")
     cross_fits = True
 
     def __post_init__(self) -> None:
@@ -60,8 +63,9 @@ class MultiLabelTask(Task):
                 f"'thresholds' has {len(self.thresholds)} numbers, and {self.name} has {len(self.labels)} labels",
                 f"Give one for each of {', '.join(self.labels)}",
             )
-        by_label = (f"{label}/{metric}" for label in self.labels for metric in ("f1", "precision", "recall"))
-        object.__setattr__(self, "metrics", ("micro f1", "macro f1", "exact match", *by_label))
+        by_label = (Metric(f"{label}/{part}") for label in self.labels for part in ("f1", "precision", "recall"))
+        over_all = (micro_f1_of_sets, macro_f1_of_sets, exact_match_of_sets)
+        object.__setattr__(self, "metrics", (*over_all, *by_label))
         super().__post_init__()
 
     def load(self, source: Source, split: str) -> Rows:
@@ -121,11 +125,7 @@ class MultiLabelTask(Task):
     def score(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, float]:
         """F1 over all labels together, its mean over the labels that occur, exact match; and by label."""
         gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
-        scores = {
-            "micro f1": micro_f1_of_sets(gold, given),
-            "macro f1": macro_f1_of_sets(gold, given),
-            "exact match": exact_match_of_sets(gold, given),
-        }
+        scores = {metric.name: metric.score(gold, given) for metric in self.metrics if metric.score is not None}
         for label, (precision, recall, f1) in label_set_scores(gold, given, self.labels).items():
             scores |= {f"{label}/f1": f1, f"{label}/precision": precision, f"{label}/recall": recall}
         return scores

@@ -11,12 +11,15 @@ from pydantic import Field
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import exact_match
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
 from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.tokenizers.template import Template, pair_template
 from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types import baselines
+from finetune.task_types.declared_options import option
 from finetune.task_types.span.answers import SpanAnswer, answers, official_files
 from finetune.task_types.span.search import Window, best_spans, null_logits
 from finetune.task_types.task import Answer, Task
@@ -50,34 +53,29 @@ class SpanRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanTask(Task):
-    """Questions about contexts; with `unanswerable`, some have no answer (SQuAD 2.0).
-
-    `stride` is how far the windows over a long context are apart, `threshold` the null odds over which there is no
-    answer: chosen on dev for F1 unless it is given; `threshold_em` is the one that would be best for exact match.
-    """
+    """Questions about contexts; with `unanswerable`, some have no answer (SQuAD 2.0)."""
 
     read: Callable[[Source, str], Rows]
     unanswerable: bool = False
-    stride: Positive = 128
-    max_question_tokens: Positive = 64
-    max_answer_tokens: Positive = 30
-    n_best: Positive = 20
-    threshold: float | None = None
-    threshold_em: float | None = None
-    metrics: tuple[str, ...] = ("f1", "em")
+    stride: Positive = option(128, "how many tokens the windows over a long context are apart")
+    max_question_tokens: Positive = option(64, "of a longer question the rest is truncated")
+    max_answer_tokens: Positive = option(30, "the longest span that can be an answer")
+    n_best: Positive = option(20, "how many spans are kept for each question")
+    threshold: float | None = option(None, "the null odds over which there is no answer; chosen on dev if not given")
+    threshold_em: float | None = option(None, "the same, chosen for exact match")
+    metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)
     row_type = SpanRow
-    own_options = ("stride", "max_question_tokens", "max_answer_tokens", "n_best", *THRESHOLDS)
 
     def __post_init__(self) -> None:
         """Where questions may have no answer, there are scores for either kind."""
         super().__post_init__()
         if self.unanswerable:
-            kinds = [f"{kind}/{metric}" for kind in ("answerable", "unanswerable") for metric in ("f1", "em")]
-            object.__setattr__(self, "metrics", ("f1", "em", *kinds))
+            kinds = (f"{kind}/{metric}" for kind in ("answerable", "unanswerable") for metric in ("f1", "em"))
+            object.__setattr__(self, "metrics", (Metric("f1"), exact_match, *map(Metric, kinds)))
 
-    def shape_options(self) -> tuple[str, ...]:
+    def unused_options(self) -> tuple[str, ...]:
         """As Task has it; thresholds where questions may have no answer."""
-        return tuple(name for name in self.own_options if self.unanswerable or name not in THRESHOLDS)
+        return () if self.unanswerable else THRESHOLDS
 
     def load(self, source: Source, split: str) -> Rows:
         """As `read` gives them. Raises UserError that names the question for what is empty or must not be."""

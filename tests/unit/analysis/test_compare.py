@@ -17,6 +17,7 @@ from finetune.analysis.compare import compare
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics import scores as metrics
+from finetune.metrics.metric import Metric
 from finetune.metrics.significance import holm
 from finetune.task_types.registry import find
 from finetune.task_types.sentence.task import SentenceRow
@@ -79,7 +80,7 @@ def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert {metric: each.b for metric, each in found.differences.items()} == pytest.approx(
             {metric: value for metric, value in scores.items() if "/" not in metric}
         ), name
-        headline = found.differences[task.metrics[0]]
+        headline = found.differences[task.metric_names[0]]
         assert headline.a == pytest.approx(1)
         low, high = headline.interval or (-1, 1)  # none where each row changed alike
         assert low <= headline.value <= high
@@ -88,8 +89,8 @@ def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_label_that_the_gold_lacks_and_a_metric_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scorers: dict[str, Any] = {"macro f1": metrics.macro_f1, "accuracy": sklearn_accuracy}
-    task = replace(find("rte"), name="mine", labels=("x", "y", "z"), metrics=tuple(scorers), scorers=scorers)
+    mine = (metrics.macro_f1, Metric("accuracy", sklearn_accuracy, per_row=True))
+    task = replace(find("rte"), name="mine", labels=("x", "y", "z"), metrics=mine)
     monkeypatch.setattr("finetune.task_types.registry.available", lambda: {"mine": task})
     rows = [SentenceRow(id=f"{i}", text="t", gold="xy"[i % 2]) for i in range(40)]
     for label in "zx":

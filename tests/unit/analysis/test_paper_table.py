@@ -23,7 +23,7 @@ from finetune.task_types.registry import available
 def test_equal_scores_have_no_interval() -> None:
     """Two seeds with one score do not show that a third has it too."""
     for scores in ([0.84, 0.84], [0.1 + 0.2, 0.3], [0.5] * 5):
-        found = summarised(scores)
+        found = summarised(scores, "accuracy")
         assert found.sd == pytest.approx(0)
         assert found.interval is None
     table = Table.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})
@@ -140,7 +140,7 @@ def test_every_table_loads_and_names_tasks_and_metrics_that_exist() -> None:
     for name in table_files():
         table = load_table(name)
         for row in table.row:
-            assert row.metric in tasks[row.task].metrics, (name, row)
+            assert row.metric in tasks[row.task].metric_names, (name, row)
             assert row.split in tasks[row.task].dev_splits, (name, row)
         assert f"# finetune table {name}\n" in table_files()[name].read_text()
         if name.startswith("table-"):

@@ -18,6 +18,7 @@ from finetune.inference.hidden_states import with_states
 from finetune.inference.state_cache import cache_folder, fits, make_room
 from finetune.models import layer_mix as reader
 from finetune.models.feature import Feature
+from finetune.runs.events import Encoded, Event, Note
 from finetune.runs.recipe import Train
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Task
@@ -41,11 +42,11 @@ class Watch:
         self.notes: list[str] = []
         self.encoded = 0
 
-    def __call__(self, event: str, **facts: Any) -> None:
-        if event == "note":
-            self.notes.append(facts["text"])
-        if event == "encoded":
-            self.encoded = facts["done"]
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Note):
+            self.notes.append(event.text)
+        if isinstance(event, Encoded):
+            self.encoded = event.done
 
 
 def prepared(task: Task, folder: Path, *, weights: str = "abc", **reading: Any) -> tuple[Trainer, list[Feature], Watch]:
@@ -57,7 +58,7 @@ def prepared(task: Task, folder: Path, *, weights: str = "abc", **reading: Any) 
 
 def losses(trainer: Trainer, features: Sequence[Feature]) -> list[float]:
     progress, _ = trainer.fit(features, unscored)
-    return [epoch["loss"] for epoch in progress.epochs]
+    return [done.loss for done in progress.epochs]
 
 
 @pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
@@ -127,7 +128,7 @@ def test_the_disk_is_bounded(tiny_bert: Path, cache: Path, monkeypatch: pytest.M
     prepared(tag_task(), tiny_bert)
     (first,) = cache.iterdir()
     one = size()
-    (first / "layer-7.part").write_bytes(b"x" * one)  # of a process that was ended while it wrote
+    (first / ".layer-7.npy.tmp").write_bytes(b"x" * one)  # of a process that was ended while it wrote
     monkeypatch.setenv("FINETUNE_CACHE_GB", str(1.1 * one / 1e9))
     _, features, watch = prepared(tag_task(), tiny_bert, weights="another")  # for which the first goes
     assert features[0].states is not None

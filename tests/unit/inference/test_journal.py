@@ -1,7 +1,6 @@
 """A prediction that was interrupted is resumed, and only where it is the same."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.predicted_files import predict, read, written
@@ -10,6 +9,7 @@ from support.runs import REVIEWS
 from finetune.errors import UserError
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor
+from finetune.runs.events import Event, RowsPredicted
 
 
 def test_it_goes_on_after_an_interruption(reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,8 +17,8 @@ def test_it_goes_on_after_an_interruption(reviewer: Predictor, tmp_path: Path, m
     whole = tmp_path / "whole.csv"
     predict(reviewer, path, whole)
 
-    def stopped(event: str, **facts: Any) -> None:
-        if event == "answered" and facts["done"] >= 64:
+    def stopped(event: Event) -> None:
+        if isinstance(event, RowsPredicted) and event.done >= 64:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -36,8 +36,8 @@ def test_it_goes_on_after_an_interruption(reviewer: Predictor, tmp_path: Path, m
 def test_two_at_one_output_do_not_spoil_it(reviewer: Predictor, tmp_path: Path) -> None:
     path = written(tmp_path / "new.csv", [("review",), ("the cat sat",)])
 
-    def second(event: str, **_: Any) -> None:
-        if event == "answered":
+    def second(event: Event) -> None:
+        if isinstance(event, RowsPredicted):
             with pytest.raises(UserError, match="another process"):
                 predict(reviewer, path, tmp_path / "out.csv")
 
@@ -46,8 +46,8 @@ def test_two_at_one_output_do_not_spoil_it(reviewer: Predictor, tmp_path: Path) 
 
 
 def test_another_file_is_not_gone_on_with(reviewer: Predictor, tmp_path: Path) -> None:
-    def stopped(event: str, **_: Any) -> None:
-        if event == "answered":
+    def stopped(event: Event) -> None:
+        if isinstance(event, RowsPredicted):
             raise KeyboardInterrupt
 
     rows = [("review",), *((text,) for text, _ in REVIEWS * 3)]

@@ -12,6 +12,7 @@ from finetune.errors import UserError
 from finetune.inference import predict_file as predicting
 from finetune.inference.predict_file import default_output, predict_file
 from finetune.inference.predictor import Predictor
+from finetune.runs.events import Event, Note, RowsPredicted
 
 
 def test_every_row_keeps_its_place_and_its_columns(reviewer: Predictor, tmp_path: Path) -> None:
@@ -102,20 +103,20 @@ def test_columns_are_carried_as_they_are(reviewer: Predictor, tmp_path: Path) ->
 
     times = [1700000123.0, float("nan"), 0.1234567891]
     pq.write_table(pa.table({"review": ["the cat\rsat", "b", "c"], "time": times}), tmp_path / "new.parquet")
-    seen = []
+    seen: list[Event] = []
     predict_file(
         reviewer,
         tmp_path / "new.parquet",
         tmp_path / "out.csv",
         options={},
-        watch=lambda event, **facts: seen.append((event, facts)),
+        watch=seen.append,
     )
     lines = read(tmp_path / "out.csv")
     assert [line["time"] for line in lines] == ["1700000123.0", "", "0.1234567891"]
     assert [line["review"] for line in lines] == ["the cat\rsat", "b", "c"]
     assert len(lines[0]["p(bad)"]) <= len("1.23456e-05")
-    assert [facts["total"] for event, facts in seen if event == "answered"] == [3]
-    assert ("note", {"text": f"{tmp_path / 'new.parquet'}: Parquet"}) in seen
+    assert [event.total for event in seen if isinstance(event, RowsPredicted)] == [3]
+    assert Note(f"{tmp_path / 'new.parquet'}: Parquet") in seen
     predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.jsonl")
     assert "NaN" not in (tmp_path / "out.jsonl").read_text()
 

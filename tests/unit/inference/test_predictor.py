@@ -26,6 +26,7 @@ from finetune.inference import predict_file as predicting
 from finetune.inference.answer_rows import answer_lines, lines_of
 from finetune.inference.file_scores import scores_of
 from finetune.inference.predictor import Predictor, load
+from finetune.runs.events import Event, Note
 from finetune.task_types.columns import Layout
 from finetune.task_types.task import Answer
 from finetune.task_types.types import trained_task
@@ -127,9 +128,9 @@ def test_a_model_predicts_in_its_precision_where_the_device_computes_in_it(
     (tmp_path / "model" / "config.json").write_text(json.dumps(config))
     notes: list[str] = []
 
-    def watch(event: str, **facts: Any) -> None:
-        if event == "note":
-            notes.append(facts["text"])
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
 
     predictor = load(tmp_path / "model", watch=watch, device="cpu")
     assert predictor.engine.accelerator.mixed_precision == ("no" if used == "fp32" else used)

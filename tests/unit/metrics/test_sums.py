@@ -7,8 +7,8 @@ from support.toys import every_shape, labels_task
 
 from finetune.data.source import Source
 from finetune.metrics import scores as metrics
+from finetune.metrics.metric import Metric
 from finetune.metrics.significance import Rescored
-from finetune.metrics.sums import counted
 from finetune.task_types.task import Answer, Task
 
 RANDOM = np.random.default_rng(7)
@@ -32,26 +32,26 @@ def test_counts_add_up_to_the_scores(task: Task) -> None:
 
 @pytest.mark.parametrize(
     "metric",
-    [metrics.accuracy, metrics.macro_f1, metrics.matthews, metrics.F1Of("a"), metrics.ClassScore("b", "recall")],
+    [metrics.accuracy, metrics.macro_f1, metrics.matthews, metrics.f1_of("a"), metrics.class_metric("b", "recall")],
     ids=["accuracy", "macro-f1", "matthews", "f1", "recall"],
 )
-def test_a_resample_scores_as_its_rows_do(metric: metrics.Metric) -> None:
+def test_a_resample_scores_as_its_rows_do(metric: Metric) -> None:
     gold, answers = RANDOM.choice(list("abc"), 60).tolist(), RANDOM.choice(list("abcd"), 60).tolist()
-    found = counted(metric, gold, answers)
-    assert found is not None
+    assert metric.score is not None and metric.sums is not None
+    found = metric.sums(gold, answers)
     chosen = RANDOM.integers(0, 60, (5, 60))
     weights = np.stack([np.bincount(rows, minlength=60) for rows in chosen]).astype(float)
-    expected = [metric([gold[i] for i in rows], [answers[i] for i in rows]) for rows in chosen]
+    expected = [metric.score([gold[i] for i in rows], [answers[i] for i in rows]) for rows in chosen]
     assert found.resampled(weights) == pytest.approx(expected)
 
 
 def test_pearson_of_a_resample_and_a_metric_that_is_no_sum() -> None:
     gold = RANDOM.normal(100, 1, 50)
     answers = gold + RANDOM.normal(0, 1, 50)
-    found = counted(metrics.pearson, gold.tolist(), answers.tolist())
+    found = metrics.pearson.sums(gold.tolist(), answers.tolist())
     weights = RANDOM.integers(0, 3, (4, 50)).astype(float)
     rows = [np.repeat(np.arange(50), weight.astype(int)) for weight in weights]
     assert found.resampled(weights) == pytest.approx([stats.pearsonr(gold[i], answers[i]).statistic for i in rows])
-    assert counted(metrics.spearman, gold.tolist(), answers.tolist()) is None
-    ranks = Rescored(metric=lambda i: metrics.spearman(gold[i], answers[i]), size=50)
+    assert metrics.spearman.sums is None
+    ranks = Rescored(metric=lambda i: metrics.spearman.score(gold[i], answers[i]), size=50)
     assert ranks.resampled(weights) == pytest.approx([stats.spearmanr(gold[i], answers[i]).statistic for i in rows])

@@ -16,12 +16,12 @@ from finetune.runs.seeds import differing_settings, failed, groups, spread_by_se
 
 def test_a_summary_has_students_interval() -> None:
     scores = [0.84, 0.86, 0.85, 0.88]
-    found = summarised(scores)
+    found = summarised(scores, "accuracy")
     expected = stats.t.interval(0.95, 3, loc=0.8575, scale=stats.sem(scores))
     assert (found.n, found.mean, found.best) == (4, pytest.approx(0.8575), 0.88)
     assert found.sd == pytest.approx(0.0170783, rel=1e-4)
     assert found.interval == pytest.approx(expected)
-    assert (summarised([0.5]).sd, summarised([0.5]).interval) == (None, None)
+    assert (summarised([0.5], "accuracy").sd, summarised([0.5], "accuracy").interval) == (None, None)
 
 
 def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Pa
     assert math.isnan(again.epochs[0]["headline"])
     assert failed(again, "dev")
     assert again.recipe["init_seed"] is None
-    with_nan = summarised([math.nan, 0.7, 0.8])
+    with_nan = summarised([math.nan, 0.7, 0.8], "accuracy")
     assert (with_nan.best, with_nan.sd, with_nan.interval) == (0.8, None, None)
     assert math.isnan(with_nan.mean)
     for given in ([again, *good], [*good, again]):

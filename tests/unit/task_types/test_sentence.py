@@ -1,7 +1,7 @@
 """Sentences: rare classes that weigh more, and long texts that are read in windows."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from finetune.models.feature import Feature
 from finetune.models.saving import load_backbone
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import pooled
+from finetune.task_types.declared_options import option
 from finetune.task_types.options import changed_options, configured, option_values
 from finetune.task_types.sentence.head import SentenceHead
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
@@ -52,7 +53,11 @@ def test_nothing_is_weighed_by_default_nor_in_regression() -> None:
 
 
 def test_options_of_a_reader_stand_beside_those_of_the_shape() -> None:
-    task = replace(cat_task(), options=("fold",))
+    @dataclass(frozen=True)
+    class Reader:
+        fold: int = option(0, "which fold is read")
+
+    task = replace(cat_task(), read=Reader())
     assert task.options == replace(task, windows=True).options == ("class_weight", "windows", "fold")
     assert replace(task, labels=()).options == ("windows", "fold")
 

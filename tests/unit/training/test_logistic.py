@@ -35,7 +35,7 @@ def fitted(task: Task, folder: Path, **reading: Any) -> tuple[Trainer, list[Feat
     evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": features})
     progress, found = fit_logistic(trainer.engine, features, evaluation)
     assert (progress.selected_epoch, progress.update) == (1, 1)
-    assert 0 <= progress.epochs[0]["loss"] < 5
+    assert 0 <= progress.epochs[0].loss < 5
     return trainer, features, found
 
 

@@ -24,6 +24,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Diverged, Engine
 from finetune.models.device import build_accelerator
+from finetune.runs.events import Event, Note, Updates
 from finetune.runs.recipe import Train
 
 
@@ -65,9 +66,9 @@ def test_a_run_that_stops_goes_on_as_if_it_had_not(
     expected, _, _ = fit(cat_task(), tiny_bert, settings, watch=whole)
     monkeypatch.setattr("finetune.training.checkpoints.EVERY_SECONDS", 0.0)
 
-    def stop_at_62(event: str, **facts: Any) -> None:
-        cut(event, **facts)
-        if event == "updates" and facts["update"] == 62:
+    def stop_at_62(event: Event) -> None:
+        cut(event)
+        if isinstance(event, Updates) and event.update == 62:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -95,7 +96,7 @@ def test_a_run_that_stops_between_an_epoch_and_its_scores_goes_on(
     with pytest.raises(KeyboardInterrupt):
         trainer.fit(features, fail)
     _, _, progress = fit(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
-    assert [entry["epoch"] for entry in progress.epochs] == [1, 2]
+    assert [done.epoch for done in progress.epochs] == [1, 2]
     assert progress.update == 8
 
 
@@ -183,9 +184,9 @@ def test_patience_leaves_the_weights_that_select_names(tiny_bert: Path) -> None:
     """By default those of the epoch after which it stopped, which is not the best; and it says so."""
     notes: list[str] = []
 
-    def watch(event: str, **facts: Any) -> None:
-        if event == "note":
-            notes.append(facts["text"])
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
 
     scores = iter([0.5, 0.9, 0.4, 0.3, 0.2])
     trainer, features = build(cat_task(), tiny_bert, Train(epochs=5, batch_size=16, patience=2), watch=watch)

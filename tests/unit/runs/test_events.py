@@ -1,0 +1,89 @@
+"""Events are types; their log keeps the keys that reports read."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from finetune.analysis.report.run_files import read_losses
+from finetune.cli.progress import ProgressDisplay
+from finetune.runs.events import (
+    AlreadyDone,
+    Done,
+    Encoded,
+    Ended,
+    EpochDone,
+    EpochResult,
+    Event,
+    EventLog,
+    Note,
+    Predicted,
+    RowsPredicted,
+    Started,
+    Training,
+    Updates,
+)
+
+SCORES = {"dev": {"accuracy": 0.75}}
+RESULT = EpochResult(epoch=1, loss=0.5, headline=0.75, scores=SCORES)
+CASES: list[tuple[Event, dict[str, object] | None]] = [
+    (
+        Started(folder="f", recipe={"task": "t"}, device="cpu"),
+        {"folder": "f", "recipe": {"task": "t"}, "device": "cpu"},
+    ),
+    (Note("watch out"), {"text": "watch out"}),
+    (Training(updates=4, done=0, epochs=1, examples=8), {"updates": 4, "done": 0, "epochs": 1, "examples": 8}),
+    (
+        Updates(update=2, epoch=1, losses=[0.9, 0.8], seconds=0.1),
+        {"update": 2, "epoch": 1, "losses": [0.9, 0.8], "seconds": 0.1},
+    ),
+    (Predicted(done=1, total=2), None),
+    (Encoded(done=1, total=2, rate=3.0), None),
+    (
+        EpochDone(result=RESULT, best=0.75),
+        {"epoch": 1, "loss": 0.5, "headline": 0.75, "scores": SCORES, "best": 0.75},
+    ),
+    (
+        Done(folder="f", scores=SCORES, seconds={"total": 1.0}),
+        {"folder": "f", "scores": SCORES, "seconds": {"total": 1.0}},
+    ),
+]
+NAMES = ["start", "note", "training", "updates", "epoch", "done"]
+
+
+def test_the_log_keeps_the_keys_of_each_event(tmp_path: Path) -> None:
+    seen: list[Event] = []
+    log = EventLog(tmp_path / "events.jsonl", then=seen.append)
+    for event, _ in CASES:
+        log(event)
+    lines = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert seen == [event for event, _ in CASES]
+    assert [line.pop("event") for line in lines] == NAMES
+    assert all(line.pop("time") > 0 for line in lines)
+    assert lines == [facts for _, facts in CASES if facts is not None]
+    assert read_losses((tmp_path / "events.jsonl").read_text().splitlines()) == ([(1, 0.9), (2, 0.8)], 0)
+
+
+@pytest.mark.parametrize(
+    ("events", "shown"),
+    [
+        ([AlreadyDone(folder="f", then={"torch": "1"}, now={"torch": "2"})], "torch 1 -> 2"),
+        ([Note("watch out")], "note: watch out"),
+        ([Started(folder="f", recipe={}, device="cpu")], "running on cpu: f"),
+        ([Training(updates=4, done=2, epochs=1, examples=8)], "resuming after update 2 of 4"),
+        ([RowsPredicted(done=8, total=8, rate=2.0)], "8 rows, 2 rows/s"),
+        ([Encoded(done=8, total=8, rate=0.1)], "encoded 8 of 8"),
+        (
+            [Training(updates=4, done=0, epochs=1, examples=8), EpochDone(result=RESULT, best=0.75), Ended()],
+            "epoch 1/1  loss 0.500  dev accuracy 75.0  best 75.0",
+        ),
+    ],
+)
+def test_the_display_shows_each_event(events: list[Event], shown: str) -> None:
+    output = io.StringIO()
+    display = ProgressDisplay(Console(file=output, width=200))
+    for event in events:
+        display(event)
+    assert shown in output.getvalue()
