@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from conftest import SIZES, wordpiece
@@ -25,9 +25,9 @@ from finetune.inference import glue_submission as submission
 from finetune.models import layer_mix as reader
 from finetune.runs.grid import expand
 from finetune.runs.recipe import parse
-from finetune.task_types.columns import Shape
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
+from finetune.task_types.types import data_types
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN_TASK = ROOT / "docs" / "your-own-task.md"  # test_own_task.py runs all of it
@@ -331,7 +331,7 @@ def test_every_example_of_a_file_is_read_as_the_page_says(page: Path, tmp_path: 
         rows, notes = usable_rows(layout, table)
         assert (len(rows), notes) == (len(table), []), name
         assert layout.label, name
-    assert {shape for _, shape, _ in shown} == set(get_args(Shape))
+    assert {shape for _, shape, _ in shown} == set(data_types())
     assert len(shown) == len(re.findall(r"^\*\*.*?\*\*: `", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 

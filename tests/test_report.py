@@ -35,15 +35,16 @@ from finetune.runs.record import RunRecord
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.marked_text import Segment, cut, entities, spans
+from finetune.task_types.multilabel.view import LabelsView
 from finetune.task_types.sentence.task import SentenceRow
-from finetune.task_types.sentence.view import LabelsView, LabelView, NumberView
+from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.task import SpanRow
 from finetune.task_types.span.view import SpanView
 from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
-from finetune.task_types.views import view_of
+from finetune.task_types.types import view_of
 
 ROOT = Path(__file__).resolve().parents[1]
 RANDOM = np.random.default_rng(3)

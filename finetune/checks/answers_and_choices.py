@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from finetune.checks.finding import MOSTLY, Finding, Severity
 from finetune.checks.split_data import Part
 from finetune.data.column_types import as_text
-from finetune.task_types.columns import answers_of, choices_of
+from finetune.task_types.choice.cells import choices_of
 from finetune.task_types.span.answer_place import located
+from finetune.task_types.span.cells import answers_of
 
 
 def answers(part: Part) -> Iterator[Finding]:

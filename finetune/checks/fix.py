@@ -67,7 +67,7 @@ def _of_file(part: Part) -> dict[str, int]:
 def _rows(part: Part, counts: Counter[str]) -> Iterator[dict[str, Any]]:
     """The rows that stay, mended; counts what was done."""
     layout = part.layout
-    spellings = unified(part.label_counts) if layout.shape in ("classification", "multi-label") else {}
+    spellings = unified(part.label_counts) if part.kind.respelled else {}
     needed = layout.text[:1] if layout.shape == "choice" else layout.text
     some_labelled = labelled(part)
     unlabelled = _unlabelled(part) if some_labelled else set()

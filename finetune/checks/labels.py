@@ -10,7 +10,6 @@ from finetune.checks.split_data import Part, labelled
 from finetune.checks.text import BLANK
 from finetune.data.column_types import as_number
 from finetune.data.messages import shown
-from finetune.task_types.columns import NAMED
 
 FEW = 10  # rows that a label needs to be learned
 MOST_LABELS = 20_000  # among which misspelled ones are looked for
@@ -46,7 +45,7 @@ def missing_labels(part: Part) -> Iterator[Finding]:
 
 def blank_labels(part: Part) -> Iterator[Finding]:
     """Labels that are a word for nothing."""
-    if part.layout.shape not in NAMED:
+    if not part.kind.named:
         return
     if found := [name for name in part.label_counts if name.casefold() in BLANK]:
         what = f"labels that look like a missing one: {', '.join(map(shown, found))}"
@@ -56,7 +55,7 @@ def blank_labels(part: Part) -> Iterator[Finding]:
 
 def spaces(part: Part) -> Iterator[Finding]:
     """Labels with spaces around them."""
-    if part.layout.shape not in ("classification", "multi-label"):
+    if not part.kind.respelled:
         return
     columns = [part.table.columns[name] for name in part.layout.label if name in part.table.columns]
     indexes = {i for cells in columns for i, cell in enumerate(cells) if type(cell) is str and cell != cell.strip()}
@@ -68,7 +67,7 @@ def spaces(part: Part) -> Iterator[Finding]:
 
 def variants(part: Part) -> Iterator[Finding]:
     """Labels that differ only in case or spaces, or as numbers in how they are written."""
-    if part.layout.shape not in NAMED:
+    if not part.kind.named:
         return
     if changed := unified(part.label_counts):
         pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(changed.items())[:SHOWN])
@@ -88,7 +87,7 @@ def variants(part: Part) -> Iterator[Finding]:
 
 def typos(part: Part) -> Iterator[Finding]:
     """Rare labels that are one letter away from a frequent one."""
-    if part.layout.shape not in NAMED or len(part.label_counts) > MOST_LABELS:
+    if not part.kind.named or len(part.label_counts) > MOST_LABELS:
         return
     if found := misspelled(part.label_counts):
         pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(found.items())[:SHOWN])
@@ -98,7 +97,7 @@ def typos(part: Part) -> Iterator[Finding]:
 
 def small_classes(part: Part) -> Iterator[Finding]:
     """Labels with too few rows to be learned, in the file for training."""
-    if part.layout.shape not in NAMED or not part.trains:
+    if not part.kind.named or not part.trains:
         return
     spellings = unified(part.label_counts)
     counts: Counter[str] = Counter()

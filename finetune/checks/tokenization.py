@@ -13,13 +13,13 @@ from finetune.data.characters import runs_of
 from finetune.data.column_types import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained
-from finetune.task_types.columns import Shape, choices_of
+from finetune.task_types.choice.cells import choices_of
 from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.vocabulary import MANY_UNKNOWN, misfit
 
 SAMPLE = 20_000  # rows that are cut into tokens
 SOME_UNKNOWN = 0.001  # share of the tokens
-CUT: dict[Shape, bool] = {"choice": True, "tagging": False, "span": False}  # others: a pair is cut, a text is not
+CUT: dict[str, bool] = {"choice": True, "tagging": False, "span": False}  # others: a pair is cut, a text is not
 
 
 @dataclass(frozen=True, kw_only=True)

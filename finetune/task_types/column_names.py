@@ -206,3 +206,11 @@ def named(names: Iterable[str], wanted: Sequence[str]) -> list[str]:
     """Those of `names` that are one of the wanted ones whatever their case, in the order of the wanted ones."""
     lower: Mapping[str, str] = {name.lower().replace(" ", "_"): name for name in names}
     return [lower[name] for name in wanted if name in lower]
+
+
+def stem_of(name: str) -> str:
+    """A name without the number or letter at its end: `sol` of sol1, `op` of opa; nothing without either."""
+    if re.fullmatch(r"column \d+", name):
+        return ""  # of a file without a header
+    match = re.fullmatch(r"(.*?[^\d_ .-])[_ .-]?(\d)|(.{2,}?)[_ .-]([a-eA-E])|(op)([a-e])", name)
+    return next((part for part in (match[1], match[3], match[5]) if part), "").lower() if match else ""

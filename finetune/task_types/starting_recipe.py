@@ -9,10 +9,10 @@ from finetune.runs.recipe import Recipe, parse
 from finetune.task_types import registry
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_task
+from finetune.task_types.types import named_type
 
 MODEL = "minilm"  # small enough to train in minutes without a GPU
 RATES = {MODEL: 1e-4}  # small encoders want a higher learning rate than the paper's
-LENGTHS = {"span": 384, "tagging": 256}
 SAMPLE = 2_000
 
 
@@ -34,7 +34,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Own
         "max_length": fitting_length(read),
         "options": {**read.layout.options(), **files},
         "train": {
-            "batch_size": 32 if read.layout.shape in ("classification", "regression", "multi-label") else 16,
+            "batch_size": named_type(read.layout.shape).batch_size,
             "epochs": 10 if rows < 2_000 else 5 if rows < 20_000 else 3,
             "learning_rate": RATES.get(model, 2e-5),
             "select": "best",
@@ -70,8 +70,9 @@ def _columns(read: OwnData) -> Mapping[str, list[Any]]:
 
 def fitting_length(read: OwnData) -> int:
     """A max_length that holds nearly all texts, from their words and characters; what is longer goes in windows."""
-    if read.layout.shape in LENGTHS:
-        return LENGTHS[read.layout.shape]
+    fixed = named_type(read.layout.shape).max_length
+    if fixed is not None:
+        return fixed
     columns = _columns(read)
     sizes = sorted(
         sum(_about_tokens(text) for text in cells)

@@ -42,6 +42,7 @@ class View(ABC):
     softmax = False  # whether probabilities are one distribution a row, so that a temperature can be fitted
     square = True  # whether gold and answers are of the same classes
     bounded = True  # whether scores lie between 0 and 1
+    names_in_scores = False  # whether the record's scores name the probabilities, where the model is not there to
 
     @staticmethod
     @abstractmethod
@@ -74,6 +75,10 @@ class View(ABC):
 
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
         """(probabilities, number of the right one) a row, for a temperature; None where they are not a softmax."""
+        return None
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """(golds, answers), each `(rows,)`, where they are numbers."""
         return None
 
     def classes(self) -> list[ClassScore]:

@@ -12,9 +12,8 @@ from finetune.analysis.report.run_sections import overview_card, run_cards, seed
 from finetune.analysis.report.seeds import seed_groups
 from finetune.analysis.report.split_sections import Temperature, split_cards, temperature_of
 from finetune.task_types.marked_text import clean
-from finetune.task_types.sentence.view import LabelsView
+from finetune.task_types.types import view_of
 from finetune.task_types.view import View
-from finetune.task_types.views import view_of
 
 MOST_BYTES = 4_500_000
 TOO_LONG = "Left out, since the page would be too large: make a report of this run alone."
@@ -61,7 +60,7 @@ def split_sections(run: Material, name: str) -> Iterator[Section]:
     """A section for each split with predictions. The temperature is that of the first one."""
     temperature = None
     for split, lines in run.predictions.items():
-        view = view_of(lines, labels_of(run.folder))
+        view = view_of(lines, labels_of(run.folder), name=run.record.recipe.get("options", {}).get("shape", ""))
         if view is not None and temperature is None:
             temperature = temperature_of(view)
         yield split_section(run, split, view and named(view, run, split), temperature, f"{name}-{split}")
@@ -73,7 +72,7 @@ def split_section(run: Material, split: str, view: View | None, temperature: Tem
     """What the predictions of a split say."""
     title = f"{run.name}: {split}"
     if view is None:
-        note = "The predictions have no gold, or are of a shape of their own, which is not looked into."
+        note = "The predictions have no gold, or are of a type of their own, which is not looked into."
         return Section(id=name, title=title, link=split, cards=[], level=3, note=note)
     cards = list(split_cards(view, temperature))
     return Section(id=name, title=title, link=split, cards=cards, level=3)
@@ -81,7 +80,7 @@ def split_section(run: Material, split: str, view: View | None, temperature: Tem
 
 def named(view: View, run: Material, split: str) -> View:
     """With the names of several labels a row from the record, where the model is not there to tell them."""
-    if view.labels or not isinstance(view, LabelsView):
+    if view.labels or not view.names_in_scores:
         return view
     groups = dict.fromkeys(name.rpartition("/")[0] for name in run.record.scores[split] if "/" in name)
-    return LabelsView(lines=view.lines, labels=list(groups))
+    return replace(view, labels=list(groups))

@@ -11,7 +11,6 @@ from finetune.analysis.report.row_sections import examples_card, mistakes_card, 
 from finetune.metrics.calibration import expected_error, reliability
 from finetune.metrics.temperature import fit_temperature, highest_with_temperature
 from finetune.task_types.marked_text import cut
-from finetune.task_types.sentence.view import NumberView
 from finetune.task_types.view import View
 
 MOST_CLASSES = 25  # of a chart and of a matrix
@@ -29,12 +28,12 @@ class Temperature:
 
 
 def split_cards(view: View, temperature: Temperature | None) -> Iterator[Card]:
-    """All that a shape has."""
+    """All that a type has."""
     yield from class_cards(view)
     if pairs := view.pairs():
         yield matrix_card(pairs, square=view.square)
-    if isinstance(view, NumberView):
-        yield Card(title="Answers over golds", chart=scatter_chart(view.values("gold"), view.values("answer")))
+    if (numbers := view.numbers()) is not None:
+        yield Card(title="Answers over golds", chart=scatter_chart(*numbers))
     yield from calibration_cards(view, temperature)
     if bins := length_bins(view.lengths(), view.scores()):
         chart = length_chart(bins, measure=view.measure, length=view.length_in, bounded=view.bounded)

@@ -47,6 +47,16 @@ class SpanRow:
     start: int | None = None
     title: str = ""
 
+    @property
+    def gold(self) -> tuple[str, ...] | None:
+        """The answers."""
+        return self.answers
+
+    @property
+    def input(self) -> str:
+        """Question and context."""
+        return f"{self.question}\n{self.context}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SpanTask(Task):

@@ -38,6 +38,11 @@ class TaggingRow:
     text: str = field(default="", metadata=ADDED_LATER)
     starts: tuple[int, ...] = field(default=(), metadata=ADDED_LATER)
 
+    @property
+    def input(self) -> str:
+        """The text, or the words with spaces between them."""
+        return self.text or " ".join(self.words)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaggingTask(Task):
@@ -97,7 +102,7 @@ class TaggingTask(Task):
         A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: numbers of the row and the word.
         """
         units = list(self._units(rows))
-        texts = [" ".join(rows[row].text or " ".join(rows[row].words) for row in unit) for unit in units]
+        texts = [" ".join(rows[row].input for row in unit) for unit in units]
         encoded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         has_segments = "token_type_ids" in tokenizer.model_input_names
         features = []
@@ -147,7 +152,7 @@ class TaggingTask(Task):
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """Tags, their probabilities, the entities, and each word's characters in the words joined by spaces."""
-        text = row.text or " ".join(row.words)
+        text = row.input
         starts = row.starts or tuple(accumulate((len(word) + 1 for word in row.words[:-1]), initial=0))
         places = [(start, start + len(word)) for start, word in zip(starts, row.words, strict=True)]
         entities = [
