@@ -9,13 +9,16 @@ import os
 import statistics
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import machine
 import torch
+from measuring import unscored
 
 from finetune.data.source import source_of
+from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.models import pretrained as weights
 from finetune.models.device import build_accelerator, resolve_device
@@ -39,7 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[Trainer, list[Feature], Any]:
+def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[Trainer, list[Feature], Evaluation]:
     """A trainer with a new head, the features of a split, and what scores them."""
     task = configured(find(recipe.task), recipe.options)
     folder = weights.resolve(recipe.model).folder
@@ -48,20 +51,15 @@ def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[T
     tokenizer = load_tokenizer(folder)
     rows = load_splits(task, source_of(data), limit=recipe.limit, names=[split])[split].rows
     features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)
-    trainer = Trainer(
-        model=model,
-        settings=recipe.train,
-        accelerator=build_accelerator(device, "fp32"),
-        pad_id=tokenizer.pad_token_id,
-        data_seed=0,
-        watch=unwatched,
-    )
+    accelerator = build_accelerator(device, "fp32")
+    engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=unwatched)
+    trainer = Trainer(engine=engine, settings=recipe.train, data_seed=0)
     return trainer, features, Evaluation(task=task, rows={split: rows}, features={split: features})
 
 
 def held(trainer: Trainer, features: list[Feature]) -> list[Feature]:
     """The features with their states, from the cache or into it."""
-    return with_states(features, trainer, weights="benchmark", precision="fp32")
+    return with_states(features, trainer.engine, weights="benchmark", precision="fp32")
 
 
 def epoch(recipe: Recipe, data: Path | None, *, cached: bool) -> float:
@@ -70,7 +68,7 @@ def epoch(recipe: Recipe, data: Path | None, *, cached: bool) -> float:
     if cached:
         features = held(trainer, features)
     started = time.perf_counter()
-    trainer.fit(features, lambda _: (0.0, {}))
+    trainer.fit(features, unscored)
     return time.perf_counter() - started
 
 
@@ -102,8 +100,8 @@ def scores(data: Path | None) -> dict[str, Any]:
         _, dev, evaluation = prepared(recipe, data, "dev")
         if kind == "cached":
             features = held(trainer, features)
-            evaluation.features = {"dev": held(trainer, dev)}
-        progress = trainer.fit(features, evaluation)
+            evaluation = replace(evaluation, features={"dev": held(trainer, dev)})
+        progress, _ = trainer.fit(features, evaluation)
         found[kind] = {"losses": [each["loss"] for each in progress.epochs], **progress.epochs[-1]["scores"]["dev"]}
         print(kind, found[kind], flush=True)
     return found
@@ -125,7 +123,7 @@ def memory(data: Path | None) -> dict[str, Any]:
     features = held(trainer, features)
     size = sum(file.stat().st_size for file in Path(os.environ["FINETUNE_CACHE"]).rglob("*.npy"))
     before = anonymous_memory()
-    trainer.fit(features, lambda _: (0.0, {}))
+    trainer.fit(features, unscored)
     return {"cache bytes": size, "memory before": before, "memory after an epoch": anonymous_memory()}
 
 

@@ -1,6 +1,7 @@
-"""Prints the tables of README.md and docs/ from what is in results/, and with --write puts them there.
+"""Prints the tables of the READMEs and of docs/, made from results/; with --write puts them into those pages.
 
-Nothing is computed here but means and standard deviations.
+A page holds a table between `<!-- name -->` and `<!-- /name -->`. Nothing is computed here but means and standard
+deviations.
 """
 
 import json
@@ -36,7 +37,7 @@ NAMES = {"mrpc": "MRPC", "cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2", "rte"
 
 
 def settings_of(record: RunRecord) -> dict[str, Any]:
-    """What was set otherwise than by default, but for task, seed and precision (all of these runs are in fp32)."""
+    """The settings that are not at their defaults, without task, seed and precision (all of these runs are in fp32)."""
     recipe = Recipe.model_validate({key: value for key, value in record.recipe.items() if value is not None})
     settings = recipe.model_dump(exclude_defaults=True, exclude={"task", "seed"})
     settings.get("train", {}).pop("precision", None)
@@ -44,7 +45,7 @@ def settings_of(record: RunRecord) -> dict[str, Any]:
 
 
 def glue_table(records: list[RunRecord]) -> str:
-    """A line a task and metric: ours over its seeds, beside the best baseline of the same runs."""
+    """A line a task and metric: ours over its seeds, next to the baselines of the same runs."""
     lines = ["| task | metric | seeds | fine-tuned | TF-IDF | majority or mean |", "|---|---|---|---|---|---|"]
     for task, name in NAMES.items():
         runs = [record for record in records if record.task == task and "dev" in record.scores]
@@ -59,23 +60,29 @@ def glue_table(records: list[RunRecord]) -> str:
     return "\n".join(lines)
 
 
+def headlines_table(glue: list[RunRecord], records: list[RunRecord]) -> str:
+    """A line a task: the first metric on dev, next to the best baseline of the same runs."""
+    lines = ["| task | metric | runs | fine-tuned | best baseline |", "|---|---|---|---|---|"]
+    tasks = [(name, [run for run in glue if run.task == task]) for task, name in NAMES.items()]
+    tasks += [(name, _runs_of(records, task, settings)) for name, task, settings in SHAPES]
+    for name, runs in tasks:
+        if runs:
+            metric = runs[0].headline
+            lines.append(f"| {' | '.join([name, metric, str(len(runs)), *_ours_and_best(runs, 'dev', metric)])} |")
+    return "\n".join(lines)
+
+
 def shapes_table(records: list[RunRecord], rates: dict[str, Any]) -> str:
-    """A line a setting of SHAPES: the mean of its runs on dev and test, beside the best baseline, and the rate."""
+    """A line a setting of SHAPES: the mean of its runs on dev and test, the best baseline, and the rate."""
     lines = [
         "| what | score | runs | dev | baseline | test | baseline | rows/s in training |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, task, settings in SHAPES:
-        runs = [run for run in records if run.task == task and _without_fold(run) == settings]
+        runs = _runs_of(records, task, settings)
         for metric in HEADLINES.get(task, (runs[0].headline,) if runs else ()):
             cells = [name, metric, str(len(runs))]
-            for split in ("dev", "test"):
-                ours = [100 * run.scores[split][metric] for run in runs if split in run.scores]
-                best = [100 * max(given[metric] for given in run.baselines[split].values()) for run in runs if ours]
-                spread = f" ± {statistics.stdev(ours):.1f}" if len(ours) > 1 else ""
-                cells += (
-                    [f"{statistics.fmean(ours):.1f}{spread}", f"{statistics.fmean(best):.1f}"] if ours else ["", ""]
-                )
+            cells += [*_ours_and_best(runs, "dev", metric), *_ours_and_best(runs, "test", metric)]
             rate = rates.get(name, {}).get("rows_per_second")
             lines.append(f"| {' | '.join([*cells, '' if rate is None else f'{rate:.0f}'])} |")
     return "\n".join(lines)
@@ -94,10 +101,25 @@ def spans_table(measured: dict[str, Any]) -> str:
             *lines,
             "",
             f"{measured['questions']:,} questions in {measured['windows']:,} windows; "
-            f"{100 * measured['equal answers']:.2f} % of the answers are equal (ours heeds in which window a token has "
-            f"most context), and featurising took {measured['featurising seconds']:.1f} s.",
+            f"{100 * measured['equal answers']:.2f} % of the answers are equal (ours takes a token from the window "
+            f"where it has most context), and encoding took {measured['featurising seconds']:.1f} s.",
         ]
     )
+
+
+def _runs_of(records: list[RunRecord], task: str, settings: dict[str, Any]) -> list[RunRecord]:
+    return [run for run in records if run.task == task and _without_fold(run) == settings]
+
+
+def _ours_and_best(runs: list[RunRecord], split: str, metric: str) -> tuple[str, str]:
+    """The mean of the runs with its standard deviation, and of their best baselines; empty without such a split."""
+    scored = [run for run in runs if split in run.scores]
+    if not scored:
+        return "", ""
+    ours = [100 * run.scores[split][metric] for run in scored]
+    best = [100 * max(given[metric] for given in run.baselines[split].values()) for run in scored]
+    spread = f" ± {statistics.stdev(ours):.1f}" if len(ours) > 1 else ""
+    return f"{statistics.fmean(ours):.1f}{spread}", f"{statistics.fmean(best):.1f}"
 
 
 def _without_fold(record: RunRecord) -> dict[str, Any]:
@@ -155,8 +177,8 @@ def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: lis
 
 
 def cached_table(measured: dict[str, Any]) -> str:
-    """Seconds of an epoch on a frozen encoder, from the cache and anew; what the cache does to scores and memory."""
-    lines = ["| one epoch of | features | encoding anew | from the cache | ratio |", "|---|---|---|---|---|"]
+    """Seconds of an epoch on a frozen encoder, without and with the cache; what the cache does to scores and memory."""
+    lines = ["| one epoch of | features | encoded each time | from the cache | ratio |", "|---|---|---|---|---|"]
     for name, found in measured["epochs"].items():
         anew, cached = (f"{statistics.median(found[kind]):.2f} s" for kind in ("anew", "cached"))
         lines.append(f"| {name} | {found['features']:,} | {anew} | {cached} | {found['times as fast']:.1f} |")
@@ -167,7 +189,7 @@ def cached_table(measured: dict[str, Any]) -> str:
     lines += [
         "",
         f"Half precision, on 2,000 sentences of CoNLL-2003 with a linear head over three epochs: F1 {f1['cached']} "
-        f"from the cache and {f1['anew']} anew, losses at most {apart:.1g} apart. An epoch over a cache of "
+        f"from the cache and {f1['anew']} without it, losses at most {apart:.1g} apart. An epoch over a cache of "
         f"{memory['cache bytes'] / 1e6:.0f} MB added {grown:.0f} MB to what the process holds.",
     ]
     return "\n".join(lines)
@@ -200,12 +222,13 @@ def false_positives_table(measured: dict[str, Any]) -> str:
 
 
 def blocks() -> dict[str, str]:
-    """Every generated block by its marker in README.md and docs/."""
+    """Every generated block by its marker."""
     every = all_records(ROOT / "results")[0]
     records = [record for record in every if settings_of(record) in (GLUE, QUICKSTART)]
     speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
     return {
         "demo": demo_table(records),
+        "headlines": headlines_table(records, every),
         "measured": glue_table(records),
         "shapes": shapes_table(every, _benchmark("rates.json")["rates"]),
         "spans": spans_table(_benchmark("squad_postprocessing.json")),
@@ -234,7 +257,7 @@ def filled(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for document in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for document in (*ROOT.glob("README*.md"), *(ROOT / "docs").glob("*.md")):
         if "--write" in sys.argv:
             document.write_text(filled(document.read_text(encoding="utf-8")), encoding="utf-8")
     print("\n\n".join(blocks().values()))

@@ -12,14 +12,16 @@ from typing import Any
 
 import machine
 from measured import SHAPES
+from measuring import unscored
 
 from finetune.data.source import source_of
+from finetune.inference.engine import Engine
 from finetune.models import pretrained as weights
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.saving import build_model
 from finetune.runs.recipe import parse
 from finetune.task_types import registry
-from finetune.task_types.options import configured
+from finetune.task_types.options import configured, option_names
 from finetune.task_types.prepare import encode, load_splits, load_tokenizer
 from finetune.training.trainer import Trainer
 
@@ -41,7 +43,7 @@ class Stopwatch:
 
 def rate(task_name: str, settings: dict[str, Any], *, data: Path, groups: int) -> dict[str, float]:
     """Rows and tokens a second, over `groups` times ten updates."""
-    recipe = parse({"task": task_name, **settings}, origin=task_name)
+    recipe = parse({"task": task_name, **settings}, origin=task_name, options=option_names)
     task = configured(registry.find(task_name), recipe.options)
     folder = weights.resolve(recipe.model).folder
     device = resolve_device("cpu")
@@ -50,16 +52,11 @@ def rate(task_name: str, settings: dict[str, Any], *, data: Path, groups: int) -
     rows = load_splits(task, source_of(data), names=[task.train_split])[task.train_split].rows
     features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)
     watch = Stopwatch(groups)
-    trainer = Trainer(
-        model=model,
-        settings=recipe.train,
-        accelerator=build_accelerator(device, resolve_precision("auto", device)),
-        pad_id=tokenizer.pad_token_id,
-        data_seed=0,
-        watch=watch,
-    )
+    accelerator = build_accelerator(device, resolve_precision("auto", device))
+    engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)
+    trainer = Trainer(engine=engine, settings=recipe.train, data_seed=0)
     with suppress(StopIteration):
-        trainer.fit(features, lambda _: (0.0, {}))
+        trainer.fit(features, unscored)
     updates, seconds = (sum(column) for column in zip(*watch.times[1:], strict=True))
     features_per_second = updates * recipe.train.batch_size / seconds
     return {

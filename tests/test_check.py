@@ -659,7 +659,7 @@ def test_without_a_tokenizer_the_other_checks_are_made(in_process: InProcess, tm
     path = reviews(tmp_path / "a.csv", text={5: ""})
     code, out, err = in_process("check", str(path), "model=no/network", data=tmp_path)
     assert (code, err) == (0, "")
-    assert "note no-tokens: checks of tokens were left out: model 'no/network': cannot be had" in out
+    assert "note no-tokens: checks of tokens were left out: model 'no/network': cannot be fetched" in out
     assert "warning missing-text" in out
 
 

@@ -33,7 +33,7 @@ def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:
     for row, given in zip(together, alone, strict=True):
         assert torch.allclose(row[: len(given)], given, atol=1e-5)
     assert float(model.head.loss(together, batch.labels)) == pytest.approx(float(sum(losses)), abs=1e-4)
-    predicted = trainer.predict(features)
+    predicted = trainer.engine.logits(features)
     assert [len(given) for given in predicted] == [len(feature.choices) for feature in features]
     answers = choice_task().decode(predicted, features, [])
     assert all(sum(answer.probabilities) == pytest.approx(1) for answer in answers)

@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.metrics import accuracy_score as sklearn_accuracy
 from statsmodels.stats.contingency_tables import mcnemar as theirs_mcnemar
 from statsmodels.stats.multitest import multipletests
-from toys import choice_task, every_shape, labels_task, span_task
+from toys import choice_task, every_shape, labels_task, save_predictions, span_task
 
 from finetune.analysis.compare import compare
 from finetune.data.source import Source
@@ -20,7 +20,6 @@ from finetune.errors import UserError
 from finetune.metrics import scores as metrics
 from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted, counted, mean_counted
-from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
 from finetune.task_types.registry import find
 from finetune.task_types.sentence.task import SentenceRow
@@ -199,7 +198,7 @@ def saved_run(
     name = f"{len(list(out.glob('*/*'))):010d}"
     path = out / task.name / name
     path.mkdir(parents=True)
-    write_predictions(path / "predictions-dev.parquet", task, rows, answers)
+    save_predictions(path / "predictions-dev.parquet", task, rows, answers)
     record = RunRecord(
         id=name, task=task.name, task_version=1, finished=name, recipe={"task": task.name, "seed": 1} | recipe,
         model="m", weights="w", data=data, data_origin={}, rows={}, features={}, truncated={}, notes=[], versions={},

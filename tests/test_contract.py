@@ -46,7 +46,7 @@ from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Answer, Task
-from finetune.training.evaluation import Evaluation
+from finetune.training.evaluation import Evaluated, Evaluation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,8 +267,10 @@ def test_the_final_scores_are_the_tasks_own(task: Task, tiny_bert: Path) -> None
     with torch.no_grad():
         logits = [model.eval()(*collate([f], pad_id=tokenizer.pad_token_id).inputs())[0].numpy() for f in features]
     answers = task.decode(logits, features, rows)
-    final = Evaluation(task=task, rows={"dev": rows}, features={"dev": features}).official_scores({"dev": answers})
-    assert final == {"dev": task.score(answers, rows)}
+    scores = {"dev": task.score(answers, rows)}
+    found = Evaluated(task=task, answers={"dev": answers}, scores=scores, chosen={})
+    final = Evaluation(task=task, rows={"dev": rows}, features={"dev": features}).official_scores(found)
+    assert final == scores
 
 
 def in_groups(task: Task) -> bool:

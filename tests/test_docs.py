@@ -1,4 +1,4 @@
-"""The documents are true: their commands run, their figures are the records', their tree is the tree."""
+"""The documents are true: their commands run, their figures are the records', the files they name exist."""
 
 import io
 import json
@@ -34,7 +34,7 @@ OWN_TASK = ROOT / "docs" / "your-own-task.md"  # test_own_task.py runs all of it
 README, CONTRIBUTING, OWN_DATA = ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "your-data.md"
 README_KO, OWN_DATA_KO = README.with_suffix(".ko.md"), OWN_DATA.with_suffix(".ko.md")
 DOCUMENTS = [README, CONTRIBUTING, README_KO, *sorted({*(ROOT / "docs").glob("*.md")} - {OWN_TASK})]
-COMPARING = ROOT / "docs" / "comparing.md"
+COMMANDS, COMPARING, RESULTS = (ROOT / "docs" / f"{name}.md" for name in ("commands", "comparing", "results"))
 SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
 EXAMPLE = r"`([\w.]+)`, (?:shape|종류) `([\w-]+)`.*?```\w+\n(.*?)```"  # of a file in docs/your-data.md
 
@@ -258,7 +258,7 @@ def test_the_grid_of_contributing_is_that_of_the_paper() -> None:
 def test_python_of_the_readme_loads_what_a_run_saves(
     place: Path, data: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (block,) = (block for block in blocks("python", README) if "pipeline" in block)
+    (block,) = blocks("python", README)
     monkeypatch.chdir(place)
     monkeypatch.setenv("FINETUNE_DATA", str(data.parent))
     assert run_in_process(["run", "glue-mrpc", f"model={tiny_bert}", *SMALL], monkeypatch) == 0
@@ -268,10 +268,10 @@ def test_python_of_the_readme_loads_what_a_run_saves(
     assert found["answer"]["label"] in ("equivalent", "not_equivalent")
 
 
-def test_python_of_the_readme_asks_and_tags(
+def test_python_of_the_page_on_commands_asks_and_tags(
     place: Path, data: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (block,) = (block for block in blocks("python", README) if "finetune.load" in block)
+    (block,) = blocks("python", COMMANDS)
     monkeypatch.chdir(place)
     monkeypatch.setenv("FINETUNE_DATA", str(data.parent))
     for recipe in ("squad-v2", "conll-2003"):
@@ -339,8 +339,8 @@ def test_every_example_of_a_file_is_read_as_the_page_says(page: Path, tmp_path: 
 def test_the_pages_on_data_name_every_finding(page: Path) -> None:
     (table,) = re.findall(r"<!-- checks -->\n(.*?)<!-- /checks -->", page.read_text(encoding="utf-8"), re.DOTALL)
     listed = re.findall(r"`([a-z-]+)`", table)
-    package = ROOT / "finetune" / "data" / "checks"
-    sources = sorted({*package.glob("*.py")} - {package / "findings.py"})
+    package = ROOT / "finetune" / "checks"
+    sources = sorted({*package.glob("*.py")} - {package / "finding.py"})
     code = "".join(source.read_text(encoding="utf-8") for source in sources)
     found = set(re.findall(r'(?:"(?:error|warning|note)"|severity),\s*"([a-z-]+)"|\bcode="([a-z-]+)"', code))
     found |= {(name, "") for name, _ in (*UNREAD.values(), *UNUSED.values())}
@@ -368,12 +368,8 @@ def test_the_korean_readme_has_the_commands_and_code_of_the_readme() -> None:
         for page in (README, README_KO)
     ]
     assert code[0] == code[1]
-    demo = [
-        re.search(r"<!-- demo -->.*?<!-- /demo -->", page.read_text(encoding="utf-8"), re.DOTALL)
-        for page in (README, README_KO)
-    ]
-    assert all(demo)
-    assert demo[0][0] == demo[1][0]
+    figures = [re.findall(r"<!-- (\w+) -->", page.read_text(encoding="utf-8")) for page in (README, README_KO)]
+    assert figures == [["demo", "headlines"]] * 2
 
 
 def test_the_korean_page_on_data_has_every_kind_of_command() -> None:
@@ -406,14 +402,14 @@ def test_every_link_within_the_repository_leads_somewhere(document: Path) -> Non
 
 def test_the_pages_are_linked_from_the_readme() -> None:
     linked = {file.resolve() for file, _ in links(README)}
-    assert {CONTRIBUTING, README_KO, OWN_DATA, OWN_TASK, COMPARING} <= linked
+    assert {CONTRIBUTING, README_KO, *(ROOT / "docs").glob("*.md")} - {OWN_DATA_KO} <= linked
     assert OWN_DATA_KO in {file.resolve() for file, _ in links(README_KO)} & {
         file.resolve() for file, _ in links(OWN_DATA)
     }
 
 
 def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
-    pages = [README, OWN_DATA, OWN_DATA_KO, COMPARING]
+    pages = [README, README_KO, OWN_DATA, OWN_DATA_KO, COMPARING, RESULTS]
     filled = (
         "import sys, measured; [print(measured.filled(open(name, encoding='utf-8').read())) for name in sys.argv[1:]]"
     )
@@ -428,11 +424,24 @@ def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
     assert "STS-B" in done.stdout
 
 
-def test_the_tree_of_the_readme_is_the_tree() -> None:
-    tree = re.search(r"## What is where\n\n```\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert tree is not None
-    named = set(re.findall(r"[\w/]+\.py", tree[1]))
-    package = {file.relative_to(ROOT / "finetune").as_posix() for file in (ROOT / "finetune").rglob("*.py")}
-    ours = {file for file in package if not file.startswith("tasks/") and not Path(file).name.startswith("__")}
-    tasks = {file.name for file in (ROOT / "tasks").glob("[a-z]*.py")}
-    assert named == ours | tasks
+@pytest.mark.parametrize("page", [README, README_KO], ids=lambda page: page.name)
+def test_the_readme_fits_two_screens_and_names_every_package(page: Path) -> None:
+    """A line for each package, and no file or folder that does not exist."""
+    text = page.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 110
+    (tree,) = re.findall(r"```\nfinetune/\n(.*?)```", text, re.DOTALL)
+    rooms = [line.split(maxsplit=1) for line in tree.splitlines() if line.startswith("  ")]
+    packages = {file.parent.name for file in (ROOT / "finetune").glob("*/__init__.py")} - {"tasks"}
+    assert {name for name, _ in rooms} == {f"{package}/" for package in packages} | {"errors.py"}
+    for name, line in rooms:
+        for inside in re.findall(r"[\w/]+(?:/|\.py)(?![\w.])", line):
+            assert (ROOT / "finetune" / name / inside).exists(), (name, inside)
+    outside = [line for line in tree.splitlines() if not line.startswith("  ")]
+    assert all((ROOT / name).is_dir() for line in outside for name in re.findall(r"\w+/", line))
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, OWN_TASK], ids=lambda document: document.name)
+def test_every_file_that_a_document_names_exists(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:finetune|tasks|recipes|tests|benchmarks|docs)/[\w./-]*)`", text)
+    assert [name for name in named if not (ROOT / name).exists()] == []

@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from toys import CPU, build, cat_task, choice_task, labels_task, length_task, span_task, tag_task
+from toys import CPU, build, cat_task, choice_task, labels_task, length_task, span_task, tag_task, unscored
 
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -19,7 +19,7 @@ from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.task import Task
-from finetune.training.evaluation import Evaluation
+from finetune.training.evaluation import Evaluated, Evaluation
 from finetune.training.logistic import fit_logistic, require_linear
 from finetune.training.targets import expand_targets
 from finetune.training.trainer import Trainer
@@ -27,21 +27,21 @@ from finetune.training.trainer import Trainer
 LOGISTIC = Train(solver="logistic")
 
 
-def fitted(task: Task, folder: Path, **reading: Any) -> tuple[Trainer, list[Feature], Evaluation]:
-    """A trainer whose head is fitted, and its evaluation on the training rows."""
+def fitted(task: Task, folder: Path, **reading: Any) -> tuple[Trainer, list[Feature], Evaluated]:
+    """A trainer whose head is fitted, and its predictions on the training rows."""
     task = task.seen(task.load(Source(), "train").rows)
     trainer, features = build(task, folder, LOGISTIC, frozen=True, **reading)
     rows = task.load(Source(), "train").rows
     evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": features})
-    progress = fit_logistic(trainer, features, evaluation)
+    progress, found = fit_logistic(trainer.engine, features, evaluation)
     assert (progress.selected_epoch, progress.update) == (1, 1)
     assert 0 <= progress.epochs[0]["loss"] < 5
-    return trainer, features, evaluation
+    return trainer, features, found
 
 
 def states(trainer: Trainer, features: list[Feature]) -> np.ndarray:
     """What the output layer reads, one row a text or word."""
-    held = with_states(features, trainer, weights="w", precision="fp32")
+    held = with_states(features, trainer.engine, weights="w", precision="fp32")
     return np.concatenate([feature.states()[:, 0] for feature in held])  # type: ignore[misc]
 
 
@@ -54,7 +54,7 @@ def test_its_answers_are_scikit_learns(
     inputs = states(trainer, features)
     labels = np.array([x for f in features for x in (f.label if isinstance(f.label, list) else [f.label])])
     theirs = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)).fit(inputs, labels)
-    logits = np.concatenate([np.atleast_2d(given) for given in trainer.predict(features)])
+    logits = np.concatenate([np.atleast_2d(given) for given in trainer.engine.logits(features)])
     assert (logits.argmax(1) == theirs.predict(inputs)).mean() > 0.995
     ours = np.exp(logits - logits.max(1, keepdims=True))
     ours /= ours.sum(1, keepdims=True)
@@ -63,11 +63,11 @@ def test_its_answers_are_scikit_learns(
 
 def test_numbers_and_several_labels_are_fitted_too(tiny_bert: Path) -> None:
     _, _, lengths = fitted(length_task(), tiny_bert, layers=[0, 1, 2])
-    assert lengths.task.score(lengths.answers["dev"], lengths.rows["dev"])["pearson"] > 0.5
+    assert lengths.scores["dev"]["pearson"] > 0.5
     _, _, labels = fitted(labels_task(), tiny_bert, layers=[0, 1, 2])
-    scores = labels.task.score(labels.answers["dev"], labels.rows["dev"])
-    majority = labels.task.baselines(labels.rows["dev"], labels.rows["dev"])["majority"]
-    assert scores["micro f1"] > labels.task.score(majority, labels.rows["dev"])["micro f1"]
+    rows = labels.task.load(Source(), "dev").rows
+    majority = labels.task.baselines(rows, rows)["majority"]
+    assert labels.scores["dev"]["micro f1"] > labels.task.score(majority, rows)["micro f1"]
 
 
 def test_it_is_saved_and_loaded_like_any_other(tiny_bert: Path, tmp_path: Path) -> None:
@@ -75,30 +75,30 @@ def test_it_is_saved_and_loaded_like_any_other(tiny_bert: Path, tmp_path: Path) 
         trainer, features, _ = fitted(cat_task(), tiny_bert, **reading)
         folder = tmp_path / name
         save_checkpoint(trainer.model, folder, load_tokenizer(tiny_bert), {**reading, "bare": True})
-        before = np.stack(trainer.predict(features))
-        trainer.model = load_trained(folder, cat_task().head)
-        assert np.allclose(before, np.stack(trainer.predict(features)), atol=1e-5)
+        before = np.stack(trainer.engine.logits(features))
+        loaded = replace(trainer.engine, model=load_trained(folder, cat_task().head))
+        assert np.allclose(before, np.stack(loaded.logits(features)), atol=1e-5)
 
 
 def test_a_class_that_no_row_has_is_never_the_answer(tiny_bert: Path) -> None:
     task = tag_task()
     trainer, features = build(task, tiny_bert, LOGISTIC, frozen=True)
     kept = [f for f in features if max(f.label) <= 2]  # type: ignore[type-var, arg-type]
-    fit_logistic(trainer, kept, lambda _: (0.0, {}))
-    assert {int(logits.argmax()) for given in trainer.predict(features) for logits in given} <= {0, 1, 2}
+    fit_logistic(trainer.engine, kept, unscored)
+    assert {int(logits.argmax()) for given in trainer.engine.logits(features) for logits in given} <= {0, 1, 2}
 
 
 def test_rows_of_one_class_and_classes_that_weigh_alike(tiny_bert: Path) -> None:
     trainer, features = build(cat_task(), tiny_bert, LOGISTIC, frozen=True)
-    fit_logistic(trainer, [f for f in features if f.label == 1], lambda _: (0.0, {}))
-    assert {int(logits.argmax()) for logits in trainer.predict(features)} == {1}
+    fit_logistic(trainer.engine, [f for f in features if f.label == 1], unscored)
+    assert {int(logits.argmax()) for logits in trainer.engine.logits(features)} == {1}
     few = [f for i, f in enumerate(features) if f.label == 1 or i % 9 == 0]
     given = []
     for weights in ((), (50.0, 0.02)):
         task = replace(cat_task(), class_weights=weights)
         trainer, _ = build(task, tiny_bert, LOGISTIC, frozen=True, layers=[0])
-        fit_logistic(trainer, few, lambda _: (0.0, {}))
-        given.append({int(logits.argmax()) for logits in trainer.predict(few)})
+        fit_logistic(trainer.engine, few, unscored)
+        given.append({int(logits.argmax()) for logits in trainer.engine.logits(few)})
     assert given == [{1}, {0}]  # the first token's embedding, the same for every row
 
 

@@ -15,6 +15,7 @@ from toys import (
     cat_task,
     choice_task,
     every_shape,
+    fit,
     labels_task,
     length_task,
     logits_of,
@@ -22,16 +23,26 @@ from toys import (
     span_task,
     tag_task,
 )
-from transformers import AutoTokenizer, BertModel, RobertaModel, T5Config, pipeline
+from transformers import (
+    AutoTokenizer,
+    BertModel,
+    GPT2Config,
+    ModernBertConfig,
+    ModernBertModel,
+    RobertaModel,
+    T5Config,
+    pipeline,
+)
 
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models import backbone as model
 from finetune.models import saving as checkpoints
 from finetune.models.batch import collate
-from finetune.models.families import most_tokens
+from finetune.models.families import family_notes, most_tokens
 from finetune.models.kernels import cpu
 from finetune.runs.recipe import Recipe, Train
+from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.task import Task
 
 
@@ -89,7 +100,7 @@ def test_saved_model_gives_each_of_several_labels_a_probability_in_a_pipeline(ti
     trainer, features = build(task, tiny_bert, Train())
     saved(task, tiny_bert, tmp_path)
     rows = task.load(Source(), "dev").rows
-    answers = task.decode(trainer.predict(features), features, rows)
+    answers = task.decode(trainer.engine.logits(features), features, rows)
     for answer, given in zip(
         answers,
         pipeline("text-classification", model=str(tmp_path))([row.text for row in rows], top_k=None),
@@ -188,10 +199,29 @@ def test_positions_of_each_family(tiny_bert: Path, tiny_roberta: Path) -> None:
     assert most_tokens(checkpoints.load_config(tiny_roberta)) == 128
 
 
-def test_families_that_are_not_known_are_refused(tmp_path: Path) -> None:
-    T5Config(vocab_size=10, d_model=8).save_pretrained(tmp_path)
-    with pytest.raises(UserError, match="encoders of type 't5' are not known"):
-        checkpoints.empty_model(checkpoints.load_config(tmp_path), cat_task().head)
+def test_models_that_are_not_encoders_are_refused(tmp_path: Path) -> None:
+    for config in (T5Config(vocab_size=10, d_model=8), GPT2Config(vocab_size=10, n_embd=8)):
+        config.save_pretrained(tmp_path)
+        with pytest.raises(UserError, match="are not supported: not a bidirectional encoder"):
+            checkpoints.load_backbone(tmp_path, Recipe(task="any"))
+
+
+@pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
+def test_a_family_without_a_row_is_trained_and_loaded_again(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
+    """ModernBERT has neither a pooler nor BERT's names of layers; its models are saved in our own format."""
+    torch.manual_seed(0)
+    tokenizer = load_tokenizer(tiny_bert)
+    ids = {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    encoder = ModernBertModel(ModernBertConfig(vocab_size=len(tokenizer), max_position_embeddings=128, **ids, **sizes))
+    encoder.save_pretrained(tmp_path / "encoder")
+    tokenizer.save_pretrained(tmp_path / "encoder")
+    trainer, _, _ = fit(task, tmp_path / "encoder", Train(epochs=1, layer_decay=0.9), freeze_layers=1)
+    checkpoints.save_checkpoint(trainer.model, tmp_path / "model", tokenizer, {"task": task.name})
+    loaded = checkpoints.load_trained(tmp_path / "model", task.head)
+    for name, tensor in trainer.model.state_dict().items():
+        assert torch.equal(tensor, loaded.state_dict()[name])
+    assert "only finetune loads" in family_notes(loaded.backbone.config)[0]
 
 
 def test_last_layer_for_the_first_token_alone_gives_the_same_vector(tiny_encoder: Path) -> None:

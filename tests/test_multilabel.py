@@ -34,7 +34,7 @@ from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 from finetune.task_types.task import Answer
 from finetune.training.cross_fit import cross_fitted, folds
-from finetune.training.evaluation import Evaluation
+from finetune.training.evaluation import Evaluated, Evaluation
 from finetune.training.hf_metric import TaskMetric
 from finetune.training.run import run
 
@@ -230,9 +230,9 @@ def test_long_texts_are_read_in_windows(tiny_bert: Path) -> None:
     settings = Train(learning_rate=2e-3, epochs=8, batch_size=16, dropout=0.0)
     scores = {}
     for windows in (False, True):
-        _, evaluation, progress = fit(made_up(rows, windows=windows), tiny_bert, settings)
+        _, _, progress = fit(made_up(rows, windows=windows), tiny_bert, settings)
         scores[windows] = progress.epochs[-1]["scores"]["dev"]["exact match"]
-        assert len(evaluation.features["dev"]) == (128 if windows else 64)
+        assert len(build(made_up(rows, windows=windows), tiny_bert, settings)[1]) == (128 if windows else 64)
     assert scores[True] == 1.0
     assert scores[False] <= 0.5
 
@@ -258,13 +258,14 @@ def test_texts_too_long_for_memory_are_drawn_from_and_it_is_said(monkeypatch: py
     gold = np.array([["cat" in text.split(), True] for (text,) in texts])
     assert list(baselines.read_rows(texts)) == list(range(60))
     evaluation = Evaluation(task=task, rows={"train": rows, "dev": rows}, features={"dev": []})
-    assert evaluation.remarks() == []
+    found = Evaluated(task=task, answers={}, scores={}, chosen={})
+    assert evaluation.remarks(found) == []
     size = sum(len(text) for (text,) in texts)
     monkeypatch.setattr(baselines, "MOST_CHARACTERS", size // 2)
     read = baselines.read_rows(texts)
     assert len(read) < 60
     assert sum(len(texts[index][0]) for index in read) <= size // 2
-    assert evaluation.remarks() == [f"TF-IDF read {len(read)} of the 60 training rows, drawn at random"]
+    assert evaluation.remarks(found) == [f"TF-IDF read {len(read)} of the 60 training rows, drawn at random"]
     probabilities = baselines.tfidf_multilabel(texts, gold, texts[:5])
     assert probabilities.shape == (5, 2)
     assert probabilities[:, 1].tolist() == [1.0] * 5
@@ -346,17 +347,17 @@ def test_what_other_splits_and_baselines_are_answered_by() -> None:
     features = {split: [Feature(row=index) for index in range(60)] for split in task.dev_splits}
     logits = {id(some): list(generator.normal(-1, 1, (60, len(LABELS)))) for some in features.values()}
     evaluation = Evaluation(task=task, rows=rows, features=features)
-    trainer: Any = type("Guessing", (), {"predict": lambda self, given: logits[id(given)]})()
-    evaluation(trainer)
-    tuned = configured(task, evaluation.chosen)
-    assert evaluation.answers["test"] == tuned.decode(logits[id(features["test"])], features["test"], rows["test"])
-    assert evaluation.answers["dev"] != tuned.decode(logits[id(features["dev"])], features["dev"], rows["dev"])
-    found = evaluation.baselines(rows["train"])
+    engine: Any = type("Guessing", (), {"logits": lambda self, given: logits[id(given)]})()
+    found = evaluation(engine)
+    tuned = configured(task, found.chosen)
+    assert found.answers["test"] == tuned.decode(logits[id(features["test"])], features["test"], rows["test"])
+    assert found.answers["dev"] != tuned.decode(logits[id(features["dev"])], features["dev"], rows["dev"])
+    methods = evaluation.baselines(rows["train"], found)
     given = {split: task.baselines(rows["train"], rows[split])["tfidf-logistic"] for split in task.dev_splits}
     theirs = configured(task, task.calibrate(given["dev"], rows["dev"]))
-    assert found["test"]["tfidf-logistic"] == theirs.decided(given["test"]) != given["test"]
-    assert found["dev"]["tfidf-logistic"] == cross_fitted(task, given["dev"], rows["dev"])
-    assert found["dev"]["majority"] == task.baselines(rows["train"], rows["dev"])["majority"]
+    assert methods["test"]["tfidf-logistic"] == theirs.decided(given["test"]) != given["test"]
+    assert methods["dev"]["tfidf-logistic"] == cross_fitted(task, given["dev"], rows["dev"])
+    assert methods["dev"]["majority"] == task.baselines(rows["train"], rows["dev"])["majority"]
 
 
 def own_run(encoder: Path, folder: Path, **settings: Any) -> RunRecord:

@@ -80,5 +80,5 @@ def test_settings_that_an_encoder_cannot_take_are_refused(tiny_bert: Path, tiny_
     ):
         with pytest.raises(UserError, match=words):
             load_backbone(tiny_bert, Recipe(task="any", **reading))
-    with pytest.raises(UserError, match="'albert' has no layers with weights of their own"):
+    with pytest.raises(UserError, match="'albert' has no layers with separate weights"):
         load_backbone(tiny_albert, Recipe(task="any", freeze_layers=1))

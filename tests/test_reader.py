@@ -17,7 +17,7 @@ from finetune.errors import UserError
 from finetune.models import layer_mix as reader
 from finetune.models.backbone import Backbone
 from finetune.models.batch import collate
-from finetune.models.layer_mix import BiLSTM, Reader, mix_of
+from finetune.models.layer_mix import BiLSTM, LayerReader, mix_of
 from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
@@ -44,11 +44,11 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", NAMED)
 def test_names_of_layers_mean_those_of_table_7(name: Any) -> None:
     mix = mix_of(name, depth=12)
-    assert (mix.numbers, mix.how) == NAMED[name]
+    assert (mix.layers, mix.how) == NAMED[name]
 
 
 def test_layers_that_an_encoder_lacks_are_refused() -> None:
-    assert mix_of([3, 1], depth=4).numbers == (3, 1)
+    assert mix_of([3, 1], depth=4).layers == (3, 1)
     for layers, asked in (([2, 5], "layer 5"), ([-1], "layer -1"), ([], "no layer")):
         with pytest.raises(UserError, match=rf"asks for {asked}.*has 0 .the embeddings. to 2, the last"):
             mix_of(layers, depth=2)
@@ -64,7 +64,7 @@ def test_states_are_the_hidden_states_of_transformers(tiny_encoder: Path) -> Non
     )
     batch = collate(features, pad_id=theirs.config.pad_token_id)
     with torch.no_grad():
-        states, mask = backbone.eval().states((0, 1, 2), pooled=False, **batch.for_encoder())
+        states, mask = backbone.eval().hidden_states((0, 1, 2), pooled=False, **batch.for_encoder())
         hidden = theirs(batch.input_ids, attention_mask=batch.attention_mask, output_hidden_states=True).hidden_states
     assert mask.sum(1).tolist() == [len(feature.reads) for feature in features]
     for index, feature in enumerate(features):
@@ -74,12 +74,14 @@ def test_states_are_the_hidden_states_of_transformers(tiny_encoder: Path) -> Non
 
 def test_a_mix_adds_joins_or_weighs_layers() -> None:
     states, mask = torch.randn(2, 3, 4, 5), torch.ones(2, 3)
-    given = {name: Reader(mix_of(name, depth=4), width=5, bilstm=False) for name in ("sum-last-4", "concat-last-4")}
+    given = {
+        name: LayerReader(mix_of(name, depth=4), width=5, bilstm=False) for name in ("sum-last-4", "concat-last-4")
+    }
     assert torch.allclose(given["sum-last-4"](states, mask, pooled=False), states.sum(2))
     joined = given["concat-last-4"](states, mask, pooled=False)
     assert joined.shape == (2, 3, 20)
     assert torch.equal(joined[1, 2, 5:10], states[1, 2, 1])
-    weighted = Reader(mix_of("weighted-sum-last-4", depth=4), width=5, bilstm=False)
+    weighted = LayerReader(mix_of("weighted-sum-last-4", depth=4), width=5, bilstm=False)
     assert torch.allclose(weighted(states, mask, pooled=False), states.mean(2), atol=1e-6)  # as it begins
     with torch.no_grad():
         weighted.weights.copy_(torch.tensor([0.0, 0.0, 30.0, 0.0]))
@@ -175,7 +177,7 @@ def test_a_model_with_a_reader_loads_again_and_not_in_transformers(
         assert torch.allclose(model.eval()(*inputs), again(*inputs), atol=1e-6)
     with pytest.raises(OSError, match=r"model\.safetensors"):
         AutoModelForSequenceClassification.from_pretrained(tmp_path)
-    with pytest.raises(UserError, match="for which transformers has no class"):
+    with pytest.raises(UserError, match="own format"):
         load_backbone(tmp_path, Recipe(task="any"))
 
 
@@ -202,7 +204,7 @@ def test_a_last_layer_for_one_token_is_not_used_where_a_bilstm_reads_all(tiny_be
     trainer, features = build(cat_task(), tiny_bert, Train(), bilstm=True)
     batch = collate(features[:3], pad_id=0)
     backbone: Backbone = trainer.model.backbone
-    states, mask = backbone.states((2,), pooled=True, **batch.for_encoder())
+    states, mask = backbone.hidden_states((2,), pooled=True, **batch.for_encoder())
     assert states.shape[1] == max(map(len, features[:3])) == mask.shape[1]
-    alone = [trainer.predict([feature])[0] for feature in features[:3]]
-    assert np.allclose(alone, trainer.predict([replace(f, label=None) for f in features[:3]]), atol=1e-5)
+    alone = [trainer.engine.logits([feature])[0] for feature in features[:3]]
+    assert np.allclose(alone, trainer.engine.logits([replace(f, label=None) for f in features[:3]]), atol=1e-5)

@@ -14,11 +14,23 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import softmax
-from toys import cat_rows, cat_task, choice_task, every_shape, fit, labels_task, length_task, span_task, tag_task
+from toys import (
+    cat_rows,
+    cat_task,
+    choice_task,
+    every_shape,
+    fit,
+    labels_task,
+    length_task,
+    save_predictions,
+    span_task,
+    tag_task,
+)
 
-from finetune.analysis.report.lengths import length_bins
-from finetune.analysis.report.mistakes import surest_mistakes, suspects
 from finetune.analysis.report.run_files import read_losses
+from finetune.analysis.report.split.confident_errors import confident_errors
+from finetune.analysis.report.split.label_errors import label_errors
+from finetune.analysis.report.split.length_and_score import length_bins
 from finetune.analysis.report.write import write_report
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -28,7 +40,6 @@ from finetune.metrics.calibration import expected_error, reliability
 from finetune.metrics.scores import Scores
 from finetune.metrics.temperature import fit_temperature, highest_with_temperature, with_temperature
 from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
@@ -45,6 +56,7 @@ from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import view_of
+from finetune.training.evaluation import Evaluation
 
 ROOT = Path(__file__).resolve().parents[1]
 RANDOM = np.random.default_rng(3)
@@ -106,7 +118,7 @@ def saved_run(
     path = out / task.name / (name or f"{len(list(out.glob('*/*'))):010x}")
     path.mkdir(parents=True)
     given = baselines or {}
-    write_predictions(path / "predictions-dev.parquet", task, rows, answers, given)
+    save_predictions(path / "predictions-dev.parquet", task, rows, answers, given)
     (path / "events.jsonl").write_text(
         "\n".join(
             json.dumps(event)
@@ -152,10 +164,11 @@ def shapes(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> dict[st
     out = tmp_path_factory.mktemp("shapes")
     found = {}
     for task in every_shape():
-        _, evaluation, _ = fit(task, tiny_bert, Train(epochs=1, batch_size=16, learning_rate=1e-3))
+        _, fitted, _ = fit(task, tiny_bert, Train(epochs=1, batch_size=16, learning_rate=1e-3))
         rows = task.load(Source(), "dev").rows
-        baselines = evaluation.baselines(rows)["dev"]
-        found[task.name] = saved_run(out, task, rows, evaluation.answers["dev"], baselines=baselines)
+        evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": []})
+        baselines = evaluation.baselines(rows, fitted)["dev"]
+        found[task.name] = saved_run(out, task, rows, fitted.answers["dev"], baselines=baselines)
     return found
 
 
@@ -284,7 +297,7 @@ def lines_of(task: Task, answers: Sequence[Answer], tmp_path: Path) -> Any:
     """The view of answers to a toy's rows."""
     from finetune.runs.predictions import read_predictions
 
-    write_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
+    save_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
     return view_of(read_predictions(tmp_path / "p.parquet"), getattr(task, "labels", ()))
 
 
@@ -298,9 +311,9 @@ def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> N
     other = {"yes": "no", "no": "yes"}
     task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
     view = lines_of(task, answers, tmp_path)
-    found, count = suspects(view, 20)
+    found, count = label_errors(view, 20)
     assert ({line["id"] for line, _ in found}, count) == ({"5", "40"}, 2)
-    wrong, count = surest_mistakes(view, 1)
+    wrong, count = confident_errors(view, 1)
     assert (len(wrong), count) == (1, 3)
 
 
@@ -335,10 +348,10 @@ def _read(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None:
-    cards = {"Scores on dev", "Training loss", "Settings", "Facts", "Length and score", "Gold that may be a mistake"}
+    cards = {"Scores on dev", "Training loss", "Settings", "Facts", "Length and score", "Possible label errors"}
     own = {
         "toy-cats": {"By class", "Confusion", "Calibration", "Most confident errors"},
-        "toy-reds": {"Answers over golds", "Largest errors"},
+        "toy-reds": {"Predicted vs. true", "Largest errors"},
         "toy-labels": {"By class", "Calibration", "Most confident errors"},
         "toy-tags-sentence": {"By class", "Confusion", "Calibration"},
         "toy-spans-1": {"Confusion", "Calibration"},
@@ -498,10 +511,10 @@ def test_the_command_and_temperature_of_predict(
 
 def test_a_temperature_is_for_one_choice_out_of_several(tmp_path: Path) -> None:
     for task in (length_task(), labels_task(), tag_task(), span_task()):
-        predictor = Predictor(task=task, trainer=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
+        predictor = Predictor(task=task, engine=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
         with pytest.raises(UserError, match="can have no temperature"):
             with_dev_temperature(predictor, "any", "dev", out=tmp_path)
-    predictor = Predictor(task=cat_task(), trainer=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
+    predictor = Predictor(task=cat_task(), engine=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="is no run of finetune"):
         with_dev_temperature(predictor, "any", "dev", out=tmp_path)
 

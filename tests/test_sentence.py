@@ -99,10 +99,10 @@ def test_balanced_weights_lift_the_recall_of_the_rare_class(
     """A quarter of the cats are `yes`, and none of the dogs: only who counts rows alike never says yes."""
     rows = [SentenceRow(id=str(i), text=("cat", "dog")[i % 2], gold="yes" if i % 8 == 0 else "no") for i in range(160)]
     task = configured(cat_task(rows), {"class_weight": class_weight})
-    _, evaluation, _ = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=4, batch_size=16, dropout=0.0))
-    answers = evaluation.answers["dev"]
-    found = [answer.value for answer, row in zip(answers, rows, strict=True) if row.gold == "yes"]
-    assert found.count("yes") / len(found) == expected
+    _, found, _ = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=4, batch_size=16, dropout=0.0))
+    answers = found.answers["dev"]
+    given = [answer.value for answer, row in zip(answers, rows, strict=True) if row.gold == "yes"]
+    assert given.count("yes") / len(given) == expected
     dogs = [answer.value for answer, row in zip(answers, rows, strict=True) if row.text == "dog"]
     assert set(dogs) == {"no"}
 
@@ -170,10 +170,10 @@ def test_the_mean_of_the_windows_counts() -> None:
 @pytest.mark.parametrize(("windows", "expected"), [(False, 0.5), (True, 1.0)])
 def test_a_word_behind_max_length_is_learnt_with_windows_alone(windows: bool, expected: float, tiny_bert: Path) -> None:
     task = replace(late_task(), windows=windows)
-    _, evaluation, progress = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=8, batch_size=16, dropout=0.0))
+    _, found, progress = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=8, batch_size=16, dropout=0.0))
     assert progress.epochs[-1]["headline"] == expected
-    assert len(evaluation.features["dev"]) == (128 if windows else 64)
-    assert len(evaluation.answers["dev"]) == 64
+    assert len(build(task, tiny_bert, Train())[1]) == (128 if windows else 64)
+    assert len(found.answers["dev"]) == 64
 
 
 def trained(folder: Path, encoder: Path, **options: Any) -> tuple[Any, list[float]]:

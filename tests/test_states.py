@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from filelock import FileLock
-from toys import build, cat_task, choice_task, span_task, tag_task
+from toys import build, cat_task, choice_task, span_task, tag_task, unscored
 
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -52,11 +52,11 @@ def prepared(task: Task, folder: Path, *, weights: str = "abc", **reading: Any) 
     """A trainer, features with their states, and what was told while they were made."""
     watch = Watch()
     trainer, features = build(task, folder, SETTINGS, watch=watch, frozen=True, **reading)
-    return trainer, with_states(features, trainer, weights=weights, precision="fp32"), watch
+    return trainer, with_states(features, trainer.engine, weights=weights, precision="fp32"), watch
 
 
 def losses(trainer: Trainer, features: Sequence[Feature]) -> list[float]:
-    progress = trainer.fit(features, lambda given: (0.0, {}))
+    progress, _ = trainer.fit(features, unscored)
     return [epoch["loss"] for epoch in progress.epochs]
 
 
@@ -68,8 +68,10 @@ def test_cached_and_uncached_training_are_equal(task: Task, reading: dict[str, A
     trainer, cached, watch = prepared(task, tiny_bert, **reading)
     assert watch.encoded == sum(len(feature.choices) or 1 for feature in cached)
     plain, features = build(task, tiny_bert, SETTINGS, frozen=True, **reading)
-    before = np.concatenate([logits.ravel() for logits in plain.predict(features)])
-    assert np.concatenate([logits.ravel() for logits in trainer.predict(cached)]) == pytest.approx(before, abs=2e-3)
+    before = np.concatenate([logits.ravel() for logits in plain.engine.logits(features)])
+    assert np.concatenate([logits.ravel() for logits in trainer.engine.logits(cached)]) == pytest.approx(
+        before, abs=2e-3
+    )
     assert losses(trainer, cached) == pytest.approx(losses(plain, features), rel=2e-3)
 
 
@@ -112,7 +114,7 @@ def test_the_pooler_and_the_first_token_are_not_taken_for_each_other(
         trainer, cached, watch = prepared(task, folder)
         encoded.append(watch.encoded)
         plain, features = build(task, folder, SETTINGS, frozen=True)
-        for ours, expected in zip(trainer.predict(cached), plain.predict(features), strict=True):
+        for ours, expected in zip(trainer.engine.logits(cached), plain.engine.logits(features), strict=True):
             assert ours == pytest.approx(expected, abs=2e-3)
     assert encoded[0] == len(pairs)
     assert encoded[1] == (len(pairs) if (family, first) == ("roberta", "texts") else 0)

@@ -12,6 +12,7 @@ import torch
 import transformers
 from toys import (
     CPU,
+    Scored,
     build,
     cat_rows,
     cat_task,
@@ -30,7 +31,7 @@ from toys import (
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.engine import Diverged
+from finetune.inference.engine import Diverged, Engine
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.batch import collate
 from finetune.models.device import build_accelerator
@@ -123,8 +124,8 @@ def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encod
     assert losses.values[:50] == pytest.approx(expected[:50], abs=1e-4)
     assert expected[0] - expected[-1] > 0.05  # it trained, so the comparison means something
     with torch.no_grad():
-        logits = logits_of(theirs, collate(features, pad_id=trainer.pad_id)).numpy()
-    for ours, other in zip(trainer.predict(features), logits, strict=True):
+        logits = logits_of(theirs, collate(features, pad_id=trainer.engine.pad_id)).numpy()
+    for ours, other in zip(trainer.engine.logits(features), logits, strict=True):
         assert ours == pytest.approx(other[: len(ours)], abs=1e-3)
 
 
@@ -157,10 +158,10 @@ def test_heads_drop_what_transformers_own_drop(task: Task, tiny_encoder: Path) -
 @pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
 def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
     settings = Train(learning_rate=2e-3, epochs=40, batch_size=8, dropout=0.0)
-    _, evaluation, progress = fit(task, tiny_bert, settings)
+    _, found, progress = fit(task, tiny_bert, settings)
     score = progress.epochs[-1]["headline"]
     assert score > 0.98 if task.name == "toy-reds" else score == 1.0
-    assert len(evaluation.answers["dev"]) == 64
+    assert len(found.answers["dev"]) == 64
 
 
 LEARNERS = [cat_task(), labels_task(), tag_task(), span_task(), choice_task()]
@@ -184,7 +185,7 @@ def test_shuffled_labels_end_at_the_majority_class(tiny_bert: Path) -> None:
     task = cat_task(train)
     trainer, _, _ = fit(task, tiny_bert, Train(learning_rate=5e-4, epochs=2, batch_size=32))
     features = task.encode(unseen, transformers.AutoTokenizer.from_pretrained(tiny_bert), 32)
-    answers = task.decode(trainer.predict(features), features, unseen)
+    answers = task.decode(trainer.engine.logits(features), features, unseen)
     assert task.score(answers, unseen)["accuracy"] == pytest.approx(0.7, abs=0.02)
 
 
@@ -264,7 +265,7 @@ def test_a_run_that_lost_patience_does_not_train_on_when_it_is_resumed(tiny_bert
     settings = Train(epochs=9, patience=1)
     for _ in range(2):
         trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoint.pt")
-        progress = trainer.fit(features, lambda _: (0.5, {}))
+        progress, _ = trainer.fit(features, lambda _: Scored(headline=0.5))
         assert len(progress.epochs) == 2
 
 
@@ -302,7 +303,7 @@ def test_logits_that_are_no_numbers_are_not_answers(tiny_bert: Path) -> None:
     with torch.no_grad():
         trainer.model.backbone.encoder.embeddings.word_embeddings.weight.fill_(3e38)  # finite, but not what it gives
     with pytest.raises(Diverged, match=r"the model's logits are not numbers \(nan\)"):
-        trainer.predict(features)
+        trainer.engine.logits(features)
 
 
 @pytest.mark.parametrize("bias_correction", [True, False])
@@ -315,7 +316,7 @@ def test_the_schedule_waits_for_updates_that_half_precision_skips(
     scaler = trainer.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20)
     trainer.accelerator.native_amp = True  # what Accelerate itself does on a GPU alone
     trainer.accelerator.state._mixed_precision = "fp16"
-    progress = trainer.fit(features, lambda _: (0.5, {}))
+    progress, _ = trainer.fit(features, lambda _: Scored(headline=0.5))
     skipped = math.log2(2.0**20 / scaler.get_scale())
     parts = torch.load(tmp_path / "checkpoint.pt")["parts"]
     assert progress.update == 12
@@ -331,11 +332,11 @@ def test_best_epoch_is_selected_and_patience_stops(tiny_bert: Path) -> None:
     settings = Train(learning_rate=1e-3, epochs=5, batch_size=16, select="best", patience=2)
     trainer, features = build(cat_task(), tiny_bert, settings)
 
-    def evaluate(trainer: Any) -> tuple[float, dict[str, dict[str, float]]]:
-        weights.append(trainer.model.head.output.weight.detach().clone())
-        return next(scores), {}
+    def evaluate(engine: Engine) -> Scored:
+        weights.append(engine.model.head.output.weight.detach().clone())
+        return Scored(headline=next(scores))
 
-    progress = trainer.fit(features, evaluate)
+    progress, _ = trainer.fit(features, evaluate)
     assert (progress.selected_epoch, len(progress.epochs), progress.best) == (2, 4, 0.9)
     assert torch.equal(trainer.model.head.output.weight, weights[1])
 
@@ -352,11 +353,11 @@ def test_patience_leaves_the_weights_that_select_names(tiny_bert: Path) -> None:
     trainer, features = build(cat_task(), tiny_bert, Train(epochs=5, batch_size=16, patience=2), watch=watch)
     weights: list[torch.Tensor] = []
 
-    def evaluate(trainer: Any) -> tuple[float, dict[str, dict[str, float]]]:
-        weights.append(trainer.model.head.output.weight.detach().clone())
-        return next(scores), {}
+    def evaluate(engine: Engine) -> Scored:
+        weights.append(engine.model.head.output.weight.detach().clone())
+        return Scored(headline=next(scores))
 
-    progress = trainer.fit(features, evaluate)
+    progress, _ = trainer.fit(features, evaluate)
     assert (progress.selected_epoch, len(progress.epochs), progress.best) == (4, 4, 0.9)
     assert torch.equal(trainer.model.head.output.weight, weights[3])
     assert notes == ["no better score for 2 epochs: training stops after epoch 4, with the weights of epoch 4"]
@@ -365,14 +366,14 @@ def test_patience_leaves_the_weights_that_select_names(tiny_bert: Path) -> None:
 def test_last_epoch_is_the_default(tiny_bert: Path) -> None:
     scores = iter([0.9, 0.1])
     trainer, features = build(cat_task(), tiny_bert, Train(epochs=2))
-    progress = trainer.fit(features, lambda _: (next(scores), {}))
+    progress, _ = trainer.fit(features, lambda _: Scored(headline=next(scores)))
     assert progress.selected_epoch == 2
 
 
 def test_predictions_keep_the_order_of_the_features(tiny_bert: Path) -> None:
     trainer, features = build(cat_task(), tiny_bert, Train())
-    together = trainer.predict(features)
-    alone = [trainer.predict([feature])[0] for feature in features[:8]]
+    together = trainer.engine.logits(features)
+    alone = [trainer.engine.logits([feature])[0] for feature in features[:8]]
     assert np.stack(together[:8]) == pytest.approx(np.stack(alone), abs=1e-5)
     assert [len(f) for f in features] != sorted(len(f) for f in features)
 
@@ -451,6 +452,6 @@ def test_one_process_can_use_several_precisions(tiny_bert: Path) -> None:
         accelerator = build_accelerator(CPU, precision)
         assert accelerator.mixed_precision == ("no" if precision == "fp32" else precision)
         trainer, features = build(cat_task(), tiny_bert, PLAIN)
-        exact = np.stack(trainer.predict(features))
-        trainer.accelerator = build_accelerator(CPU, precision)
-        assert np.stack(trainer.predict(features)) == pytest.approx(exact, abs=tolerance)
+        exact = np.stack(trainer.engine.logits(features))
+        engine = replace(trainer.engine, accelerator=build_accelerator(CPU, precision))
+        assert np.stack(engine.logits(features)) == pytest.approx(exact, abs=tolerance)

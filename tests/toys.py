@@ -2,11 +2,12 @@
 
 import json
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -14,22 +15,25 @@ from conftest import WORDS
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
-from finetune.metrics.scores import accuracy, pearson
+from finetune.inference.engine import Engine
+from finetune.metrics.scores import Scores, accuracy, pearson
 from finetune.models.batch import Batch
 from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.saving import build_model
 from finetune.runs.events import Watcher, unwatched
+from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanRow, SpanTask
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask
-from finetune.task_types.task import Task
+from finetune.task_types.task import Answer, Task
 from finetune.training.checkpoints import Checkpoints, Progress
-from finetune.training.evaluation import Evaluation
+from finetune.training.evaluation import Evaluated, Evaluation
 from finetune.training.trainer import Trainer
 
 CPU = torch.device("cpu")
@@ -208,6 +212,17 @@ def every_shape() -> list[Task]:
     return [cat_task(), length_task(), labels_task(), tag_task(), *spans, choice_task()]
 
 
+def save_predictions(
+    file: Path,
+    task: Task,
+    rows: Sequence[Any],
+    answers: Sequence[Answer],
+    baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
+) -> None:
+    """Writes the predictions of a split as a run does."""
+    write_predictions(file, prediction_lines(task, rows, answers, baselines), task.official_files(answers, rows))
+
+
 def logits_of(theirs: Any, batch: Batch) -> torch.Tensor:
     """What one of transformers' own classes makes of our batch, in the shape of our logits."""
     output = theirs(**named_inputs(theirs, batch))
@@ -251,14 +266,27 @@ def fit(
     checkpoint: Path | None = None,
     seeds: tuple[int, int] = (0, 0),
     **reading: Any,
-) -> tuple[Trainer, Evaluation, Progress]:
-    """What `run` does between rows and record, on the CPU: (trainer, its last evaluation, progress)."""
+) -> tuple[Trainer, Evaluated, Progress]:
+    """What `run` does between rows and record, on the CPU: (trainer, its predictions on dev, progress)."""
     task = task.seen(task.load(Source(), "train").rows)
     trainer, features = build(task, folder, settings, watch=watch, checkpoint=checkpoint, seeds=seeds, **reading)
     rows = task.load(Source(), "dev").rows
     evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": features})
-    progress = trainer.fit(features, evaluation)
-    return trainer, evaluation, progress
+    progress, found = trainer.fit(features, evaluation)
+    return trainer, found, progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """The result of an evaluation that predicts nothing."""
+
+    headline: float = 0.0
+    scores: Scores = field(default_factory=dict)
+
+
+def unscored(_: Engine) -> Scored:
+    """An evaluation that predicts nothing and gives every epoch the score 0."""
+    return Scored()
 
 
 def build(
@@ -276,13 +304,11 @@ def build(
     recipe = Recipe(task="any", train=settings, init_seed=seeds[0], data_seed=seeds[1], **reading)
     model, _ = build_model(folder, task.head, recipe, device=CPU)
     tokenizer = load_tokenizer(folder)
+    engine = Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=tokenizer.pad_token_id, watch=watch)
     trainer = Trainer(
-        model=model,
+        engine=engine,
         settings=settings,
-        accelerator=build_accelerator(CPU, "fp32"),
-        pad_id=tokenizer.pad_token_id,
         data_seed=seeds[1],
-        watch=watch,
         checkpoints=None if checkpoint is None else Checkpoints(checkpoint),
     )
     return trainer, task.encode(task.load(Source(), "train").rows, tokenizer, max_length)

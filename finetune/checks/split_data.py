@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from finetune.checks.finding import MOST_ROWS, Finding, Severity
 from finetune.data.characters import census, same_text
 from finetune.data.column_types import is_missing
-from finetune.data.reading import Record, Table
+from finetune.data.records import Record
+from finetune.data.table import Table
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.row_builder import rows_of

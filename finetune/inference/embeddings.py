@@ -95,7 +95,7 @@ def _vectors(
         sequences = [replace(sequence, reads=None) for sequence in sequences]
     for begin in range(0, len(sequences), AT_ONCE):
         some = sequences[begin : begin + AT_ONCE]
-        states = dict(engine.hidden_states(some, model.backbone.numbers(pooled=False)))
+        states = dict(engine.hidden_states(some, model.backbone.layer_indices(pooled=False)))
         for index, sequence in enumerate(some):
             tokens = tokenizer.convert_ids_to_tokens(list(sequence.input_ids))
             read = range(len(tokens)) if sequence.reads is None else sequence.reads

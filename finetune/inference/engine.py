@@ -66,7 +66,9 @@ class Engine:
         with torch.inference_mode(), self.accelerator.autocast():
             for chosen in token_batches([len(sequence) for sequence in sequences], tokens=self._batch_tokens()):
                 batch = self.batch([replace(sequences[i], label=None) for i in chosen])
-                states, mask = self.model.backbone.states(layers, pooled=self.model.pooled, **batch.for_encoder())
+                states, mask = self.model.backbone.hidden_states(
+                    layers, pooled=self.model.pooled, **batch.for_encoder()
+                )
                 yield from zip(chosen.tolist(), _without_padding(states, mask), strict=True)
                 done += len(chosen)
                 rate = done / (time.perf_counter() - started)

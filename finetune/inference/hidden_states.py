@@ -84,7 +84,7 @@ def _arrays(
 ) -> tuple[np.ndarray, ...] | None:
     """The arrays of the layers that are read; None where there is no room for them."""
     backbone = engine.model.backbone
-    wanted = backbone.numbers(pooled=engine.model.pooled)
+    wanted = backbone.layer_indices(pooled=engine.model.pooled)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / LOCK):

@@ -1,4 +1,4 @@
-"""Backbone, Head and Model: BERT gives a vector a token and one a sequence, and a head reads one of the two."""
+"""Backbone, Head and Model: the encoder returns one vector per token and one per sequence; a head reads either."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
@@ -11,17 +11,17 @@ from finetune.models.batch import Batch
 from finetune.models.families import takes_segments
 from finetune.models.freezing import freeze_unread
 from finetune.models.kernels.first_token import last_layer_for_first_token
-from finetune.models.layer_mix import Reader, mix_of
+from finetune.models.layer_mix import LayerReader, mix_of
 from finetune.runs.recipe import Layers
 
-POOLED = -1  # stands among numbers of layers for the pretrained pooler's output
+POOLED = -1  # among layer indices: the pretrained pooler's output
 
 
 class Backbone(nn.Module):
-    """A pretrained encoder, always in fp32, and what is read of it.
+    """A pretrained encoder, its weights in fp32, and which of its hidden states a head reads.
 
-    `layers` and `bilstm` are as in a recipe; where the encoder is `frozen`, only the reader of layers is trained.
-    Where it is `bare`, a head puts no new layer but its output on a mix of layers.
+    `layers` and `bilstm` are as in a recipe; of a `frozen` encoder only the layer mix is trained. With `linear_only` a
+    head adds no layer but its output layer.
     """
 
     def __init__(
@@ -31,17 +31,17 @@ class Backbone(nn.Module):
         layers: Layers | Sequence[int] = "last",
         bilstm: bool = False,
         frozen: bool = False,
-        bare: bool = False,
+        linear_only: bool = False,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.frozen = frozen
-        self.bare = bare
-        self.reader: Reader | None = None
+        self.linear_only = linear_only
+        self.reader: LayerReader | None = None  # its name is in saved weights
         if layers != "last" or bilstm:
             mix = mix_of(layers, depth=self.config.num_hidden_layers)
-            self.reader = Reader(mix, width=self.config.hidden_size, bilstm=bilstm)
-            freeze_unread(encoder, above=max(mix.numbers))
+            self.reader = LayerReader(mix, width=self.config.hidden_size, bilstm=bilstm)
+            freeze_unread(encoder, above=max(mix.layers))
         if frozen:
             encoder.requires_grad_(False)
 
@@ -52,7 +52,7 @@ class Backbone(nn.Module):
 
     @property
     def width(self) -> int:
-        """Of the vectors that a head gets."""
+        """Width of the vectors that a head reads."""
         return int(self.config.hidden_size) if self.reader is None else self.reader.width
 
     @property
@@ -60,39 +60,39 @@ class Backbone(nn.Module):
         """Whether a BiLSTM reads the layers, which then needs all positions."""
         return self.reader is not None and self.reader.bilstm is not None
 
-    def numbers(self, *, pooled: bool) -> tuple[int, ...]:
-        """The layers that are read. Where there is no pooler, pooled is the first token of the last one."""
+    def layer_indices(self, *, pooled: bool) -> tuple[int, ...]:
+        """The layers that a head reads; POOLED for the pretrained pooler. 0 is the embeddings."""
         if self.reader is not None:
-            return self.reader.mix.numbers
+            return self.reader.mix.layers
         has_pooler = getattr(self.encoder, "pooler", None) is not None
         return (POOLED,) if pooled and has_pooler else (self.config.num_hidden_layers,)
 
-    def states(
-        self, numbers: Sequence[int], *, pooled: bool, positions: Tensor | None, **inputs: Tensor | None
+    def hidden_states(
+        self, layers: Sequence[int], *, pooled: bool, positions: Tensor | None, **inputs: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Some layers at the positions that are read, `(batch, n, layers, width)`, and their mask `(batch, n)`.
+        """Hidden states of some layers `(batch, n, layers, width)`, and their mask `(batch, n)`.
 
-        Where only the first position matters n is 1; else it is that of `positions` `(batch, n)`, or the length.
+        n is 1 where only the first position is read, else the width of `positions` `(batch, n)`, or the length.
         """
         mask = inputs["attention_mask"]
         assert mask is not None  # every batch has one
         if not takes_segments(self.config):
             inputs = inputs | {"token_type_ids": None}
-        every = set(numbers) - {POOLED, self.config.num_hidden_layers} != set()
+        inner = set(layers) - {POOLED, self.config.num_hidden_layers} != set()
         given = {name: value for name, value in inputs.items() if value is not None}
-        output = self.encoder(**given, **({"output_hidden_states": True} if every else {}))
+        output = self.encoder(**given, **({"output_hidden_states": True} if inner else {}))
         if pooled and not self.bilstm:
-            found = [_layer(output, number)[:, :1] for number in numbers]
+            found = [_layer(output, index)[:, :1] for index in layers]
             mask = mask[:, :1]
         else:
-            found = [_layer(output, number) for number in numbers]
+            found = [_layer(output, index) for index in layers]
             if positions is not None:
-                found = [_taken(layer, positions) for layer in found]
+                found = [_at_positions(layer, positions) for layer in found]
                 mask = (positions >= 0).long()
         return found[0].unsqueeze(2) if len(found) == 1 else torch.stack(found, dim=2), mask
 
     def read(self, states: Tensor, mask: Tensor, *, pooled: bool) -> Tensor:
-        """What the head gets: the sequence output `(batch, n, width)`, or the pooled output `(batch, width)`.
+        """What the head reads: the sequence output `(batch, n, width)`, or the pooled output `(batch, width)`.
 
         Pooled is the pretrained pooler's output where this backbone keeps one, else the first token's vector.
         """
@@ -101,7 +101,7 @@ class Backbone(nn.Module):
         return states[:, 0, 0] if pooled else states[:, :, 0]
 
     def train(self, mode: bool = True) -> "Backbone":
-        """A frozen encoder stays without dropout."""
+        """As nn.Module has it, but a frozen encoder keeps its dropout off."""
         super().train(mode)
         if self.frozen:
             self.encoder.eval()
@@ -116,12 +116,12 @@ class Backbone(nn.Module):
 class Head(nn.Module):
     """The few layers on top of one of the two outputs (Devlin et al. 2019, Figure 4).
 
-    `reads` says which output; `auto_class` names transformers' class that loads what is saved, in which this head's
-    parameters are called as `checkpoint_names` says (ours -> theirs); `labels` are the names of the logits, if any.
+    `reads` is the output that it reads; `auto_class` is the class of transformers that loads what is saved, with the
+    parameter names of `checkpoint_names` (ours -> theirs); `labels` are the names of the logits, if they have any.
     """
 
     reads: ClassVar[Literal["pooled", "sequence"]]
-    reads_words: ClassVar[bool] = False  # of the sequence the positions that a label belongs to, each by itself
+    reads_words: ClassVar[bool] = False  # whether the head reads only the first sub-token of each word
     auto_class: ClassVar[str]
     output: nn.Linear
 
@@ -143,7 +143,7 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def config_settings(self) -> dict[str, Any]:
-        """What a saved checkpoint's config says of this head."""
+        """Settings of this head in the config of a saved model."""
         return {
             "id2label": dict(enumerate(self.labels)),
             "label2id": {label: index for index, label in enumerate(self.labels)},
@@ -206,24 +206,24 @@ class Model(nn.Module):
         return logits if counts is None else _by_feature(logits.squeeze(-1), counts)
 
     def hidden(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What the head gets, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`."""
+        """What the head reads, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`."""
         states, mask = batch.states, batch.attention_mask
         if states is None:
-            numbers = self.backbone.numbers(pooled=self.pooled)
-            states, mask = self.backbone.states(numbers, pooled=self.pooled, **batch.for_encoder())
+            layers = self.backbone.layer_indices(pooled=self.pooled)
+            states, mask = self.backbone.hidden_states(layers, pooled=self.pooled, **batch.for_encoder())
         return self.backbone.read(states, mask, pooled=self.pooled), mask
 
 
-def _layer(output: Any, number: int) -> Tensor:
+def _layer(output: Any, index: int) -> Tensor:
     """A layer of an encoder's output `(batch, length, width)`; of the pooled one the length is 1."""
-    if number == POOLED:
+    if index == POOLED:
         return output.pooler_output.unsqueeze(1)  # type: ignore[no-any-return]
     if output.hidden_states is None:
         return output.last_hidden_state  # type: ignore[no-any-return]
-    return output.hidden_states[number]  # type: ignore[no-any-return]
+    return output.hidden_states[index]  # type: ignore[no-any-return]
 
 
-def _taken(layer: Tensor, positions: Tensor) -> Tensor:
+def _at_positions(layer: Tensor, positions: Tensor) -> Tensor:
     """`(batch, length, width)` at `positions` `(batch, n)`."""
     return layer.gather(1, positions.clamp(min=0).unsqueeze(-1).expand(-1, -1, layer.shape[-1]))
 

@@ -38,7 +38,7 @@ class Batch:
         return (*self.inputs(), self.labels)
 
     def for_encoder(self) -> dict[str, Tensor | None]:
-        """What `Backbone.states` takes, by name."""
+        """What `Backbone.hidden_states` takes, by name."""
         names = ("input_ids", "attention_mask", "token_type_ids", "positions")
         return {name: getattr(self, name) for name in names}
 

@@ -1,4 +1,4 @@
-"""Devices and the precision that they really support."""
+"""Devices, and the precision that they support natively."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ def resolve_device(name: str | None) -> torch.device:
     if torch.backends.mps.is_available():
         there.append("mps")
     if name is not None and name not in there:
-        raise UserError(f"device '{name}' is not there", f"This machine has {', '.join(there)}")
+        raise UserError(f"device '{name}' is not available", f"This machine has {', '.join(there)}")
     if name is None and parse_flag_from_env("ACCELERATE_USE_CPU"):
         name = "cpu"
     return torch.device(name or ("cuda" if "cuda" in there else there[-1]))

@@ -1,7 +1,8 @@
 """How each encoder family makes its pooled output: the one place where families differ.
 
 BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 2019, section 3.2). Other families put
-a new one there, under names of their own, which a saved checkpoint must use. A family is a row in each table.
+a new one there, under names of their own, which a saved checkpoint must use. A family is a row in each table; one
+without a row is trained all the same, and saved in a format of our own.
 """
 
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ PRETRAINED = Pooling()
 HIDDEN_DROPOUT = Pooling(dropout=("hidden_dropout_prob",))
 NEW_TANH = Pooling(dense="classifier.dense", drop_first=True, output="classifier.out_proj")
 DISTILBERT = Pooling(dense="pre_classifier", activation="relu")
+OTHER = Pooling(dense="dense", activation="tanh")  # of a family without a row
 
 SENTENCE = {
     "bert": PRETRAINED,
@@ -63,7 +65,7 @@ POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta")  # count positions from beh
 def most_tokens(config: "PretrainedConfig") -> int:
     """The longest sequence that an encoder has positions for."""
     taken = config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
-    return int(config.max_position_embeddings) - taken
+    return int(getattr(config, "max_position_embeddings", 512)) - taken
 
 
 def takes_segments(config: "PretrainedConfig") -> bool:
@@ -72,10 +74,34 @@ def takes_segments(config: "PretrainedConfig") -> bool:
 
 
 def pooling(table: dict[str, Pooling], config: "PretrainedConfig") -> Pooling:
-    """The row of a model's family. Raises UserError for a family that the table lacks."""
-    if config.model_type not in table:
-        raise UserError(f"encoders of type '{config.model_type}' are not known", f"Known are {', '.join(table)}")
-    return table[config.model_type]
+    """The row of a model's family; of other families a new tanh layer over the first token."""
+    return table.get(config.model_type, OTHER)
+
+
+def has_own_class(config: "PretrainedConfig") -> bool:
+    """Whether a head on this family can be saved under the names of one of transformers' classes."""
+    return config.model_type in SENTENCE
+
+
+def require_encoder(config: "PretrainedConfig") -> None:
+    """Raises UserError for what is not a bidirectional encoder: its first token would see only itself."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
+
+    if config.model_type not in MASKED or config.is_encoder_decoder or getattr(config, "is_decoder", False):
+        raise UserError(
+            f"models of type '{config.model_type}' are not supported: not a bidirectional encoder",
+            f"Choose an encoder, such as one of the types {', '.join(SENTENCE)}",
+        )
+
+
+def family_notes(config: "PretrainedConfig") -> list[str]:
+    """What a user should know of a family without a row here."""
+    if has_own_class(config):
+        return []
+    return [
+        f"encoders of type '{config.model_type}' have no pooling of their own here: a new tanh layer pools the first "
+        "token, and the model is saved in a format that only finetune loads"
+    ]
 
 
 def head_dropout(config: "PretrainedConfig", names: Sequence[str]) -> float:

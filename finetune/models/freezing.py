@@ -1,4 +1,4 @@
-"""Between feature-based and fine-tuned: layers that stay as they are, that begin anew, or that learn more slowly."""
+"""Partial fine-tuning: frozen layers, re-initialised layers, and the depth of each for layer-wise learning rates."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,10 +8,10 @@ from transformers import PreTrainedModel
 from finetune.errors import UserError
 
 
-def keep_pretrained(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None:
-    """Freezes the embeddings and the first layers, and gives the last ones and the pooler new weights.
+def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None:
+    """Freezes the embeddings and the first layers; re-initialises the last ones and the pooler.
 
-    New weights are as at the beginning of pre-training (Zhang et al. 2021, section 5). Raises UserError for more
+    New weights are drawn as at the start of pre-training (Zhang et al. 2021, section 5). Raises UserError for more
     layers than there are, and for an encoder whose layers share their weights.
     """
     if not freeze and not reinit:
@@ -27,7 +27,7 @@ def keep_pretrained(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> No
     if reinit:
         for part in (*layers[-reinit:], getattr(encoder, "pooler", None)):
             if part is not None:
-                _begin_anew(part, spread=encoder.config.initializer_range)
+                _reinitialise(part, spread=encoder.config.initializer_range)
 
 
 def freeze_unread(encoder: PreTrainedModel, *, above: int) -> None:
@@ -41,7 +41,7 @@ def layers_of(encoder: PreTrainedModel) -> Sequence[nn.Module]:
     layers = _own_layers(encoder)
     if layers is None:
         raise UserError(
-            f"an encoder of type '{encoder.config.model_type}' has no layers with weights of their own",
+            f"an encoder of type '{encoder.config.model_type}' has no layers with separate weights",
             "Leave out freeze_layers, reinit_layers and train.layer_decay",
         )
     return layers
@@ -49,13 +49,14 @@ def layers_of(encoder: PreTrainedModel) -> Sequence[nn.Module]:
 
 def _own_layers(encoder: PreTrainedModel) -> Sequence[nn.Module] | None:
     """None where layers share their weights."""
-    stack = getattr(encoder, "encoder", None) or getattr(encoder, "transformer", None)
-    return getattr(stack, "layer", None)
+    stacks = [getattr(encoder, name, None) for name in ("encoder", "transformer")] + [encoder]
+    found = (getattr(stack, name, None) for stack in stacks for name in ("layer", "layers"))
+    return next((list(layers) for layers in found if isinstance(layers, nn.ModuleList)), None)
 
 
 def depths(encoder: PreTrainedModel) -> Iterator[tuple[nn.Parameter, int]]:
-    """Each of the encoder's parameters with how many layers lie between it and the head: the pooler has 0, the last
-    layer 1, the embeddings one more than there are layers.
+    """Each parameter of the encoder with its depth below the head: 0 for the pooler, 1 for the last layer, number of
+    layers + 1 for the embeddings.
     """
     layers = layers_of(encoder)
     place = {id(p): len(layers) - index for index, layer in enumerate(layers) for p in layer.parameters()}
@@ -64,7 +65,7 @@ def depths(encoder: PreTrainedModel) -> Iterator[tuple[nn.Parameter, int]]:
         yield parameter, 0 if id(parameter) in pooler else place.get(id(parameter), len(layers) + 1)
 
 
-def _begin_anew(part: nn.Module, *, spread: float) -> None:
+def _reinitialise(part: nn.Module, *, spread: float) -> None:
     for module in part.modules():
         if isinstance(module, nn.Linear):
             nn.init.trunc_normal_(module.weight, std=spread, a=-2 * spread, b=2 * spread)

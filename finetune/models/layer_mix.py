@@ -1,7 +1,7 @@
-"""What a head reads where it is not the last layer as it is: a mix of layers, and a BiLSTM over it.
+"""Layer mixing for heads: concatenation, sum or scalar mix of hidden layers, optionally with a BiLSTM over it.
 
-The feature-based approach (Devlin et al. 2019, section 5.3, Table 7) on a frozen encoder; an encoder that is trained
-can be read in the same way. Layer 0 is the embeddings, layer n the output of the n-th transformer layer.
+The feature-based approach of Devlin et al. 2019 (section 5.3, Table 7); it works with a trained encoder too. Layer 0 is
+the embeddings, layer n the output of the n-th transformer layer.
 """
 
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ LSTM_LAYERS, LSTM_WIDTH = 2, 768  # in each direction (section 5.3)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mix:
+class LayerMix:
     """Which layers are read, and how they become one vector for each position."""
 
-    numbers: tuple[int, ...]
+    layers: tuple[int, ...]
     how: Literal["concat", "sum", "weighted"] = "concat"
 
 
-def mix_of(layers: Layers | Sequence[int], *, depth: int) -> Mix:
-    """What a recipe's `layers` means for an encoder of `depth` layers; numbers of one's own are concatenated.
+def mix_of(layers: Layers | Sequence[int], *, depth: int) -> LayerMix:
+    """Resolves a recipe's `layers` for an encoder of `depth` layers; a list of indices is concatenated.
 
     Raises UserError for a layer that the encoder lacks.
     """
@@ -34,16 +34,16 @@ def mix_of(layers: Layers | Sequence[int], *, depth: int) -> Mix:
         raise UserError(f"layers = '{layers}' and this encoder has {depth}", f"Name some of 0 to {depth}: layers=[...]")
     single = {"embeddings": 0, "second-to-last": depth - 1, "last": depth}
     if not isinstance(layers, str):
-        mix = Mix(numbers=tuple(layers))
+        mix = LayerMix(layers=tuple(layers))
     elif layers in single:
-        mix = Mix(numbers=(single[layers],))
+        mix = LayerMix(layers=(single[layers],))
     else:
         first = 1 if layers.endswith("all") else depth - 3
         kind: Literal["concat", "sum", "weighted"] = "concat" if layers.startswith("concat") else "sum"
-        numbers = tuple(range(first, depth + 1))
-        mix = Mix(numbers=numbers, how="weighted" if layers.startswith("weighted") else kind)
-    lacking = [number for number in mix.numbers if not 0 <= number <= depth]
-    if lacking or not mix.numbers:
+        every = tuple(range(first, depth + 1))
+        mix = LayerMix(layers=every, how="weighted" if layers.startswith("weighted") else kind)
+    lacking = [index for index in mix.layers if not 0 <= index <= depth]
+    if lacking or not mix.layers:
         wanted = f"layer {lacking[0]}" if lacking else "no layer at all"
         raise UserError(
             f"layers = {layers!r} asks for {wanted}", f"This encoder has 0 (the embeddings) to {depth}, the last"
@@ -51,20 +51,20 @@ def mix_of(layers: Layers | Sequence[int], *, depth: int) -> Mix:
     return mix
 
 
-class Reader(nn.Module):
-    """Layers' states to a vector for each position, or to one for the sequence.
+class LayerReader(nn.Module):
+    """Mixes hidden states of layers to a vector for each position, or to one for the sequence.
 
     A weighted sum has softmax weights and a scale that are learned (Peters et al. 2018, equation 1). With a BiLSTM
     the sequence's vector is its two end states, else the mix at the first position.
     """
 
-    def __init__(self, mix: Mix, *, width: int, bilstm: bool) -> None:
+    def __init__(self, mix: LayerMix, *, width: int, bilstm: bool) -> None:
         super().__init__()
         self.mix = mix
         if mix.how == "weighted":
-            self.weights = nn.Parameter(torch.zeros(len(mix.numbers)))
+            self.weights = nn.Parameter(torch.zeros(len(mix.layers)))
             self.scale = nn.Parameter(torch.ones(()))
-        mixed = width * len(mix.numbers) if mix.how == "concat" else width
+        mixed = width * len(mix.layers) if mix.how == "concat" else width
         self.bilstm = BiLSTM(mixed) if bilstm else None
         self.width = 2 * LSTM_WIDTH if bilstm else mixed
 
@@ -87,7 +87,7 @@ class Reader(nn.Module):
 class BiLSTM(nn.Module):
     """Two layers, 768 in each direction.
 
-    A direction is a plain LSTM: the backward one reads each sequence turned round within its own length. On a CPU
+    A direction is a plain LSTM: the backward one reads each sequence reversed within its own length. On a CPU
     that trains faster than one bidirectional LSTM over packed sequences, and the result is the same.
     """
 
@@ -105,10 +105,10 @@ class BiLSTM(nn.Module):
         """
         lengths = mask.sum(1, keepdim=True).long()
         places = torch.arange(hidden.shape[1], device=hidden.device)
-        turned = torch.where(places < lengths, lengths - 1 - places, places)
+        reversed_ = torch.where(places < lengths, lengths - 1 - places, places)
         rows = torch.arange(len(hidden), device=hidden.device).unsqueeze(1)
         for ahead, back in zip(self.ahead, self.back, strict=True):
-            forward, backward = ahead(hidden)[0], back(hidden[rows, turned])[0][rows, turned]
+            forward, backward = ahead(hidden)[0], back(hidden[rows, reversed_])[0][rows, reversed_]
             hidden = torch.cat([forward, backward], dim=-1)
         if ends:
             last = forward[rows, lengths - 1].squeeze(1)

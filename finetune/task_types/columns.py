@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from finetune.data.column_types import NOTHING, as_text, is_missing, tags_of
 from finetune.data.formats.tag_forms import Form, TagForm
-from finetune.data.nested import cell_at
+from finetune.data.nested_fields import cell_at
 
 
 @dataclass(frozen=True, kw_only=True)

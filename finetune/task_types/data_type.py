@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal
 from finetune.data.characters import same_text
 from finetune.data.column_types import ColumnFacts
 from finetune.data.messages import shown
-from finetune.data.reading import Table
 from finetune.data.rows import OwnRow
+from finetune.data.table import Table
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.task import Answer, Task

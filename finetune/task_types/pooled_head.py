@@ -39,4 +39,4 @@ class PooledHead(Head):
 
 def read_pooling(backbone: Backbone) -> Pooling:
     """A new tanh layer over a mix of layers at the first token; a BiLSTM's end states are pooled already."""
-    return Pooling() if backbone.bilstm or backbone.bare else Pooling(dense="dense", activation="tanh")
+    return Pooling() if backbone.bilstm or backbone.linear_only else Pooling(dense="dense", activation="tanh")

@@ -78,7 +78,7 @@ class View(ABC):
         return None
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """(golds, answers), each `(rows,)`, where they are numbers."""
+        """(labels, predictions), each `(rows,)`, where they are numbers."""
         return None
 
     def classes(self) -> list[ClassScore]:

@@ -12,6 +12,7 @@ from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
 from finetune.models import pretrained
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
+from finetune.models.families import family_notes
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.runs.environment import versions
 from finetune.runs.events import EventLog, Watcher
@@ -69,7 +70,7 @@ def run(
     if recipe.train.solver == "logistic":
         require_linear(model, frozen=recipe.frozen)
     tokenizer = load_tokenizer(files.folder)
-    unfit = vocabulary_notes(rows[task.train_split], tokenizer, recipe.model)
+    unfit = vocabulary_notes(rows[task.train_split], tokenizer, recipe.model) + family_notes(model.backbone.config)
     splits[task.train_split] = replace(splits[task.train_split], notes=(*splits[task.train_split].notes, *unfit))
     features = {split: encode(task, rows[split], tokenizer, recipe.max_length, model.backbone.config) for split in rows}
     accelerator = build_accelerator(place, precision)

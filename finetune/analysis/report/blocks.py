@@ -1,4 +1,4 @@
-"""What a page is made of, as plain data: cards with a chart, a table, a matrix, or rows with their texts."""
+"""What a page is made of, as plain data: blocks with a chart, a table, a matrix, or rows with their texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from finetune.task_types.marked_text import Part
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Cells as texts; the first `left` columns are words, the others figures. `strong` are numbers of rows.
+    """Cells as texts; the first `left` columns are words, the others numbers. `strong` are indices of rows.
 
-    `folded` are rows that are seen once they are asked for.
+    `folded` are rows that are shown on request.
     """
 
     columns: Sequence[str]
@@ -24,7 +24,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """Counts by gold (down) and answer (across); `shares` are of the gold's, from 0 to 1."""
+    """Counts by label (down) and prediction (across); `shares` are of the label's count, from 0 to 1."""
 
     down: Sequence[str]
     across: Sequence[str]
@@ -33,40 +33,40 @@ class Matrix:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
-    """A row of the data: its texts, its gold and its answer in words, and facts such as how sure the model is.
+class ShownRow:
+    """A row of the data: its texts, its label and prediction in words, and facts such as the confidence.
 
-    `right` is None where answers are neither right nor wrong, but near or far.
+    `right` is None for numbers, which are neither right nor wrong.
     """
 
     id: str
     parts: Sequence[Part]
-    gold: str = ""
-    answer: str = ""
+    label: str = ""
+    prediction: str = ""
     facts: Sequence[str] = ()
     right: bool | None = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card:
-    """A title, words on how to read it, and what is there of the rest. A wide one takes the width of the page."""
+class Block:
+    """A title, a note on how to read it, and its content. A wide one takes the width of the page."""
 
     title: str
     note: str = ""
     chart: Markup | None = None
     table: Table | None = None
     matrix: Matrix | None = None
-    shown: Sequence[Shown] = ()
+    shown: Sequence[ShownRow] = ()
     wide: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Cards under a heading; `level` is 2 for a run, 3 for a split of it. `link` is a short title."""
+    """Blocks under a heading; `level` is 2 for a run, 3 for a split of it. `link` is a short title."""
 
     id: str
     title: str
-    cards: Sequence[Card]
+    blocks: Sequence[Block]
     link: str = ""
     level: int = 2
     note: str = ""

@@ -1,4 +1,4 @@
-"""The page: sections of cards about runs, rendered by jinja2, which escapes every text."""
+"""The page: sections of blocks about runs, rendered by jinja2, which escapes every text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -6,11 +6,14 @@ from dataclasses import replace
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from finetune.analysis.report import run, several, split
 from finetune.analysis.report.blocks import Section
-from finetune.analysis.report.run_files import Material, labels_of
-from finetune.analysis.report.run_sections import overview_card, run_cards, seed_cards, settings_card
-from finetune.analysis.report.seeds import seed_groups
-from finetune.analysis.report.split_sections import Temperature, split_cards, temperature_of
+from finetune.analysis.report.find_blocks import blocks_of
+from finetune.analysis.report.overview import overview
+from finetune.analysis.report.run.settings import settings_block
+from finetune.analysis.report.run_files import RunFiles, labels_of
+from finetune.analysis.report.temperature import Temperature, temperature_of
+from finetune.runs.seeds import groups as groups_of
 from finetune.task_types.marked_text import clean
 from finetune.task_types.types import view_of
 from finetune.task_types.view import View
@@ -19,7 +22,7 @@ MOST_BYTES = 4_500_000
 TOO_LONG = "Left out, since the page would be too large: make a report of this run alone."
 
 
-def render(runs: Sequence[Material]) -> str:
+def render(runs: Sequence[RunFiles]) -> str:
     """A whole HTML page of under 5 MB about one or several runs."""
     templates = Environment(
         loader=PackageLoader("finetune.analysis.report", "."),
@@ -36,51 +39,49 @@ def render(runs: Sequence[Material]) -> str:
     for section in sections:
         text = template.render(section=section)
         if size + len(text.encode()) > MOST_BYTES:
-            text = template.render(section=Section(id=section.id, title=section.title, cards=[], note=TOO_LONG))
+            text = template.render(section=Section(id=section.id, title=section.title, blocks=[], note=TOO_LONG))
         size += len(text.encode())
         done.append(Markup(text))
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     return templates.get_template("page.html.j2").render(title=title, sections=sections, rendered=done)
 
 
-def sections_of(runs: Sequence[Material]) -> Iterator[Section]:
+def sections_of(runs: Sequence[RunFiles]) -> Iterator[Section]:
     """What runs have in common, groups of seeds, then each run with its splits."""
     if len(runs) > 1:
-        yield Section(id="all", title="All runs", cards=[overview_card(runs), settings_card(runs)])
-    for number, group in enumerate(seed_groups(runs), start=1):
-        if len(group) > 1:
-            yield Section(id=f"seeds-{number}", title=f"{group[0].record.task}: seeds", cards=list(seed_cards(group)))
-    for number, run in enumerate(runs, start=1):
-        missing = f"Not there: {'; '.join(run.missing)}." if run.missing else ""
-        yield Section(id=f"run-{number}", title=run.name, cards=list(run_cards(run)), note=missing)
-        yield from split_sections(run, f"run-{number}")
+        yield Section(id="all", title="All runs", blocks=[overview(runs), settings_block(runs)])
+    by_record = {id(one.record): one for one in runs}
+    groups = [[by_record[id(record)] for record in group] for group in groups_of(one.record for one in runs)]
+    for number, group in enumerate((group for group in groups if len(group) > 1), start=1):
+        title = f"{group[0].record.task}: seeds"
+        yield Section(id=f"seeds-{number}", title=title, blocks=list(blocks_of(several, group)))
+    for number, one in enumerate(runs, start=1):
+        missing = f"Missing: {'; '.join(one.missing)}." if one.missing else ""
+        yield Section(id=f"run-{number}", title=one.name, blocks=list(blocks_of(run, one)), note=missing)
+        yield from split_sections(one, f"run-{number}")
 
 
-def split_sections(run: Material, name: str) -> Iterator[Section]:
+def split_sections(one: RunFiles, name: str) -> Iterator[Section]:
     """A section for each split with predictions. The temperature is that of the first one."""
     temperature = None
-    for split, lines in run.predictions.items():
-        view = view_of(lines, labels_of(run.folder), name=run.record.recipe.get("options", {}).get("shape", ""))
-        if view is not None and temperature is None:
-            temperature = temperature_of(view)
-        yield split_section(run, split, view and named(view, run, split), temperature, f"{name}-{split}")
-        if temperature is not None:
-            temperature = replace(temperature, of=next(iter(run.predictions)))
+    for of, lines in one.predictions.items():
+        view = view_of(lines, labels_of(one.folder), name=one.record.recipe.get("options", {}).get("shape", ""))
+        found = temperature
+        if view is not None and temperature is None and (found := temperature_of(view)):
+            temperature = replace(found, fitted_on=of)
+        yield split_section(one, of, view and named(view, one, of), found, name)
 
 
-def split_section(run: Material, split: str, view: View | None, temperature: Temperature | None, name: str) -> Section:
+def split_section(one: RunFiles, of: str, view: View | None, temperature: Temperature | None, name: str) -> Section:
     """What the predictions of a split say."""
-    title = f"{run.name}: {split}"
-    if view is None:
-        note = "The predictions have no gold, or are of a type of their own, which is not looked into."
-        return Section(id=name, title=title, link=split, cards=[], level=3, note=note)
-    cards = list(split_cards(view, temperature))
-    return Section(id=name, title=title, link=split, cards=cards, level=3)
+    note = "" if view else "The predictions have no labels, or are of a task type without a view."
+    blocks = [] if view is None else list(blocks_of(split, view, temperature))
+    return Section(id=f"{name}-{of}", title=f"{one.name}: {of}", link=of, blocks=blocks, level=3, note=note)
 
 
-def named(view: View, run: Material, split: str) -> View:
+def named(view: View, one: RunFiles, of: str) -> View:
     """With the names of several labels a row from the record, where the model is not there to tell them."""
     if view.labels or not view.names_in_scores:
         return view
-    groups = dict.fromkeys(name.rpartition("/")[0] for name in run.record.scores[split] if "/" in name)
+    groups = dict.fromkeys(name.rpartition("/")[0] for name in one.record.scores[of] if "/" in name)
     return replace(view, labels=list(groups))

@@ -1,4 +1,4 @@
-"""What there is of a run for a report: its record, the losses of its log, its predictions; and what is missing."""
+"""Loads a run's record, loss log and predictions for a report; lists missing files."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from finetune.runs.record import RunRecord, load_record
 
 
 @dataclass(frozen=True, kw_only=True)
-class Material:
+class RunFiles:
     """A finished run. `losses` are (update, loss); `predictions` has the lines of each split that has some."""
 
     folder: RunFolder
@@ -42,7 +42,7 @@ def find_folders(names: Sequence[str], out: Path) -> list[RunFolder]:
     return list(found.values())
 
 
-def read_material(folder: RunFolder) -> Material:
+def read_run_files(folder: RunFolder) -> RunFiles:
     """Reads what a run left. Raises UserError for a record or predictions that are damaged; absent ones are listed."""
     record = load_record(folder.record_file)
     missing: list[str] = []
@@ -58,7 +58,7 @@ def read_material(folder: RunFolder) -> Material:
         for split in record.scores
         if split not in predictions
     ]
-    return Material(folder=folder, record=record, losses=losses, predictions=predictions, missing=missing)
+    return RunFiles(folder=folder, record=record, losses=losses, predictions=predictions, missing=missing)
 
 
 def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from finetune.analysis.report.run_files import find_folders, read_material
+from finetune.analysis.report.run_files import find_folders, read_run_files
 from finetune.errors import UserError
 from finetune.runs.folder import write_atomically
 
@@ -25,7 +25,7 @@ def write_report(names: Sequence[str], output: Path, *, out: Path) -> int:
         raise UserError(f"{output}: is a folder", "Name a file: -o report.html")
     from finetune.analysis.report.page import render
 
-    page = render([read_material(folder) for folder in find_folders(names, out)])
+    page = render([read_run_files(folder) for folder in find_folders(names, out)])
     try:
         write_atomically(output, page)
     except OSError as error:

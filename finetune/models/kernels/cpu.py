@@ -1,6 +1,6 @@
-"""What makes BERT fast on a CPU: memory that is kept, dropout masks from a fast generator, attention as plain products.
+"""Faster training on a CPU: malloc keeps freed memory, dropout masks from a fast generator, attention in two matmuls.
 
-Measured with benchmarks/cpu_parts.py. Nothing here changes what is computed, but for which random numbers dropout uses.
+Measured with benchmarks/cpu_parts.py. The results are the same but for the random numbers of dropout.
 """
 
 import ctypes
@@ -13,18 +13,22 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 
+from finetune.models.families import has_own_class
+
 ATTENTION = "finetune_cpu"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
 _generator = np.random.SFC64(0)
 
 
 def speed_up(model: nn.Module, encoder: Any) -> None:
-    """Makes a model's dropout and its encoder's attention the ones of this file."""
+    """Replaces a model's dropout, and its encoder's attention in families where it is known, by those of this file."""
     keep_memory()
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
             if type(child) is nn.Dropout:
                 setattr(parent, name, FastDropout(child.p))
+    if not has_own_class(encoder.config):
+        return
     AttentionInterface.register(ATTENTION, attention)
     AttentionMaskInterface.register(ATTENTION, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
     encoder.set_attn_implementation(ATTENTION)

@@ -1,4 +1,4 @@
-"""Where only the pooled output is read, the last layer is computed for the first token alone."""
+"""Computes the last layer for the first token only, where only the pooled output is read."""
 
 from types import MethodType
 from typing import Any

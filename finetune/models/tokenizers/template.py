@@ -1,4 +1,4 @@
-"""The special tokens that a tokenizer puts around two texts, so that each text need be tokenized only once."""
+"""Adds special tokens around two tokenized texts, so that each text is tokenized only once."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Overlapping windows over a long text, and in which of them each token has most context (Devlin et al. 2019, code)."""
+"""Overlapping windows over a long text, and in which of them each token has most context (original BERT code)."""
 
 import numpy as np
 

@@ -7,7 +7,7 @@ from typing import Any
 from finetune.data.characters import same_text
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.messages import shown
-from finetune.data.nested import cell_at
+from finetune.data.nested_fields import cell_at
 from finetune.task_types.candidates import best_label, label_candidates
 from finetune.task_types.choice.cells import choice_named, choices_of
 from finetune.task_types.choice.guess import choice_layout, choices_by, contexts_in, counted_from

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from finetune.data.column_types import NO, YES, as_text, is_missing
-from finetune.data.nested import cell_at
+from finetune.data.nested_fields import cell_at
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask

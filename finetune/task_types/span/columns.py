@@ -7,8 +7,8 @@ from typing import Any
 from finetune.data.characters import same_text
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.messages import shown
-from finetune.data.nested import cell_at
-from finetune.data.reading import Table
+from finetune.data.nested_fields import cell_at
+from finetune.data.table import Table
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow
 from finetune.task_types.span.answer_place import located

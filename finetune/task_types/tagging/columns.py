@@ -9,8 +9,8 @@ from finetune.data.characters import same_text
 from finetune.data.column_types import as_list, as_text, is_missing, tags_of
 from finetune.data.formats.conll import TAG
 from finetune.data.messages import shown
-from finetune.data.nested import cell_at
-from finetune.data.reading import Table
+from finetune.data.nested_fields import cell_at
+from finetune.data.table import Table
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
@@ -46,7 +46,7 @@ class Tagging(DataType):
     def guess(self, evidence: Evidence) -> Layout | None:
         """As every type's. Raises UserError also for a file with a word a line and no tags."""
         layout = super().guess(evidence)
-        if layout is None and evidence.table.form.kind == "columns":
+        if layout is None and evidence.table.form.format.name == "word-lines":
             left_out = ("document", *evidence.chosen.get("text", ()))
             others = {name: cells for name, cells in evidence.columns.items() if name not in left_out}
             require_tags(others, evidence.file)

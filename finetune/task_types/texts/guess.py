@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from finetune.data.column_types import ColumnFacts, as_text, is_missing
-from finetune.data.reading import Table, nameless_columns
+from finetune.data.formats.delimited import dialect_of, nameless_columns
+from finetune.data.table import Table
 from finetune.errors import UserError
 from finetune.task_types.candidates import Candidate, best_label, best_texts, copied, label_candidates
 from finetune.task_types.column_names import is_id_name
@@ -36,7 +37,7 @@ def text_layout(evidence: Evidence) -> Layout:
             "Give one, or two that make a pair; of a context and its choices say shape=choice",
         )
     rest = _rest(table, facts, text, label, given="text" in chosen)
-    delimiter = table.form.delimiter or ","
+    delimiter = dialect_of(table.form).delimiter or ","
     layout = Layout(shape=evidence.shape or CLASSES, text=tuple(text), rest=rest, delimiter=delimiter, rivals=rivals)
     return replace(_labelled(layout, evidence, label, reasons) if label else layout, reasons=reasons)
 
@@ -60,7 +61,7 @@ def _text(
     if shape is None:
         require_no_choices(facts, label, (), file)
     free = {name: fact for name, fact in facts.items() if name not in nameless}
-    found, why = best_texts(free, label, header=table.form.header, file=file)
+    found, why = best_texts(free, label, header=dialect_of(table.form).header, file=file)
     if shape is None:
         require_no_choices(facts, label, found, file)
     return list(found), why

@@ -1,0 +1,26 @@
+"""A table with a line for each run, for a page about several."""
+
+from collections.abc import Sequence
+
+from finetune.analysis.report.blocks import Block, Table
+from finetune.analysis.report.run_files import RunFiles
+from finetune.analysis.report.text import score_text
+from finetune.metrics.scores import ranked
+from finetune.runs.seeds import seed_words
+from finetune.task_types.marked_text import cut
+
+
+def overview(runs: Sequence[RunFiles]) -> Block:
+    """Headline score and best baseline of each."""
+    columns = ["task", "id", "model", "seed", "finished", "headline", "score", "best baseline"]
+    return Block(title="Runs", table=Table(columns=columns, rows=[_line(run) for run in runs], left=6), wide=True)
+
+
+def _line(run: RunFiles) -> list[str]:
+    record = run.record
+    split = next(iter(record.scores))
+    given = [scores[record.headline] for scores in record.baselines.get(split, {}).values()]
+    best = max(given, key=ranked, default=None)
+    metric = f"{split} {record.headline}"
+    words = [record.task, record.id, record.model, seed_words(record), record.finished, metric]
+    return [*map(cut, words), score_text(record.scores[split][record.headline]), score_text(best)]

@@ -1,0 +1,1 @@
+"""Blocks about one run, from its record and log: `blocks(run)`."""

@@ -1,0 +1,32 @@
+"""Where a run came from and what it ran on."""
+
+from collections.abc import Iterator
+
+from finetune.analysis.report.blocks import Block, Table
+from finetune.analysis.report.run_files import RunFiles
+from finetune.analysis.report.text import value_text
+from finetune.task_types.marked_text import cut
+
+ORDER = 50
+
+
+def blocks(run: RunFiles) -> Iterator[Block]:
+    """A table of facts of the record."""
+    record = run.record
+    facts = {
+        "finished": record.finished,
+        "model": f"{record.model} ({record.weights[:10]})",
+        "data": record.data[:10],
+        **{
+            f"rows of {split}": f"{count:,}, from {record.data_origin.get(split, '')}"
+            for split, count in record.rows.items()
+        },
+        "options of the task": ", ".join(f"{name} {value_text(value)}" for name, value in record.options.items()),
+        "device": f"{record.device}, {record.precision}, {record.processes} process{'es' * (record.processes > 1)}",
+        "training": f"{record.seconds.get('training', 0):,.0f} s, {record.examples_per_second:.1f} rows/s",
+        "peak memory": f"{record.peak_memory_bytes / 2**30:.2f} GiB",
+        "commit": record.git_commit or "",
+        "versions": ", ".join(f"{name} {version}" for name, version in record.versions.items()),
+    }
+    rows = [[name, cut(text)] for name, text in facts.items() if text]
+    yield Block(title="Facts", table=Table(columns=["fact", "value"], rows=rows, left=2))

@@ -1,0 +1,15 @@
+"""The run's headline score by epoch."""
+
+from collections.abc import Iterator
+
+from finetune.analysis.report.blocks import Block
+from finetune.analysis.report.run_files import RunFiles
+from finetune.analysis.report.score_by_epoch import score_by_epoch
+
+ORDER = 30
+
+
+def blocks(run: RunFiles) -> Iterator[Block]:
+    """One curve."""
+    if run.record.epochs:
+        yield score_by_epoch({f"seed {run.record.recipe['seed']}": run.record})

@@ -1,0 +1,60 @@
+"""A split's scores, those of the baselines and published ones; the first score as bars."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from finetune.analysis.published import beside
+from finetune.analysis.report.blocks import Block, Table
+from finetune.analysis.report.run_files import RunFiles
+from finetune.analysis.report.svg import INK, NAME, ONE, QUIET, SURFACE, axes_of, drawn, percent
+from finetune.analysis.report.text import pairs_text, score_text
+from finetune.metrics.scores import plain_metrics
+from finetune.runs.record import RunRecord
+from finetune.task_types.marked_text import cut
+
+ORDER = 10
+
+
+def blocks(run: RunFiles) -> Iterator[Block]:
+    """One for each split."""
+    for split, scores in run.record.scores.items():
+        yield _block(run.record, split, scores)
+
+
+def _block(record: RunRecord, split: str, scores: Mapping[str, float]) -> Block:
+    metrics = plain_metrics(scores)
+    methods: dict[str, Mapping[str, float]] = {"this run": scores, **record.baselines.get(split, {})}
+    for anchor in beside(record, split):
+        name = f"published: {anchor.source}"
+        methods[name] = {**methods.get(name, {}), anchor.metric: anchor.score}
+    first = metrics[0]
+    return Block(
+        title=f"Scores on {split}",
+        note=f"{record.rows.get(split, 0):,} rows; all scores are on a scale of 0 to 100.",
+        chart=_chart({name: given[first] for name, given in methods.items() if first in given}, f"{split} {first}"),
+        table=Table(
+            columns=["method", *metrics],
+            rows=[[name, *(score_text(given.get(metric)) for metric in metrics)] for name, given in methods.items()],
+            strong=[0],
+        ),
+    )
+
+
+def _chart(scores: Mapping[str, float], metric: str) -> Markup:
+    """Bars of the run, which is the first, and of what it is compared with, which are hatched."""
+    names, values = list(scores), percent(list(scores.values()))
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=metric)
+        places = np.arange(len(names))[::-1]
+        bars = axes.barh(places, values, height=0.6, facecolor=SURFACE, edgecolor=QUIET, hatch="////")
+        bars[0].set(facecolor=ONE, edgecolor=ONE, hatch="")
+        axes.bar_label(bars, labels=[f"{value:.1f}" for value in values], padding=4, color=INK)
+        axes.set_yticks(places, [cut(name, NAME) for name in names])
+        axes.grid(axis="y", visible=False)
+        axes.margins(x=0.14)
+
+    return drawn(draw, says=f"{metric}: {pairs_text(scores)}", height=70 + 30 * len(names))

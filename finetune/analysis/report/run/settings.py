@@ -1,0 +1,29 @@
+"""The settings of a run, or of several as columns."""
+
+from collections.abc import Iterator, Sequence
+
+from finetune.analysis.report.blocks import Block, Table
+from finetune.analysis.report.run_files import RunFiles
+from finetune.analysis.report.text import value_text
+from finetune.runs.recipe_diff import Setting, settings_of
+
+ORDER = 40
+
+
+def blocks(run: RunFiles) -> Iterator[Block]:
+    """Those of one run."""
+    yield settings_block([run])
+
+
+def settings_block(runs: Sequence[RunFiles]) -> Block:
+    """The settings that differ from their defaults, and folded the others; of several runs, one column each."""
+    found = settings_of([run.record for run in runs])
+    changed, others = ([_row(one) for one in found if one.changed == wanted] for wanted in (True, False))
+    columns = ["setting", *([run.record.id for run in runs] if len(runs) > 1 else ["this run"]), "default"]
+    table = Table(columns=columns, rows=changed, left=len(columns), folded=others)
+    note = f"{len(changed)} settings differ from the defaults of a recipe, {len(others)} do not."
+    return Block(title="Settings", note=note, table=table, wide=len(runs) > 1)
+
+
+def _row(one: Setting) -> list[str]:
+    return [one.key, *(value_text(value) for value in one.values), value_text(one.default)]

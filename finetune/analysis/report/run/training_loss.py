@@ -1,0 +1,44 @@
+"""Training loss by update, or by epoch where the log is absent."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from finetune.analysis.report.blocks import Block
+from finetune.analysis.report.run_files import RunFiles
+from finetune.analysis.report.svg import ONE, axes_of, drawn
+
+ORDER = 20
+POINTS = 150  # of a curve
+
+
+def blocks(run: RunFiles) -> Iterator[Block]:
+    """The curve, and which epoch's weights are the result."""
+    epochs = run.record.epochs
+    if epochs:
+        note = f"{len(epochs)} epochs; the weights of epoch {run.record.selected_epoch} are the result."
+        yield Block(title="Training loss", chart=_chart(run.losses, epochs), note=note)
+
+
+def _chart(losses: Sequence[tuple[int, float]], epochs: Sequence[Mapping[str, Any]]) -> Markup:
+    """Of many updates the mean over some of them."""
+    updates, values = _thinned(losses) if losses else ([e["epoch"] for e in epochs], [e["loss"] for e in epochs])
+    unit = "update" if losses else "epoch"
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=unit, y="training loss")
+        axes.plot(updates, values, color=ONE, linewidth=1.6, marker="" if len(updates) > 40 else "o", markersize=4)
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+
+    return drawn(draw, says=f"Training loss by {unit}: first {values[0]:.3f}, last {values[-1]:.3f}")
+
+
+def _thinned(points: Sequence[tuple[int, float]], most: int = POINTS) -> tuple[list[float], list[float]]:
+    """At most so many points, each the mean of as many neighbours as the others."""
+    parts = np.array_split(np.asarray(points, float), min(most, len(points)))
+    return [float(part[:, 0].mean()) for part in parts], [float(part[:, 1].mean()) for part in parts]

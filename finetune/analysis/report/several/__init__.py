@@ -1,0 +1,1 @@
+"""Blocks about runs that differ in their seeds alone: `blocks(group)`."""

@@ -1,0 +1,18 @@
+"""The headline score of each seed by epoch."""
+
+from collections.abc import Iterator, Sequence
+
+from finetune.analysis.report.blocks import Block
+from finetune.analysis.report.run_files import RunFiles
+from finetune.analysis.report.score_by_epoch import score_by_epoch
+from finetune.runs.seeds import seed_words
+
+ORDER = 20
+MOST_CURVES = 6
+
+
+def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
+    """A curve a seed, of the first ones."""
+    records = {seed_words(run.record): run.record for run in group[:MOST_CURVES]}
+    if all(record.epochs for record in records.values()):
+        yield score_by_epoch(records)

@@ -1,0 +1,89 @@
+"""How far the scores of several seeds are apart."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from finetune.analysis.report.blocks import Block, Table
+from finetune.analysis.report.run_files import RunFiles
+from finetune.analysis.report.svg import INK, NAME, ONE, TWO, axes_of, drawn, percent
+from finetune.analysis.report.text import list_text, score_text
+from finetune.metrics.scores import plain_metrics, ranked
+from finetune.runs.seeds import Summary, summarised
+from finetune.task_types.marked_text import cut
+
+ORDER = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """One score of several seeds; `baseline` is the best of the cheap methods, None where there is none."""
+
+    split: str
+    metric: str
+    scores: Sequence[float]
+    baseline: float | None
+
+    @property
+    def summary(self) -> Summary:
+        """Mean, standard deviation, interval."""
+        return summarised(self.scores)
+
+
+def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
+    """Mean, standard deviation and interval of each score."""
+    found = _spreads(group)
+    rows = []
+    for one in found:
+        each = one.summary
+        interval = " to ".join(map(score_text, each.interval or ()))
+        ends = [score_text(value) for value in (min(one.scores), each.best, one.baseline)]
+        rows.append([f"{one.split} {one.metric}", score_text(each.mean), score_text(each.sd), interval, *ends])
+    yield Block(
+        title="Spread over the seeds",
+        note=f"{len(group)} runs that differ in their seeds alone. sd is the sample standard deviation; "
+        "the interval is of the mean (Student's t).",
+        chart=_chart(found),
+        table=Table(columns=["score", "mean", "sd", "95 % interval", "lowest", "highest", "best baseline"], rows=rows),
+    )
+
+
+def _spreads(group: Sequence[RunFiles]) -> list[Spread]:
+    """Every score of a group, but those of single classes."""
+    first = group[0].record
+    return [
+        Spread(
+            split=split,
+            metric=metric,
+            scores=[run.record.scores[split][metric] for run in group],
+            baseline=max(
+                (given[metric] for given in first.baselines.get(split, {}).values()), key=ranked, default=None
+            ),
+        )
+        for split, scores in first.scores.items()
+        for metric in plain_metrics(scores)
+    ]
+
+
+def _chart(spreads: Sequence[Spread]) -> Markup:
+    """Each seed's score as a dot, their mean as a line, the best baseline as a cross."""
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure)
+        places = np.arange(len(spreads))[::-1]
+        for place, one in zip(places, spreads, strict=True):
+            shifts = np.linspace(-0.15, 0.15, len(one.scores))
+            axes.plot(percent(one.scores), place + shifts, "o", color=ONE, markersize=6, label="a seed")
+            axes.plot([100 * one.summary.mean] * 2, [place - 0.3, place + 0.3], color=INK, linewidth=2, label="mean")
+            if one.baseline is not None:
+                axes.plot(100 * one.baseline, place, "X", color=TWO, markersize=9, label="best baseline")
+        axes.set_yticks(places, [cut(f"{one.split} {one.metric}", NAME) for one in spreads])
+        axes.set_ylim(-0.6, len(spreads) - 0.4)
+        handles = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
+
+    scores = "; ".join(f"{one.split} {one.metric} {list_text(one.scores)}" for one in spreads)
+    return drawn(draw, says=f"Scores by seed: {scores}", height=80 + 34 * len(spreads))

@@ -1,0 +1,1 @@
+"""Blocks about the predictions of a split: `blocks(view, temperature)`."""

@@ -1,0 +1,55 @@
+"""Possible label errors: a confident model contradicts the label (as in confident learning, Northcutt et al. 2021)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from finetune.analysis.report.blocks import Block
+from finetune.analysis.report.shown_rows import MOST_SHOWN, most_certain, shown_row
+from finetune.analysis.report.temperature import Temperature
+from finetune.analysis.report.text import shown_of
+from finetune.task_types.view import Line, View
+
+ORDER = 70
+CONFIDENT = 0.9
+DEVIATIONS = 3.0  # of the error of a number
+
+
+def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
+    """Rows with their texts, as a suggestion."""
+    some, count = label_errors(view, MOST_SHOWN)
+    note = f"Only a suggestion: the model may be wrong. {_rule(view)} {shown_of(len(some), count, 'such rows')}"
+    yield Block(title="Possible label errors", note=note, shown=[shown_row(view, *one) for one in some], wide=True)
+
+
+def label_errors(view: View, most: int) -> tuple[list[tuple[Line, float]], int]:
+    """(line, certainty) of wrong rows over the threshold, the most confident first; and how many there are.
+
+    The threshold is a confidence of 90 %, and the mean confidence of right decisions; of numbers an error of three
+    times the root of the mean squared error.
+    """
+    certainty = view.certainty()
+    return most_certain(view, np.where(certainty >= threshold(view), certainty, -np.inf), most)
+
+
+def threshold(view: View) -> float:
+    """How certain an error must be for its label to be doubted; infinity without probabilities."""
+    if not view.bounded:
+        return DEVIATIONS * float(np.sqrt((view.scores() ** 2).mean()))
+    found = view.decisions()
+    if found is None:
+        return np.inf
+    confidence, right = found
+    return max(CONFIDENT, float(confidence[right].mean()) if right.any() else CONFIDENT)
+
+
+def _rule(view: View) -> str:
+    limit = threshold(view)
+    if not np.isfinite(limit):
+        return "There are no probabilities, so none is suggested."
+    if not view.bounded:
+        return f"The error is over {limit:.2f}, three times the root mean squared error."
+    return (
+        f"The model contradicts the label with a confidence of {100 * limit:.1f} % or more: its mean confidence "
+        f"where it is right, and at least {100 * CONFIDENT:.0f} %."
+    )

@@ -1,0 +1,80 @@
+"""Scores by the length of the text: bins of about as many rows each."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from finetune.analysis.report.blocks import Block
+from finetune.analysis.report.svg import ONE, axes_of, drawn
+from finetune.analysis.report.temperature import Temperature
+from finetune.task_types.view import View
+
+ORDER = 50
+MOST = 6  # bins
+FEWEST = 10  # rows that a bin should have
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthBin:
+    """Rows with a length from `shortest` to `longest`; `margin` is half the 95 % interval of their mean score."""
+
+    shortest: int
+    longest: int
+    count: int
+    score: float
+    margin: float
+
+
+def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
+    """The mean score of each bin."""
+    if bins := length_bins(view.lengths(), view.scores()):
+        note = f"{view.measure}, in bins of about as many rows each, with 95 % intervals."
+        yield Block(title="Length and score", note=note[0].upper() + note[1:], chart=_chart(bins, view))
+
+
+def length_bins(lengths: np.ndarray, scores: np.ndarray) -> list[LengthBin]:
+    """Bins by quantiles of the length; rows of one length are in one bin."""
+    lengths, scores = np.asarray(lengths), np.asarray(scores, float)
+    if not len(lengths):
+        return []
+    wanted = max(1, min(MOST, len(lengths) // FEWEST))
+    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, wanted + 1)[1:-1], method="lower"))
+    place = np.searchsorted(edges, lengths, side="left")
+    return [_bin(lengths[place == index], scores[place == index]) for index in np.unique(place)]
+
+
+def _bin(lengths: np.ndarray, scores: np.ndarray) -> LengthBin:
+    spread = float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
+    return LengthBin(
+        shortest=int(lengths.min()),
+        longest=int(lengths.max()),
+        count=len(lengths),
+        score=float(scores.mean()),
+        margin=1.96 * spread / len(scores) ** 0.5,
+    )
+
+
+def _chart(bins: Sequence[LengthBin], view: View) -> Markup:
+    """The mean score of each bin with its 95 % interval; in percent where scores lie between 0 and 1."""
+    factor = 100 if view.bounded else 1
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=f"{view.length_in} (rows)", y=f"{view.measure}{', %' * view.bounded}")
+        places = range(len(bins))
+        gap = "\n" * (bins[-1].longest >= 1_000)  # else the names run into each other
+        heights, margins = [factor * b.score for b in bins], [factor * b.margin for b in bins]
+        axes.errorbar(places, heights, yerr=margins, fmt="-o", color=ONE, capsize=4, markersize=6, linewidth=1.6)
+        axes.set_xticks(places, [f"{_range(b, gap)}\n({b.count:,})" for b in bins])
+        axes.margins(x=0.08, y=0.12)
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(0, low), min(high, 102) if view.bounded else high)
+
+    scores = "; ".join(f"{_range(b)} {view.length_in} {factor * b.score:.1f}" for b in bins)
+    return drawn(draw, says=f"{view.measure} by length: {scores}", height=260)
+
+
+def _range(one: LengthBin, gap: str = "") -> str:
+    return f"{one.shortest}" if one.shortest == one.longest else f"{one.shortest}–{gap}{one.longest}"

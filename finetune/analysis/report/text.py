@@ -1,0 +1,37 @@
+"""Numbers and values as the page writes them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from finetune.task_types.marked_text import cut
+
+NAME = 40  # characters of a class or of a row's id
+
+
+def score_text(value: float | None) -> str:
+    """A score from 0 to 1 on a scale of 100; empty for none."""
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def list_text(values: Sequence[float]) -> str:
+    """`84.3, 85.1`"""
+    return ", ".join(map(score_text, values))
+
+
+def pairs_text(values: Mapping[str, float]) -> str:
+    """`majority 50.0, tfidf 71.2`"""
+    return ", ".join(f"{name} {score_text(value)}" for name, value in values.items()) or "none"
+
+
+def value_text(value: Any) -> str:
+    """A setting's value."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        return cut(", ".join(map(value_text, value)))
+    return "–" if value is None else cut(str(value))
+
+
+def shown_of(shown: int, count: int, what: str) -> str:
+    """`Shown are 20 of 1,234 rows`; nothing where all are shown."""
+    return "" if shown == count else f"Shown are {shown:,} of {count:,} {what}."

@@ -1,0 +1,76 @@
+"""The field's words instead of words of our own: see docs/glossary.md."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+WORDS = (
+    "row, label, feature, batch, logits, prediction, score, metric, baseline, task, task type, recipe, run, record, "
+    "checkpoint, model, hidden states, truncated, resume, confidence, calibration"
+)
+ROOTS = ("README.md", "README.ko.md", "CONTRIBUTING.md", "docs")  # files, and folders with all that is below them
+SUFFIXES = (".md", ".py", ".toml", ".j2")
+GENERATED = r"<!-- ([\w-]+) -->.*?<!-- /\1 -->"  # a table in a page, whose words are those of the code
+CODE = r"```.*?```|`[^`\n]*`"  # in a page: examples of files, names
+RETIRED = {
+    r"\bmend(s|ed|ing)?\b": "fix",
+    r"\bheed(s|ed)?\b": "take into account",
+    r"\banew\b": "again, from scratch",
+    r"\bbeside\b": "next to, with",
+    r"\bparted by\b": "separated by",
+    r"\bof (one's|your) own\b": "your, custom, separate",
+    r"\b(go(es)?|gone|going|went) on with\b": "resume",
+    r"(?<!here\s)\bis no (?!longer|better|worse|more|less|other)\w+": "is not a",
+    r"\b(is|was|are|were|be|been) said\b": "the log shows, a note reports",
+    r"\bstands?\b(?! for| still)": "is",
+    r"\bas sure as\b|\bsurer\b|\bsurest\b": "calibrated, more confident",
+    r"\bfor want of\b": "without",
+    r"\ball the same\b": "still",
+    r"\bthe golds?\b": "the label",
+    r"\bbe told (from|apart)\b": "be distinguished, be detected",
+}
+
+
+def pages() -> Iterator[Path]:
+    """Every text of ROOTS."""
+    for name in ROOTS:
+        path = ROOT / name
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        yield from (file for file in files if file.suffix in SUFFIXES)
+
+
+def blanked(text: str, pattern: str) -> str:
+    """The text without what matches, its lines where they were."""
+    return re.sub(pattern, lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
+
+
+def retired(text: str) -> list[str]:
+    """`line: words (plainer words)` for each retired word."""
+    return [
+        f"{text.count(chr(10), 0, found.start()) + 1}: {' '.join(found[0].split())} ({plainer})"
+        for pattern, plainer in RETIRED.items()
+        for found in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE)
+    ]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_retired_word_is_written(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".md":
+        text = blanked(blanked(text, GENERATED), CODE)
+    assert retired(text) == []
+
+
+def test_a_retired_word_is_found_in_its_line() -> None:
+    text = "a\nMend that line\nthere is no file; it is no\nfile"
+    assert retired(text) == ["2: Mend (fix)", "3: is no file (is not a)"]
+
+
+def test_the_glossary_has_every_word_with_its_korean() -> None:
+    rows = re.findall(r"^\| ([^|]+?) \| [^|]*[가-힣][^|]* \| \S", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(WORDS.split(", ")) <= set(rows)
+    assert len(rows) == len(set(rows))
