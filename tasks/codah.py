@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from finetune.data.formats.delimited import TSV, read_strictly
 from finetune.data.rows import Rows
-from finetune.data.source import Source, read_tsv
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 
@@ -22,7 +23,7 @@ class Codah:
         folder = f"cv_split/fold_{self.fold}"
         path = source.require((f"codah/{folder}", f"CODAH/{folder}", folder), holds=f"{split}.tsv") / f"{split}.tsv"
         rows: list[ChoiceRow] = []
-        for number, fields in read_tsv(path, header=COLUMNS):
+        for number, fields in read_strictly(path, TSV, names=COLUMNS):
             if fields["gold"] not in ("0", "1", "2", "3"):
                 raise UserError(f"{path}:{number}: the gold is '{fields['gold']}'", "It must be a number from 0 to 3")
             choices = tuple(fields[column] for column in COLUMNS[2:6])

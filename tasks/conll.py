@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from finetune.data.formats.conll import DOCUMENT, read_columns
+from finetune.data.formats.conll import read_tagged
+from finetune.data.formats.word_lines import DOCUMENT
 from finetune.data.rows import Rows
 from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
@@ -34,7 +35,7 @@ class Columns:
         folder = source.find(self.folders, holds=file)
         if folder is None:
             return self._from_hub(split, hub_split, looked_for=file)
-        found = [(s.document, s.words, s.tags) for s in read_columns(folder / file, types=self.types)]
+        found = list(read_tagged(folder / file, types=self.types))
         return _rows(found, split, origin=str(folder / file))
 
     def _from_hub(self, split: str, hub_split: str, *, looked_for: str) -> Rows:

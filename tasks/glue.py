@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from finetune.data.formats.delimited import TSV, read_strictly
 from finetune.data.rows import Rows
-from finetune.data.source import Source, hub_rows, read_tsv
+from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
 from finetune.metrics.scores import F1Of, Metric, accuracy, matthews, pearson, spearman
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
@@ -38,7 +39,7 @@ class Glue:
     hub: tuple[str, ...] = ("sentence1", "sentence2")
     labels: tuple[str, ...] = ()
     spelled: tuple[str, ...] = ()
-    headless: tuple[str, ...] | None = None
+    headless: tuple[str, ...] = ()
     splits: Mapping[str, tuple[str, str]] = field(default_factory=lambda: SPLITS)
     skips: bool = False
 
@@ -57,16 +58,13 @@ class Glue:
         malformed: list[int] = []
         rows: list[SentenceRow] = []
 
-        def on_malformed(line: int, _: int) -> None:
+        def on_fault(line: int) -> None:
             malformed.append(line)
             if split.startswith("test"):
                 rows.append(SentenceRow(id=f"{split}-{len(rows)}", text="", pair=None if self.pair is None else ""))
 
-        for number, fields in read_tsv(
-            path,
-            header=None if split == "test" else self.headless,
-            on_malformed=on_malformed if self.skips else None,
-        ):
+        names = () if split == "test" else self.headless
+        for number, fields in read_strictly(path, TSV, names=names, on_fault=on_fault if self.skips else None):
             where = f"{path}:{number}"
             rows.append(
                 SentenceRow(
@@ -100,7 +98,7 @@ class Glue:
         if not self.labels:
             return _number(spelled, where)
         if spelled not in self.spelled:
-            raise UserError(f"{where}: label '{spelled}' is none of {', '.join(self.spelled)}", "Mend that line")
+            raise UserError(f"{where}: label '{spelled}' is none of {', '.join(self.spelled)}", "Fix that line")
         return self.labels[self.spelled.index(spelled)]
 
     def _hub_gold(self, label: float) -> str | float | None:
@@ -128,7 +126,7 @@ def _number(text: str, where: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise UserError(f"{where}: '{text}' is no number", "Mend that line")
+        raise UserError(f"{where}: '{text}' is no number", "Fix that line")
     return number
 
 

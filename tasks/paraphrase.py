@@ -5,8 +5,9 @@ Positives reword, negatives share words, so that counting words is not enough.
 
 from pathlib import Path
 
+from finetune.data.formats.delimited import CSV, read_strictly
 from finetune.data.rows import Rows
-from finetune.data.source import Source, read_csv
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.scores import F1Of, accuracy
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
@@ -19,7 +20,7 @@ def read(_: Source, split: str) -> Rows:
         raise UserError(f"paraphrase has no split '{split}'", "It has train and dev")
     rows = [
         SentenceRow(id=f"{split}-{index}", text=fields["sentence1"], pair=fields["sentence2"], gold=fields["label"])
-        for index, (_, fields) in enumerate(read_csv(path, columns=["sentence1", "sentence2", "label"]))
+        for index, (_, fields) in enumerate(read_strictly(path, CSV, columns=["sentence1", "sentence2", "label"]))
     ]
     return Rows(rows=rows, origin=f"finetune/tasks/{path.name}")
 

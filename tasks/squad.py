@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from finetune.data.file_format import FileFormat
+from finetune.data.formats.json_document import FORMAT, load
+from finetune.data.formats.squad_json import questions
 from finetune.data.rows import Rows
 from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
@@ -71,17 +74,9 @@ def read_squad(path: Path) -> Rows:
     Raises UserError for what is no JSON, for what the layout lacks, with its place, and for an id that comes twice.
     A wrong `answer_start` is mended where the text stands once nearby, and counted.
     """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its permissions") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: byte {error.start} is not UTF-8", "Save the file as UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: is not JSON ({error.msg})", "Mend that line") from error
     mends, rows = Mends(), []
     seen: dict[str, str] = {}
-    for where, title, context, question in _questions(content, path):
+    for where, title, context, question in _questions(path):
         name = _get(question, "id", str, where)
         if name in seen:
             raise UserError(f"{where}: the id '{name}' is also that of {seen[name]}", "Make the ids distinct")
@@ -92,30 +87,30 @@ def read_squad(path: Path) -> Rows:
         ]
         if answers is not None and bool(answers) == question.get("is_impossible", not answers):
             given = f"{len(answers)} answers and is_impossible {json.dumps(question['is_impossible'])}"
-            raise UserError(f"{where}: question '{name}' has {given}", "Mend one of the two")
+            raise UserError(f"{where}: question '{name}' has {given}", "Fix one of the two")
         text = _get(question, "question", str, where)
         rows.append(_row(name, title, context, text, None if answers is None else found, mends))
     return Rows(rows=rows, origin=str(path), notes=mends.notes(str(path)))
 
 
-def _questions(content: Any, path: Path) -> Iterator[tuple[str, str, str, Any]]:
+def _questions(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """(place in the file, title, context, question) of every question."""
-    for i, article in enumerate(_get(content, "data", list, str(path))):
-        where = f"{path}: data[{i}]"
-        for j, paragraph in enumerate(_get(article, "paragraphs", list, where)):
-            inner = f"{where}.paragraphs[{j}]"
-            context = _get(paragraph, "context", str, inner)
-            if not context.strip():
-                raise UserError(f"{inner}: the context is empty", "Fill it in, or remove the paragraph")
-            for k, question in enumerate(_get(paragraph, "qas", list, inner)):
-                yield f"{inner}.qas[{k}]", str(article.get("title", "")), context, question
+    content = load(path, FileFormat(format=FORMAT, encoding="utf-8-sig"))
+    for found in questions(_get(content, "data", list, str(path))):
+        if found.fault:
+            raise UserError(f"{path}: {found.fault}", "Compare with the official SQuAD files")
+        paragraph = f"{path}: {found.paragraph}"
+        context = _get({"context": found.context}, "context", str, paragraph)
+        if not context.strip():
+            raise UserError(f"{paragraph}: the context is empty", "Fill it in, or remove the paragraph")
+        yield f"{path}: {found.where}", str(found.title), context, found.given
 
 
 def _get(table: Any, key: str, kind: type, where: str) -> Any:
     if not isinstance(table, dict) or not isinstance(table.get(key), kind):
         raise UserError(f"{where}: has no {key} that is a {kind.__name__}", "Compare with the official SQuAD files")
     if kind is str and not table[key].isprintable() and SURROGATE.search(table[key]):
-        raise UserError(f"{where}: {key} has half a character (a lone surrogate)", "Mend that text")
+        raise UserError(f"{where}: {key} has half a character (a lone surrogate)", "Fix that text")
     return table[key]
 
 

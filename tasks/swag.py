@@ -1,7 +1,8 @@
 """SWAG (Zellers et al. 2018): which of four sentences follows, from the official csv files or the Hub."""
 
+from finetune.data.formats.delimited import CSV, read_strictly
 from finetune.data.rows import Rows
-from finetune.data.source import Source, hub_rows, read_csv
+from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 
@@ -21,14 +22,14 @@ def read(source: Source, split: str) -> Rows:
         rows = [_row(fields, f"{split}-{index}", where=REPOSITORY) for index, fields in enumerate(found)]
         return Rows(rows=rows, origin=f"{REPOSITORY} (regular, {hub_split})")
     path = folder / file
-    lines = read_csv(path, columns=["sent1", "sent2", *ENDINGS, *(["label"] if split != "test" else [])])
+    lines = read_strictly(path, CSV, columns=["sent1", "sent2", *ENDINGS, *(["label"] if split != "test" else [])])
     rows = [_row(fields, f"{split}-{index}", where=f"{path}:{line}") for index, (line, fields) in enumerate(lines)]
     return Rows(rows=rows, origin=str(path))
 
 
 def _row(fields: dict[str, str], name: str, *, where: str) -> ChoiceRow:
     if empty := [ending for ending in ENDINGS if not (fields[ending] or "").strip()]:
-        raise UserError(f"{where}: has no {', '.join(empty)}", "Mend that row")
+        raise UserError(f"{where}: has no {', '.join(empty)}", "Fix that row")
     choices = tuple(f"{fields['sent2'] or ''} {fields[ending]}".strip() for ending in ENDINGS)
     label = str(fields.get("label", -1))  # the Hub's mark for a hidden label
     if label not in ("-1", "0", "1", "2", "3"):

@@ -9,7 +9,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from finetune.checks.run_checks import check_data
-from finetune.data.reading import Record
+from finetune.data.records import Record
 from finetune.data.source import Source
 from finetune.data.span_form import span_form
 from finetune.inference.answer_rows import answer_records

@@ -185,7 +185,7 @@ def test_the_layout_says_where_each_guess_comes_from(in_process: InProcess, tmp_
     path = write_csv(tmp_path / "a.csv", [["title", "body", "topic"], *rows])
     code, out, _ = in_process("check", str(path), "text=body", f"model={tiny_bert}", data=tmp_path)
     assert code == 0
-    assert "a.csv: text parted by commas, in UTF-8, cells may be quoted; 40 rows" in out
+    assert "a.csv: delimited text, in UTF-8, comma-separated, cells may be quoted; 40 rows" in out
     table = {
         cells[0].strip(): [cell.strip() for cell in cells[1:3]]
         for line in out.splitlines()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from finetune.data.source import Source, read_tsv, source_of
+from finetune.data.formats.delimited import TSV, read_strictly
+from finetune.data.source import Source, source_of
 from finetune.errors import UserError
 from finetune.task_types.registry import find
 
@@ -103,12 +104,12 @@ def test_the_diagnostic_set_has_labels_only_in_its_labelled_file(write: Callable
 
 def test_malformed_lines_elsewhere_are_errors_with_file_and_line(write: Callable[..., Source]) -> None:
     source = write("MRPC/train.tsv", MRPC, "1\t1\t2\ta\tb", "1\t1\t2\ta")
-    assert "train.tsv:3: 4 fields where the header has 5" in fault("mrpc", source)
+    assert "train.tsv:3: 4 cells where the header has 5" in fault("mrpc", source)
 
 
 def test_an_empty_line_inside_is_malformed_one_at_the_end_is_not(write: Callable[..., Source]) -> None:
     assert len(find("mrpc").load(write("MRPC/train.tsv", MRPC, "1\t1\t2\ta\tb", "", ""), "train").rows) == 1
-    assert "train.tsv:2: 1 fields" in fault("mrpc", write("MRPC/train.tsv", MRPC, "", "1\t1\t2\ta\tb"))
+    assert "train.tsv:2: is an empty line" in fault("mrpc", write("MRPC/train.tsv", MRPC, "", "1\t1\t2\ta\tb"))
 
 
 def test_wrong_labels_numbers_and_columns_are_named(write: Callable[..., Source]) -> None:
@@ -121,7 +122,8 @@ def test_wrong_labels_numbers_and_columns_are_named(write: Callable[..., Source]
 
 def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path: Path) -> None:
     (tmp_path / "train.tsv").write_bytes(b"sentence\tlabel\nfine\t1\ncaf\xe9\t0\n")
-    assert "train.tsv:3: byte 3 is not UTF-8" in fault("sst2", Source(folder=tmp_path, explicit=True))
+    found = fault("sst2", Source(folder=tmp_path, explicit=True))
+    assert "train.tsv:3: the cell 'sentence' has bytes of another encoding" in found
 
 
 def test_folders_are_tried_in_three_places(write: Callable[..., Source], tmp_path: Path) -> None:
@@ -152,9 +154,9 @@ def test_the_environment_names_a_source(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert source_of(None) == Source()
 
 
-def test_read_tsv_counts_lines_from_one(tmp_path: Path) -> None:
+def test_lines_are_counted_from_one(tmp_path: Path) -> None:
     (tmp_path / "x.tsv").write_bytes(b"a\tb\r\n1\t2\r\n")
-    assert list(read_tsv(tmp_path / "x.tsv")) == [(2, {"a": "1", "b": "2"})]
+    assert list(read_strictly(tmp_path / "x.tsv", TSV)) == [(2, {"a": "1", "b": "2"})]
 
 
 @pytest.mark.parametrize(

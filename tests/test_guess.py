@@ -8,8 +8,10 @@ import pytest
 
 from finetune.checks.split_data import text_keys
 from finetune.data.files import split_files
-from finetune.data.reading import Record, Table, read_table
+from finetune.data.reading import read_table
+from finetune.data.records import Record
 from finetune.data.source import Source
+from finetune.data.table import Table
 from finetune.errors import UserError
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.columns import Layout

@@ -28,9 +28,11 @@ import pytest
 import torch
 
 import finetune as package
-from finetune.data.reading import Record, read_table
+from finetune.data.cells import safe
+from finetune.data.reading import read_table
+from finetune.data.records import Record
 from finetune.data.source import Source
-from finetune.data.writing import safe, write_rows
+from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.inference import predict_file as predicting
 from finetune.inference.answer_rows import answer_lines, lines_of
@@ -593,7 +595,7 @@ def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkey
     with pytest.raises(UserError, match=r"none.csv: cannot be read"):
         predict(reviewer, tmp_path / "none.csv", tmp_path / "there.csv")
     for suffix in (".parquet.gz", ".xlsx.gz"):
-        with pytest.raises(UserError, match="packed in themselves"):
+        with pytest.raises(UserError, match="compressed in themselves"):
             predict(reviewer, path, tmp_path / f"out{suffix}")
     monkeypatch.setattr(predicting, "answer_records", None)  # what does not fit is said before anything is predicted
     with pytest.raises(UserError, match="CoNLL columns hold words and tags"):

@@ -22,7 +22,10 @@ from finetune.checks import tokenization as tokens
 from finetune.checks.fix import write_mended
 from finetune.checks.run_checks import check_data
 from finetune.data.detect import detect
-from finetune.data.reading import Table, column_names, read_table
+from finetune.data.formats.dialect import Dialect
+from finetune.data.reading import read_table
+from finetune.data.records import column_names
+from finetune.data.table import Table
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.task_types.guess import guess
@@ -50,7 +53,7 @@ def cells(table: Table) -> list[list[Any]]:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
 def test_delimiters_and_encodings(tmp_path: Path, delimiter: str, encoding: str) -> None:
     table = read_table(write(tmp_path / "rows.txt", as_csv(ROWS, delimiter), encoding))
-    assert (table.form.kind, table.form.delimiter, table.form.quoted) == ("delimited", delimiter, True)
+    assert table.form.layout == Dialect(delimiter=delimiter, quoted=True)
     assert list(table.columns) == ROWS[0]
     assert cells(table) == ROWS[1:]
     assert list(table.lines) == [2, 3, 4]
@@ -116,7 +119,7 @@ def test_lines_above_a_header_are_counted_in_line_numbers(tmp_path: Path) -> Non
 def test_quotes_that_mean_nothing(tmp_path: Path) -> None:
     text = 'text\tlabel\n"Hello" he said\t1\nno 5" disk\t0\n"never closed\t1\nlast\t0\n'
     table = read_table(write(tmp_path / "rows.tsv", text))
-    assert not table.form.quoted
+    assert not table.form.layout.quoted
     assert table.columns["text"] == ['"Hello" he said', 'no 5" disk', '"never closed', "last"]
 
 
@@ -153,7 +156,7 @@ def test_a_wrong_number_of_cells_is_a_fault_of_that_row(tmp_path: Path) -> None:
 )
 def test_a_missing_header_is_seen(tmp_path: Path, text: str, header: bool) -> None:
     table = read_table(write(tmp_path / "rows.csv", text))
-    assert table.form.header is header
+    assert table.form.layout.header is header
     assert len(table) == text.count("\n") - header
 
 
@@ -169,12 +172,12 @@ def test_json_lines_are_known_whatever_their_first_line_is(tmp_path: Path) -> No
     rows = [json.dumps({"text": f"row {i}", "label": i}) for i in range(9)]
     for name, first in (("a.jsonl", "{broken"), ("b.txt", "what is this"), ("c.jsonl", "[1, 2]")):
         table = read_table(write(tmp_path / name, "\n".join([first, *rows])))
-        assert (table.form.kind, len(table), [fault.row for fault in table.faults]) == ("json-lines", 9, [1])
+        assert (table.form.format.name, len(table), [fault.row for fault in table.faults]) == ("json-lines", 9, [1])
     long = json.dumps({"text": "x" * 300_000, "label": 1})
     for name in ("long.jsonl", "long.json", "long.txt"):
         assert len(read_table(write(tmp_path / name, "\n".join([long, *rows])))) == 10
     indented = write(tmp_path / "indented.txt", json.dumps({"data": [{"text": "a"}, {"text": "b"}]}, indent=2))
-    assert read_table(indented).form.kind == "json"
+    assert read_table(indented).form.format.name == "json"
 
 
 def test_a_key_of_its_own_in_every_line_is_neither_slow_nor_endless(tmp_path: Path) -> None:
@@ -232,7 +235,7 @@ def test_parquet_excel_and_gzip(tmp_path: Path) -> None:
 def test_columns_of_words_and_tags(tmp_path: Path) -> None:
     text = "EU B-ORG\nrejects O\n\nPeter B-PER\nBlackburn\n\nBonn B-LOC\n"
     table = read_table(write(tmp_path / "tags.txt", text))
-    assert table.form.kind == "columns"
+    assert table.form.format.name == "word-lines"
     assert table.columns["words"] == [["EU", "rejects"], ["Bonn"]]
     assert [(fault.row, fault.line) for fault in table.faults] == [(2, 5)]
 
@@ -251,9 +254,9 @@ PACKED = gzip.compress(random.Random(0).randbytes(1 << 21).hex().encode(), mtime
         ("cut.csv.gz", gzip.compress(b"text,label\n" * 1000, mtime=0)[:-20], "cannot be read"),
         ("bad.csv.gz", PACKED[:3000] + b"\xff" * 99 + PACKED[3099:], "cannot be read"),
         ("late.csv.gz", PACKED[:-3000] + b"\xff" * 99 + PACKED[-2901:], "cannot be read"),
-        ("cut.xlsx", b"PK\x03\x04 xl/ and so on", "no whole Excel"),
+        ("cut.xlsx", b"PK\x03\x04 xl/ and so on", "not a whole Excel"),
         ("wide.txt", "\u3000\n\u3000".encode(), "is empty"),
-        ("cut.parquet", b"PAR1rest", "no whole Parquet"),
+        ("cut.parquet", b"PAR1rest", "not a whole Parquet"),
         ("cut.json", b'[{"text": "a"}', "is not JSON"),
         ("number.json", b"[\n3\n", "is not JSON"),
     ],
@@ -443,5 +446,5 @@ def test_what_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tu
     written = [[f"t {text}", label] for text, label in rows]
     path = tmp_path / "round.csv"
     write_rows(path, [{"text": text, "label": label} for text, label in written], ["text", "label"])
-    if detect(path).quoted:  # else no cell needed quotes
+    if detect(path).layout.quoted:  # else no cell needed quotes
         assert cells(read_table(path)) == written

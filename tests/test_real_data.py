@@ -12,7 +12,8 @@ import transformers
 from scipy.stats import binomtest
 from toys import build, unscored
 
-from finetune.data.source import Source, read_csv
+from finetune.data.formats.delimited import CSV, read_strictly
+from finetune.data.source import Source
 from finetune.inference.predictor import load
 from finetune.inference.score_answers import score_file
 from finetune.metrics.squad import score_v1
@@ -152,7 +153,7 @@ def test_learning_from_real_weights_starts_at_once(minilm: Path) -> None:
 def test_a_second_reader_agrees_with_the_dev_labels() -> None:
     """Their judgements were made from the sentences alone, before they saw a label."""
     file = Path(__file__).with_name("data") / "paraphrase-second-reader.csv"
-    judged = [fields["label"] for _, fields in read_csv(file, columns=["id", "label"])]
+    judged = [fields["label"] for _, fields in read_strictly(file, CSV, columns=["id", "label"])]
     gold = [row.gold for row in find("paraphrase").load(Source(), "dev").rows]
     assert sum(a == b for a, b in zip(gold, judged, strict=True)) >= 0.95 * len(gold)
 

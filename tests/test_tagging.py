@@ -12,7 +12,7 @@ from seqeval.scheme import IOB2
 from toys import tag_task
 from transformers import AutoTokenizer
 
-from finetune.data.formats.conll import read_columns
+from finetune.data.formats.conll import read_tagged
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
@@ -176,14 +176,14 @@ def write(path: Path, text: str) -> Path:
 def test_column_files_of_four_and_two_columns(tmp_path: Path) -> None:
     first = "EU NNP I-NP I-ORG\nsaid VB I-VP O\n\n\nRome NN I-NP I-LOC\n"
     four = f"-DOCSTART- -X- O O\n\n{first}\n-DOCSTART-\n\nx y z O\n"
-    found = list(read_columns(write(tmp_path / "four", four), types=["ORG", "LOC"]))
-    assert [(s.document, s.words, s.tags) for s in found] == [
+    found = list(read_tagged(write(tmp_path / "four", four), types=["ORG", "LOC"]))
+    assert found == [
         (1, ["EU", "said"], ["B-ORG", "O"]),
         (1, ["Rome"], ["B-LOC"]),
         (2, ["x"], ["O"]),
     ]
-    (two,) = read_columns(write(tmp_path / "two", "a b\tB-person\nc\tI-person"), types=["person"])
-    assert (two.words, two.tags, two.document) == (["a b", "c"], ["B-person", "I-person"], 0)
+    ((document, words, tags),) = read_tagged(write(tmp_path / "two", "a b\tB-person\nc\tI-person"), types=["person"])
+    assert (words, tags, document) == (["a b", "c"], ["B-person", "I-person"], 0)
 
 
 @pytest.mark.parametrize(
@@ -192,15 +192,15 @@ def test_column_files_of_four_and_two_columns(tmp_path: Path) -> None:
         ("EU NN I-ORG\nsaid O\n", r"file:2: 2 columns where the first line has 3"),
         ("EU\n", r"file:1: 1 columns"),
         ("EU\tI-ORG\n\tO\n", r"file:2: the word is missing"),
-        ("EU I-ORG\n\nsaid X-ORG\n", r"file:3: 'X-ORG' is no tag"),
-        ("EU I-ORG\nsaid ORG\n", r"file:2: 'ORG' is no tag"),
+        ("EU I-ORG\n\nsaid X-ORG\n", r"file:3: 'X-ORG' is not a tag"),
+        ("EU I-ORG\nsaid ORG\n", r"file:2: 'ORG' is not a tag"),
         ("EU I-ORG\nsaid B-PER\n", r"file:2: 'B-PER' has a type that is none of ORG"),
         ("EU I-ORG\ncaf\xe9 O\n", r"file:2: byte 3 is not UTF-8"),
     ],
 )
 def test_faults_of_column_files_are_named(text: str, expected: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=expected):
-        list(read_columns(write(tmp_path / "file", text), types=["ORG"]))
+        list(read_tagged(write(tmp_path / "file", text), types=["ORG"]))
 
 
 def test_original_files_and_their_counts(real_data: Path) -> None:

@@ -8,8 +8,9 @@ from finetune.checks.finding import MANY, MOSTLY, Finding, Severity
 from finetune.checks.split_data import Part
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.encodings.detect import spelled
+from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.messages import shown
-from finetune.data.reading import Record, first_cells
+from finetune.data.records import Record
 from finetune.task_types.guess import ID_NAMES
 
 AROUND = " \t\r\n\ufeff\0"  # what may stand around a name
@@ -39,7 +40,7 @@ UNUSED = {
 def encoding(part: Part) -> Iterator[Finding]:
     """A byte-order mark, and encodings other than UTF-8."""
     form = part.table.form
-    if form.kind in ("parquet", "excel"):
+    if not form.format.text:
         return
     if form.encoding == "utf-8-sig":
         remedy = "Nothing need be done here, but other programs take it for text; `--fix` removes it"
@@ -54,7 +55,7 @@ def header_names(part: Part) -> Iterator[Finding]:
     """Names of columns that are empty, doubled, or have spaces or marks around them."""
     form = part.table.form
     raw = first_cells(part.table.path, form)
-    if form.kind == "delimited" and not form.header:
+    if not dialect_of(form).header:
         remedy = "Put a line with the columns' names at the top"
         yield part.found("note", "no-header", "the first line names no columns, so it is read as a row", remedy)
         return
@@ -107,14 +108,14 @@ def _of_lost(part: Part, rows: int) -> Severity:
 
 def swallowed_rows(part: Part) -> Iterator[Finding]:
     """Cells that hold other rows, since a quote opens or closes in the wrong place; or that seem to."""
-    form, width = part.table.form, len(part.table.columns)
+    dialect, width = dialect_of(part.table.form), len(part.table.columns)
     swallowed, long = set(), set()
-    for cells in part.table.columns.values() if form.delimiter and form.quoted else ():
+    for cells in part.table.columns.values() if dialect.delimiter and dialect.quoted else ():
         several = {index: cell.split("\n") for index, cell in enumerate(cells) if type(cell) is str and "\n" in cell}
         for index, lines in several.items():
-            if any(_is_row(line, form.delimiter, width, part.label_counts) for line in lines[:-1]):
+            if any(_is_row(line, dialect.delimiter, width, part.label_counts) for line in lines[:-1]):
                 swallowed.add(index)
-            elif len(several) <= MANY * len(cells) and _like_rows(lines, form.delimiter, width):
+            elif len(several) <= MANY * len(cells) and _like_rows(lines, dialect.delimiter, width):
                 long.add(index)
     if swallowed:
         what = "cells of several lines that hold other rows: a quote opens or closes in the wrong place"

@@ -13,20 +13,17 @@ from finetune.checks.spellings import unified
 from finetune.checks.split_data import Part, labelled
 from finetune.data.characters import cleaned, without_controls
 from finetune.data.column_types import as_number, as_text, is_missing
-from finetune.data.reading import first_cells
+from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.writing import ESCAPED, write_rows, written_format
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-
-SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 
 def require_place(to: Path, target: str) -> None:
     """Raises UserError where a copy of the target cannot be written to that file."""
     if Path(target).is_dir():
         raise UserError(f"--fix writes one file, and {target} is a folder", "Check its files one by one")
-    if to.suffix.lower() == ".gz" or written_format(to) not in SUFFIXES:
-        raise UserError(f"{to}: --fix does not write such a file", f"End its name with {', '.join(SUFFIXES)}")
+    written_format(to)
     if to.exists():
         raise UserError(f"{to} is already there, and --fix replaces no file", "Name another one")
 
@@ -36,12 +33,14 @@ def write_mended(part: Part, to: Path, *, escape: bool = False) -> dict[str, int
 
     With `escape`, cells that a spreadsheet would run get an apostrophe.
     """
-    as_json = written_format(to) == ".jsonl"
-    if not as_json and any(isinstance(cell, list | dict) for cells in part.table.columns.values() for cell in cells):
+    holds = written_format(to).cells
+    if holds != "lists" and any(
+        isinstance(cell, list | dict) for cells in part.table.columns.values() for cell in cells
+    ):
         raise UserError(f"{to}: cells of {part.file} hold lists", "Name a file that ends with .jsonl")
     counts = Counter(_of_file(part))
     rows = _rows(part, counts)
-    if not as_json:
+    if holds == "texts":
         rows = ({name: _as_cell(cell) for name, cell in row.items()} for row in rows)
     names = [name for name in part.table.columns if name not in part.table.derived]
     escaped = write_rows(to, rows, names, escaped=names if escape else ())
@@ -55,10 +54,10 @@ def _as_cell(cell: Any) -> str:
 def _of_file(part: Part) -> dict[str, int]:
     """Mends of the file as such."""
     form = part.table.form
-    raw = first_cells(part.table.path, form) if form.header else []
+    raw = first_cells(part.table.path, form) if dialect_of(form).header else []
     return {
         "byte-order mark removed": int(form.encoding == "utf-8-sig"),
-        "file written in UTF-8": int(form.kind not in ("parquet", "excel") and not form.encoding.startswith("utf-8")),
+        "file written in UTF-8": int(form.format.text and not form.encoding.startswith("utf-8")),
         "names of columns mended": sum(old != new for old, new in zip(raw, part.table.columns, strict=False)),
         "rows dropped that could not be read": len(part.table.faults),
     }

@@ -8,7 +8,7 @@ from rich.text import Text
 from finetune.checks.finding import Finding
 from finetune.checks.run_checks import Report
 from finetune.data.messages import places, so_many
-from finetune.data.reading import Table as Data
+from finetune.data.table import Table as Data
 from finetune.task_types.columns import Layout
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, Literal
 
-from finetune.data.commas import reading_of_commas
+from finetune.data.number_formats import reading_of_commas
 
 Kind = Literal["empty", "object", "list", "number", "category", "text", "id"]
 SEEN = 20_000  # values of a column that its kind is seen from

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from finetune.data.formats.class_folders import class_folders
-from finetune.data.formats.companions import is_companion
 from finetune.data.label_names import FILES as LABEL_FILES
+from finetune.data.paired_files import is_label_file
 from finetune.errors import UserError
 
 NAMES = {
@@ -51,7 +51,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
     if "train" in splits:
         return splits
     there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and not NO_DATA.fullmatch(f.name))
-    there = [file for file in there if not LABEL_FILES.fullmatch(file.name) and not is_companion(file)]
+    there = [file for file in there if not LABEL_FILES.fullmatch(file.name) and not is_label_file(file)]
     files: dict[str, Path] = {}
     for name, words in NAMES.items():
         found = [f for f in there if any(re.fullmatch(words, word.lower()) for word in WORD.findall(f.name))]

@@ -1,9 +1,8 @@
-"""Where rows come from: a folder that the user named, else the Hub or its cache; strict reading of TSV and CSV."""
+"""Where rows come from: a folder that the user named, else the Hub or its cache."""
 
-import csv
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -116,77 +115,3 @@ def _unreachable(repository: str) -> Exception | None:
     except Exception as error:  # which class, depends on the client's HTTP library
         return error
     return None
-
-
-def read_tsv(
-    path: Path, *, header: Sequence[str] | None = None, on_malformed: Callable[[int, int], None] | None = None
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line number, {column: text}) for every row of a tab-separated file in UTF-8, in which quotes mean nothing.
-
-    `header` names the columns of a file that lacks a header line. A byte-order mark is skipped. Raises UserError
-    with file and line for bytes that are not UTF-8 and for a wrong number of fields, unless `on_malformed`
-    (line number, number of fields) takes the latter, and the row is left out.
-    """
-    lines = numbered_lines(path)
-    if header is None:
-        _, first = next(lines, (0, ""))
-        header = first.split("\t")
-    for number, line in lines:
-        fields = line.split("\t")
-        if len(fields) == len(header):
-            yield number, dict(zip(header, fields, strict=True))
-        elif on_malformed is not None:
-            on_malformed(number, len(fields))
-        else:
-            raise UserError(
-                f"{path}:{number}: {len(fields)} fields where the header has {len(header)}",
-                "Mend or remove that line; fields are separated by single tabs",
-            )
-
-
-def read_csv(path: Path, *, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """(number of the line that a row ends on, {column: text}) for every row of a comma-separated file in UTF-8.
-
-    Raises UserError with file and line for a column that is missing, a wrong number of fields, and other bytes.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            missing = [column for column in columns if column not in (reader.fieldnames or [])]
-            if missing:
-                raise UserError(
-                    f"{path}: has no column {', '.join(missing)}",
-                    f"Its columns are {', '.join(reader.fieldnames or [])}",
-                )
-            for fields in reader:
-                if None in fields or None in fields.values():
-                    raise UserError(f"{path}:{reader.line_num}: a wrong number of fields", "Mend that line")
-                yield reader.line_num, fields
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: cannot be read ({first_line(error)})", "Save it as CSV in UTF-8") from error
-
-
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines of a file in UTF-8 with their numbers; empty ones at its end are left out.
-
-    Raises UserError with file and line for other bytes.
-    """
-    empty: list[int] = []
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its permissions") from error
-    with file:
-        for number, raw in enumerate(file, start=1):
-            if not raw.strip(b"\r\n"):
-                empty.append(number)
-                continue
-            yield from ((line, "") for line in empty)
-            empty.clear()
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{path}:{number}: byte {error.start} is not UTF-8", "Save the file as UTF-8"
-                ) from error
-            yield number, line.rstrip("\r\n")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
-from finetune.data.reading import Record, column_names, whole
+from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
 from finetune.task_types.columns import Layout

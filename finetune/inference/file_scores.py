@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, overload
 
 from finetune.data.messages import so_many
-from finetune.data.reading import Record
+from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import NoRow

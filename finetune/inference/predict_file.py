@@ -9,10 +9,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from finetune.data.detect import FileFormat, detect, open_bytes
+from finetune.data.detect import detect
+from finetune.data.file_format import FileFormat
+from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.messages import so_many
-from finetune.data.reading import Record, Table, header, parquet_facts, records, with_fields
-from finetune.data.writing import ESCAPED, SUFFIXES, require_writable, write_rows
+from finetune.data.reading import first_rows, records, survey
+from finetune.data.records import Record
+from finetune.data.table import Table
+from finetune.data.writing import ESCAPED, require_writable, write_rows
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, answer_records, beside, free_name
 from finetune.inference.file_scores import scores_of
@@ -76,8 +80,8 @@ def predict_file(
     form = detect(path, options.get("encoding", ""))
     _require_other(output, path)
     watch("note", text=f"{path}: {form}")
-    layout, notes = layout_for(predictor, _sample(path, form), columns)
-    total, taken = _survey(path, form)
+    layout, notes = layout_for(predictor, first_rows(path, form, most=SAMPLE), columns)
+    total, taken = survey(path, form)
     require_writable(output, {*taken, "answer"}, rows=total)
     found = Prediction(format=str(form), notes=[*form.encoding_notes(path), *notes])
     journal = Journal(output, of=_fingerprint(predictor, path, form, layout))
@@ -123,7 +127,7 @@ def default_output(path: Path) -> Path:
     """`new.predicted.csv` in this folder for `new.csv`; JSON Lines for a name that does not say a format."""
     packed = ".gz" * (path.suffix == ".gz")
     plain = Path(path.name.removesuffix(packed))
-    known = plain.suffix.lower() in SUFFIXES
+    known = plain.suffix.lower() in BY_SUFFIX
     return Path(
         f"{plain.stem if known else plain.name}.predicted{plain.suffix if known else '.jsonl'}{packed if known else ''}"
     )
@@ -164,15 +168,6 @@ def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) 
     return replace(found, id=""), [f"read as text: {', '.join(found.text)} (text=COLUMN names another)"]
 
 
-def _sample(path: Path, form: FileFormat) -> Table:
-    """The first rows of a file as a table."""
-    some = [record for record in islice(records(path, form), SAMPLE) if not record.fault]
-    names = dict.fromkeys(name for record in some for name in record.values)
-    columns = {name: [record.values.get(name) for record in some] for name in names}
-    rows, lines = [record.row for record in some], [record.line for record in some]
-    return with_fields(Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=[]))
-
-
 def _windows(coming: Iterable[Record], *, skip: int) -> Iterator[list[Record]]:
     """Windows that grow from a few rows, so that the first rate is soon seen, to as many as sort well by length."""
     rest = islice(coming, skip, None)
@@ -188,18 +183,3 @@ def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Lay
     facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, predictor.fingerprint, layout.text, layout.label]
     facts += [] if form.encoding == "utf-8" else [form.encoding]
     return sha256(json.dumps(facts).encode()).hexdigest()
-
-
-def _survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
-    """How many rows a file has (of delimited text about how many), for the time left, and its columns."""
-    if form.kind == "delimited":
-        with open_bytes(path, packed=form.gzip) as file:
-            lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
-        return lines - form.header, frozenset(header(path, form))
-    if form.kind == "parquet":
-        return parquet_facts(path, form)
-    rows, names = 0, dict[str, None]()
-    for record in records(path, form):
-        rows = record.row
-        names.update(dict.fromkeys(record.values))
-    return rows, frozenset(names)

@@ -10,9 +10,10 @@ from typing import Any
 
 from finetune.data.files import split_files
 from finetune.data.messages import places, so_many
-from finetune.data.reading import Table, table_of
+from finetune.data.reading import table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
+from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
 from finetune.task_types.columns import Layout

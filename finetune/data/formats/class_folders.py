@@ -1,12 +1,30 @@
 """A folder for each class and a file for each text: `train/pos/12_9.txt`, where the folder's name is the label."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+
+from finetune.data.encodings.detect import find_encoding
+from finetune.data.file_format import FileFormat, Format
+from finetune.data.file_start import FileStart
+from finetune.data.open_files import open_bytes
+from finetune.data.records import Record
 
 FEWEST = 2  # classes
 NO_CLASS = re.compile(r"[._].*|unsup(ervised)?|unlabell?ed", re.IGNORECASE)
-SUFFIXES = ("", ".txt", ".text", ".story", ".review")
+TEXTS = ("", ".txt", ".text", ".story", ".review")  # suffixes of files that are texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassFolders:
+    """The encoding that a user gives for all of the texts; empty where each is looked at."""
+
+    encoding: str = ""
+
+    def __str__(self) -> str:
+        return "the folder's name is the label"
 
 
 def class_folders(folder: Path) -> list[Path]:
@@ -16,15 +34,26 @@ def class_folders(folder: Path) -> list[Path]:
     return classes if len(classes) >= FEWEST and len(classes) == len(inner) else []
 
 
-def texts_of(folder: Path, read: Callable[[Path], str]) -> dict[str, list[str]]:
-    """Columns `text`, `label` and `file`, a row a file; `read` gives a file's text."""
-    columns: dict[str, list[str]] = {"text": [], "label": [], "file": []}
-    for path in class_folders(folder):
-        for file in _texts(path):
-            columns["text"].append(read(file).strip())
-            columns["label"].append(path.name)
-            columns["file"].append(f"{path.name}/{file.name}")
-    return columns
+def sniff(start: FileStart) -> ClassFolders | None:
+    """Whether a path is a folder of such folders."""
+    return ClassFolders(encoding=start.given) if start.path.is_dir() and class_folders(start.path) else None
+
+
+def read(path: Path, form: FileFormat) -> Iterator[Record]:
+    """A record for each text, with its label and the file's name."""
+    files = ((folder, file) for folder in class_folders(path) for file in _texts(folder))
+    for row, (folder, file) in enumerate(files, start=1):
+        text = _text(file, form.layout.encoding).strip()
+        yield Record(
+            row=row, line=row, values={"text": text, "label": folder.name, "file": f"{folder.name}/{file.name}"}
+        )
+
+
+def _text(file: Path, encoding: str) -> str:
+    opened = partial(open_bytes, file, packed=False)
+    with opened() as raw:
+        content = raw.read()
+    return content.decode(find_encoding(file, opened, encoding).name, errors="replace") if content.strip() else ""
 
 
 def _texts(folder: Path) -> list[Path]:
@@ -35,4 +64,7 @@ def _texts(folder: Path) -> list[Path]:
 
 
 def _is_text(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES or path.suffix[1:].isdigit()
+    return path.suffix.lower() in TEXTS or path.suffix[1:].isdigit()
+
+
+FORMAT = Format(name="folders", title="a file for each text", text=False, sniff=sniff, read=read)

@@ -1,89 +1,115 @@
-"""Column files of words and tags: CoNLL-2003's four columns, WNUT's two, and any other in any scheme."""
+"""Files with a word and its tags in each line, in any of their forms; CoNLL's columns are written."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, Any
 
-from finetune.data.source import numbered_lines
+from finetune.data.column_types import tags_of
+from finetune.data.file_format import FileFormat, Format, Output, Row
+from finetune.data.file_start import FileStart
+from finetune.data.formats.find_words import NoSentences, word_lines_of
+from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, sentences
+from finetune.data.open_files import numbered_lines, utf_8
+from finetune.data.records import Record
 from finetune.errors import UserError
 from finetune.metrics.entities import to_iob2
 
-DOCUMENT = "-DOCSTART-"
-TABS, SPACES = re.compile("\t"), re.compile(" +")
 TAG = re.compile(r"O|[BIESLU]-.+")
 
 
-@dataclass(kw_only=True)
-class Sentence:
-    """Words with their tags, and the number of the document that they are in, from 1 (0: none was marked).
+def sniff(start: FileStart) -> WordLines | None:
+    """How the lines hold words. Raises UserError where nothing tells where a sentence ends."""
+    try:
+        return word_lines_of(start.text)
+    except NoSentences:
+        raise UserError(
+            f"{start.path}: has a word and its tag in each line, but neither empty lines nor a column of sentence"
+            " numbers",
+            "Put an empty line between sentences, or add a column such as `sentence` with their numbers",
+        ) from None
 
-    It begins in `line`; `fault` says what is wrong with it in line `fault_line`, if anything.
+
+def read(path: Path, form: FileFormat) -> Iterator[Record]:
+    """A record for each sentence, with a list for each column."""
+    with form.open_text(path) as file:
+        for row, sentence in enumerate(sentences(enumerate(file, start=1), form.layout), start=1):
+            if sentence.fault:
+                yield Record(row=row, line=sentence.fault_line, fault=sentence.fault)
+            else:
+                values = {**sentence.columns, "document": str(sentence.document)}
+                yield Record(row=row, line=sentence.line, values=values)
+
+
+def read_tagged(path: Path, *, types: Collection[str]) -> Iterator[tuple[int, list[str], list[str]]]:
+    """(number of the document, words, tags in IOB2) of every sentence of a UTF-8 file: its first and last column.
+
+    There are tabs between columns where the first line has one, else spaces; documents count from 1 (0: none was
+    marked). Raises UserError with file and line for a fault, and for a tag that is none of the schemes' or of another
+    type than `types`.
     """
-
-    document: int
-    line: int = 0
-    words: list[str] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    fault: str = ""
-    fault_line: int = 0
-
-
-def read_columns(path: Path, *, types: Collection[str]) -> Iterator[Sentence]:
-    """The sentences of a file, their tags in IOB2. Raises UserError with file and line for a fault in one, bytes that
-    are not UTF-8, and a tag that is none of the schemes' or of another type than `types`.
-    """
-    for sentence in sentences(numbered_lines(path)):
-        for number, tag in enumerate(sentence.tags, start=sentence.line):
-            _check(tag, types, where=f"{path}:{number}")
-        if sentence.fault:
+    begins = (line for _, line in numbered_lines(path) if line.split(None, 1)[:1] not in ([], [DOCUMENT]))
+    form = _form_of(next(begins, ""))
+    lines = ((number, line.rstrip(" ")) for number, line in numbered_lines(path))
+    for sentence in sentences(lines, form):
+        if sentence.fault or len(form.names) < 2:
+            fault = sentence.fault or "1 columns where a word and its tag make two"
             raise UserError(
-                f"{path}:{sentence.fault_line}: {sentence.fault}",
-                "A line is a word, its columns and a tag, parted by tabs or spaces; mend that line",
+                f"{path}:{sentence.fault_line or sentence.line}: {fault}",
+                "A line is a word, its columns and a tag, with tabs or spaces between; fix that line",
             )
-        sentence.tags = to_iob2(sentence.tags)
-        yield sentence
+        words, tags = sentence.columns["words"], sentence.columns["tags"]
+        for number, tag in enumerate(tags, start=sentence.line):
+            _check(tag, types, where=f"{path}:{number}")
+        yield sentence.document, words, to_iob2(tags)
 
 
-def sentences(lines: Iterable[tuple[int, str]]) -> Iterator[Sentence]:
-    """What stands between empty lines: the word in the first column, the tag in the last, as they are in the file.
-
-    Columns are parted by tabs where the first line has one, else by spaces. A line with another number of columns
-    than the first one is a fault.
-    """
-    sentence = Sentence(document=0)
-    columns, separator = 0, SPACES
-    for number, line in lines:
-        begins = line.split(None, 1)[:1]
-        if not begins or begins == [DOCUMENT]:
-            if sentence.line:
-                yield sentence
-            sentence = Sentence(document=sentence.document + len(begins))
-            continue
-        if not columns:
-            separator = TABS if "\t" in line else SPACES
-            columns = len(separator.split(line.rstrip(" ")))
-        fields = separator.split(line.rstrip(" "))
-        sentence.line = sentence.line or number
-        if fault := _fault(fields, columns):
-            sentence.fault, sentence.fault_line = sentence.fault or fault, sentence.fault_line or number
-        if not sentence.fault:
-            sentence.words.append(fields[0])
-            sentence.tags.append(fields[-1])
-    if sentence.line:
-        yield sentence
-
-
-def _fault(fields: list[str], columns: int) -> str:
-    if not fields[0]:
-        return "the word is missing"
-    if len(fields) != columns or columns < 2:
-        return f"{len(fields)} columns where the first line has {columns}"
-    return ""
+def _form_of(line: str) -> WordLines:
+    """The columns of a line of words: the first is the word, the last the tag."""
+    delimiter = "\t" if "\t" in line else SPACES
+    width = len(fields_of(line.rstrip(" "), delimiter, quoted=False))
+    between = [f"column {place}" for place in range(2, width)]
+    return WordLines(delimiter=delimiter, names=("words", *between, "tags") if width > 1 else ("words",))
 
 
 def _check(tag: str, types: Collection[str], *, where: str) -> None:
     if not TAG.fullmatch(tag):
-        raise UserError(f"{where}: '{tag}' is no tag", "Tags are O, or B, I, E, S, L or U, a hyphen and a type")
+        raise UserError(f"{where}: '{tag}' is not a tag", "Tags are O, or B, I, E, S, L or U, a hyphen and a type")
     if tag != "O" and tag[2:] not in types:
-        raise UserError(f"{where}: '{tag}' has a type that is none of {', '.join(types)}", "Mend that line")
+        raise UserError(f"{where}: '{tag}' has a type that is none of {', '.join(types)}", "Fix that line")
+
+
+def _fits(path: Path, names: Collection[str], _: int) -> None:
+    if not {"words", "answer"} <= set(names):
+        raise UserError(
+            f"{path}: CoNLL columns hold words and tags alone, in columns `words` and `answer`", "Choose another format"
+        )
+
+
+def _write(file: IO[bytes], rows: Iterable[Row], _: Output) -> int:
+    """Word, the tag that was given if any, and the answer, with tabs between; a row without an answer has the tag O."""
+    with utf_8(file) as text:
+        for row in rows:
+            words = _column(row.get("words"))
+            given, tags = _column(row.get("tags")), _column(row.get("answer"))
+            lists = [words, *([given] if len(given) == len(words) else [])]
+            tags = tags if len(tags) == len(words) else ["O"] * len(words)
+            text.writelines("\t".join(cells) + "\n" for cells in zip(*lists, tags, strict=True))
+            text.write("\n")
+    return 0
+
+
+def _column(cell: Any) -> list[str]:
+    """Words or tags, without what would end their column or line."""
+    return [re.sub(r"[\t\r\n]", " ", item).strip() or "_" for item in tags_of(cell)]
+
+
+FORMAT = Format(
+    name="word-lines",
+    title="a word in each line",
+    suffixes=(".conll",),
+    sniff=sniff,
+    read=read,
+    fits=_fits,
+    write=_write,
+)

@@ -1,93 +1,175 @@
-"""Rows of delimited text, where a quote that is never closed must not swallow what follows it."""
+"""Delimited text: CSV, TSV and the like; read strictly where the data is known, and else with faults in their place."""
 
 import csv
-import re
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, dropwhile, islice
+from pathlib import Path
+from typing import IO
 
-from finetune.data.detect import FileFormat
-from finetune.data.formats.dialect import csv_reader
-from finetune.data.formats.run_on import joined
+from finetune.data.cells import flat, safe
+from finetune.data.file_format import FileFormat, Format, NumberedCells, Output, Row
+from finetune.data.file_start import FileStart
+from finetune.data.formats.dialect import Dialect, csv_reader, find_dialect
+from finetune.data.formats.numbered_cells import numbered_cells
+from finetune.data.open_files import utf_8
+from finetune.data.records import AROUND, Record, column_names, encoding_fault
+from finetune.errors import UserError
 
-RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a table in Markdown
-MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed
+Cells = tuple[int, list[str], str]  # line, cells, fault
+CSV, TSV = Dialect(delimiter=",", quoted=True), Dialect(delimiter="\t", quoted=False)
 
 
-def numbered_cells(file: Iterable[str], form: FileFormat, *, width: int) -> Iterator[tuple[int, list[str], str]]:
-    """(line, cells, fault) of every row that is not empty.
+def sniff(start: FileStart) -> Dialect:
+    """The dialect; any text has one."""
+    return find_dialect(start.text, start.suffix)
 
-    A quote that is never closed would swallow what follows: its line alone is faulty, and reading goes on behind it.
+
+def dialect_of(form: FileFormat) -> Dialect:
+    """The dialect of a delimited file; of another one that of a header without a delimiter."""
+    return form.layout if isinstance(form.layout, Dialect) else Dialect(delimiter="", quoted=False)
+
+
+def read(path: Path, form: FileFormat) -> Iterator[Record]:
+    """A record for each row below the header."""
+    names, rows = read_cells(path, form)
+    for row, line, cells, fault in rows:
+        yield Record(row=row, line=line, values={} if fault else dict(zip(names, cells, strict=True)), fault=fault)
+
+
+def read_cells(path: Path, form: FileFormat) -> tuple[list[str], NumberedCells]:
+    """The columns, and (row, line, cells, fault) of every row below the header."""
+    names = header(path, form)
+    return names, _numbered(path, form, width=len(names))
+
+
+def _numbered(path: Path, form: FileFormat, *, width: int) -> NumberedCells:
+    filled = (row for row in _lines(path, form, width=width) if not _is_empty(row))
+    for row, (line, cells, fault) in enumerate(islice(filled, form.layout.header, None), start=1):
+        yield row, line, cells, fault
+
+
+def _lines(path: Path, form: FileFormat, *, width: int, newline: str = "") -> Iterator[Cells]:
+    """(line, cells, fault) of every line, or several lines in quotes, from the header on."""
+    dialect: Dialect = form.layout
+    with form.open_text(path, newline=newline) as file:
+        above = sum(1 for _ in islice(file, dialect.skip))
+        for line, cells, fault in numbered_cells(file, dialect, width=width):
+            yield line + above, cells, fault
+
+
+def read_strictly(
+    path: Path,
+    dialect: Dialect,
+    *,
+    columns: Sequence[str] = (),
+    names: Sequence[str] = (),
+    on_fault: Callable[[int], None] | None = None,
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line, {column: text}) for every row of a file in UTF-8 whose dialect is known: `CSV` or `TSV`.
+
+    `names` are the columns of a file without a header line. In a file without quotes each line is a row, and a carriage
+    return is part of a text. Raises UserError for one of `columns` that is missing, and with file and line for the
+    first row that cannot be read; a wrong number of cells goes to `on_fault` (line) where that is given, and the row is
+    left out.
     """
-    lines = _Lines(file)
-    while True:
-        reader = csv_reader(lines, form.delimiter, quoted=form.quoted, quote=form.quote)
-        for cells in reader:
-            if lines.ended or (len(lines.taken) > 1 and not _ends_well(lines.taken, form, cells, width)):
-                number, _ = lines.give_back()
-                yield number, [], "a quote opens in it and is not closed"
-                break
-            number = lines.taken[0][0]
-            lines.clear()
-            if not cells or cells == [""] or (form.delimiter == "|" and RULE.fullmatch("".join(cells).strip())):
-                continue
-            if form.run_on is not None and len(cells) > width:
-                cells = joined(cells, form.run_on, width, form.delimiter)
-            fault = "" if len(cells) == width else _wrong_width(cells, width, form)
-            yield number, cells, fault
-        else:
-            return
+    dialect = replace(dialect, header=not names)
+    form = FileFormat(format=FORMAT, encoding="utf-8-sig", layout=dialect)
+    found = list(names) or header(path, form)
+    if missing := [column for column in columns if column not in found]:
+        raise UserError(f"{path}: has no column {', '.join(missing)}", f"Its columns are {', '.join(found)}")
+    lines = _lines(path, form, width=len(found), newline="" if dialect.quoted else "\n")
+    rows = islice(dropwhile(_is_empty, lines), dialect.header, None)
+    for line, cells, fault in _without_empty(rows, each_line=not dialect.quoted):
+        if fault and on_fault is not None:
+            on_fault(line)
+            continue
+        fault = fault or encoding_fault(zip(found, cells, strict=True))
+        if fault:
+            raise UserError(f"{path}:{line}: {fault}", "Fix or remove that row")
+        yield line, dict(zip(found, cells, strict=True))
 
 
-def _wrong_width(cells: Sequence[str], width: int, form: FileFormat) -> str:
-    """`4 cells where the header has 3`, and the cell where the text probably goes on."""
-    what = f"{len(cells)} cells where {'the header' if form.header else 'the first row'} has {width}"
-    if len(cells) < width:
-        return what
-    at = next((cell.strip() for cell in cells[1:] if cell[:1] == " "), cells[width - 1].strip())
-    return f"{what}: a cell that holds the delimiter needs quotes, perhaps around '...{form.delimiter} {at[:20]}'"
+def _is_empty(row: Cells) -> bool:
+    _, cells, fault = row
+    return not cells and not fault
 
 
-def _ends_well(taken: Sequence[tuple[int, str]], form: FileFormat, cells: Sequence[str], width: int) -> bool:
-    """Whether lines make one row, and a delimiter or the end of the line stands behind each closing quote.
-
-    Else the quote that closes is the next row's opening one.
-    """
-    if len(cells) != width:
-        return False
-    try:
-        list(csv_reader((line for _, line in taken), form.delimiter, quoted=form.quoted, quote=form.quote, strict=True))
-    except csv.Error:
-        return False
-    return True
+def _without_empty(rows: Iterable[Cells], *, each_line: bool) -> Iterator[Cells]:
+    """The rows without empty lines. Where each line is a row, an empty one is faulty, unless the file ends with it."""
+    empty: list[int] = []
+    for row in rows:
+        if _is_empty(row):
+            empty.append(row[0])
+            continue
+        yield from ((line, [], "is an empty line") for line in empty if each_line)
+        empty.clear()
+        yield row
 
 
-class _Lines:
-    """Numbered lines that can be given back, for a reader that asks for one after the other."""
+def count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
+    """About how many rows the file has (a row may have several lines), and its columns."""
+    with form.open_bytes(path) as file:
+        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+    return lines - form.layout.header, frozenset(header(path, form))
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        self.coming = enumerate(lines, start=1)
-        self.returned: deque[tuple[int, str]] = deque()
-        self.taken: list[tuple[int, str]] = []
-        self.size = 0
-        self.ended = False
 
-    def __iter__(self) -> Iterator[str]:
-        while self.size <= MOST_IN_CELL:
-            following = self.returned.popleft() if self.returned else next(self.coming, None)
-            if following is None:
-                break
-            self.taken.append(following)
-            self.size += len(following[1])
-            yield following[1]
-        self.ended = True
+def header(path: Path, form: FileFormat) -> list[str]:
+    """The names of a delimited file's columns."""
+    dialect: Dialect = form.layout
+    first = first_cells(path, form)
+    if not dialect.header:
+        return [f"column {number}" for number in range(1, (dialect.width or len(first)) + 1)]
+    return column_names(["", *first] if dialect.indexed else first)
 
-    def give_back(self) -> tuple[int, str]:
-        """Returns all lines taken but the first, which it gives."""
-        self.returned.extendleft(reversed(self.taken[1:]))
-        first = self.taken[0]
-        self.clear()
-        return first
 
-    def clear(self) -> None:
-        """Forgets the lines taken: their row is done."""
-        self.taken, self.size, self.ended = [], 0, False
+def first_cells(path: Path, form: FileFormat) -> list[str]:
+    """The first row of a delimited file as it is there; nothing of other files."""
+    if not isinstance(form.layout, Dialect):
+        return []
+    dialect = form.layout
+    with form.open_text(path) as file:
+        lines = islice(file, dialect.skip, None)
+        rows = csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote)
+        return next((cells for cells in rows if cells), [])
+
+
+def nameless_columns(path: Path, form: FileFormat) -> list[str]:
+    """The columns that the header of a delimited file has no name for."""
+    dialect = dialect_of(form)
+    first = first_cells(path, form)
+    if not first or not dialect.header:
+        return []
+    cells = ["", *first] if dialect.indexed else first
+    return [name for name, cell in zip(header(path, form), cells, strict=True) if not cell.strip(AROUND)]
+
+
+def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+    delimiter = "," if output.suffix == ".csv" else "\t"
+    changed = 0
+    with utf_8(file) as text:
+        plain, quoted = (
+            csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=how)
+            for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+        )
+        for row in chain([dict(zip(output.names, output.names, strict=True))], rows):
+            before = [flat(row.get(name)) for name in output.names]
+            cells = [
+                safe(cell) if name in output.escaped else cell for name, cell in zip(output.names, before, strict=True)
+            ]
+            changed += sum(new != old for new, old in zip(cells, before, strict=True))
+            # Python 3.11 and 3.12 leave a lone carriage return without quotes, and it would end the row.
+            (quoted if any("\r" in cell for cell in cells) else plain).writerow(cells)
+    return changed
+
+
+FORMAT = Format(
+    name="delimited",
+    title="delimited text",
+    suffixes=(".csv", ".tsv", ".txt"),
+    sniff=sniff,
+    read=read,
+    read_cells=read_cells,
+    count=count,
+    write=_write,
+)

@@ -1,4 +1,4 @@
-"""How the cells of a delimited text are parted: delimiter, quotes, header, and texts that run over delimiters."""
+"""The dialect of a delimited text: delimiter, quotes, header, and texts that hold the delimiter without quotes."""
 
 import csv
 import io
@@ -7,12 +7,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from finetune.data.column_types import NUMBER
 from finetune.data.formats.run_on import run_on_column, usual_width
 
-DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 MOST_ABOVE = 10  # lines that may be above the header
 SWAPPED = str.maketrans({"'": '"', '"': "'"})
 
@@ -21,7 +20,11 @@ csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """How cells are parted; the fields are those of `FileFormat`."""
+    """How lines make cells; an empty `delimiter` makes a line one cell.
+
+    `skip` lines are above the header. `indexed`: rows have a cell in front that the header has no name for. `run_on`:
+    the column whose texts hold the delimiter without quotes, of `width` columns.
+    """
 
     delimiter: str
     quoted: bool
@@ -32,13 +35,23 @@ class Dialect:
     skip: int = 0
     width: int = 0
 
+    def __str__(self) -> str:
+        single = " in single quotes" if self.quote == "'" else ""
+        parts = [f"{DELIMITERS[self.delimiter]}-separated" if self.delimiter else "one column"]
+        parts += [f"cells may be quoted{single}" if self.quoted else "quotes are part of the text"]
+        parts += [] if self.header else ["no header"]
+        parts += ["the first column has no name"] if self.indexed else []
+        parts += [f"{self.skip} lines above the header are not read"] if self.skip else []
+        parts += [] if self.run_on is None else [f"column {self.run_on + 1} of {self.width} holds delimiters"]
+        return ", ".join(parts)
 
-def dialect_of(text: str, suffix: str) -> Dialect:
+
+def find_dialect(text: str, suffix: str) -> Dialect:
     """The dialect of a text, whose file's name ends with `suffix`."""
     if skip := _lines_above(text):
-        return replace(dialect_of("".join(_lines(text)[skip:]), suffix), skip=skip)
+        return replace(find_dialect("".join(_lines(text)[skip:]), suffix), skip=skip)
     if _in_single_quotes(text):
-        return replace(dialect_of(text.translate(SWAPPED), suffix), quote="'")
+        return replace(find_dialect(text.translate(SWAPPED), suffix), quote="'")
     delimiter, quoted = _delimiter(text, suffix)
     header = _has_header(text, delimiter, quoted=quoted)
     indexed = header and _is_indexed(text, delimiter, quoted=quoted)
@@ -167,8 +180,10 @@ def csv_reader(
     lines: Iterable[str], delimiter: str, *, quoted: bool, quote: str = '"', strict: bool = False
 ) -> Iterator[list[str]]:
     """The fields of lines; without a delimiter each line is one field. `strict` raises csv.Error for bad quotes."""
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    return csv.reader(lines, delimiter=delimiter or "\x1f", quotechar=quote, quoting=quoting, strict=strict)
+    separator = delimiter or "\x1f"
+    if not quoted:  # csv.reader would refuse a carriage return within a line
+        return (text.split(separator) if (text := line.rstrip("\r\n")) else [] for line in lines)
+    return csv.reader(lines, delimiter=separator, quotechar=quote, strict=strict)
 
 
 def _proper_quotes(text: str, delimiter: str) -> bool:

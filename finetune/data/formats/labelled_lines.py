@@ -2,25 +2,34 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from finetune.data.file_format import FileFormat, Format
+from finetune.data.file_start import FileStart
+from finetune.data.formats.dialect import are_rows
+from finetune.data.records import Record
 
 FASTTEXT = "__label__"
 LINES = 2_000  # that are looked at
 MOSTLY = 0.98
 FEWEST = 30  # lines from which a first word that comes again can be told from chance
-ENDS = ("@", "|||", "::", "#")  # that part a text from the label behind it
+ENDS = ("@", "|||", "::", "#")  # between a text and the label behind it
 PLAIN = re.compile(r"[a-z][a-z_-]*|[A-Z][A-Z_-]*")  # that may be one, where few such words come first in all lines
 LABEL = re.compile(r"[^\W_]+(:[^\W_]+)+|\d{1,3}|[A-Z][A-Z_-]+|\[[^\]]+\]")  # that is hardly a word of a sentence
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledLines:
-    """Where the label is: `first` or `last`, and what parts it from the text; `several` labels may be in a line."""
+    """Where the label is: `first` or `last`, and what is between it and the text; `several` may be in a line."""
 
     place: str
     separator: str
     several: bool = False
+
+    def __str__(self) -> str:
+        return f"the label comes {self.place}"
 
     def cells(self, line: str) -> tuple[str | list[str], str] | None:
         """(label or labels, text) of a line; None where it lacks one of them."""
@@ -39,6 +48,26 @@ class LabelledLines:
         if not labels or not text:
             return None
         return (labels if self.several else labels[0]), text
+
+
+def sniff(start: FileStart) -> LabelledLines | None:
+    """How the lines hold labels; None where they are something else, such as rows with a delimiter."""
+    found = labelled_lines_of(start.lines)
+    return found if found and (found.separator == FASTTEXT or not are_rows(start.text)) else None
+
+
+def read(path: Path, form: FileFormat) -> Iterator[Record]:
+    """A record for each line that holds something."""
+    row = 0
+    with form.open_text(path) as file:
+        for line, text in enumerate(file, start=1):
+            if not text.strip():
+                continue
+            row += 1
+            if (cells := form.layout.cells(text)) is None:
+                yield Record(row=row, line=line, fault="has no label and text")
+            else:
+                yield Record(row=row, line=line, values={"label": cells[0], "text": cells[1]})
 
 
 def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:
@@ -74,3 +103,6 @@ def _are_labels(words: Sequence[str]) -> bool:
     return (
         plain and len(words) >= FEWEST and len(counts) <= max(2, 0.06 * len(words)) and once <= 0.1 * len(counts) + 0.5
     )
+
+
+FORMAT = Format(name="labelled-lines", title="a label and a text in each line", sniff=sniff, read=read)

@@ -1,4 +1,4 @@
-"""Sentences of files with a word a line: CoNLL columns, GermEval, KLUE, CSV tables of words.
+"""Sentences of files with a word in each line: CoNLL columns, GermEval, KLUE, CSV tables of words.
 
 Sentences end at an empty line, or where the value of a column changes that numbers them (`Sentence #`).
 """
@@ -21,6 +21,9 @@ class WordLines:
     quoted: bool = False
     sentence: str = ""
     characters: bool = False  # in place of words, so that one may be a blank
+
+    def __str__(self) -> str:
+        return f"columns {', '.join(self.names)}" + ("" if self.header else " (no header)")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts, as_list, as_text, is_missing
-from finetune.data.formats.find_word_lines import are_characters
+from finetune.data.formats.find_words import are_characters
 from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of
 from finetune.data.span_form import span_form
 from finetune.errors import UserError

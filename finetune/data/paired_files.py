@@ -5,11 +5,15 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from finetune.data.detect import FileFormat
+from finetune.data.file_format import FileFormat
+from finetune.data.formats.delimited import FORMAT
+from finetune.data.formats.dialect import Dialect
+from finetune.data.table import Table
 from finetune.errors import UserError
 
 WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 TEXTS = re.compile(r"texts?|sentences?|inputs?|x", re.IGNORECASE)
+ONE_COLUMN = Dialect(delimiter="", quoted=False, header=False)
 LABELS = re.compile(r"labels?|tags?|targets?|y", re.IGNORECASE)
 
 
@@ -19,28 +23,30 @@ def labels_of_texts(path: Path) -> Path | None:
     if sum(TEXTS.fullmatch(word) is not None for word in words) != 1:
         return None
     for other in sorted(path.parent.glob(f"*{path.suffix}")):
-        if _is_companion(words, WORD.findall(other.stem)):
+        if _are_a_pair(words, WORD.findall(other.stem)):
             return other
     return None
 
 
-def is_companion(path: Path) -> bool:
+def is_label_file(path: Path) -> bool:
     """Whether a file holds the labels of a file of texts next to it."""
     return any(labels_of_texts(other) == path for other in path.parent.glob(f"*{path.suffix}") if other != path)
 
 
-def read_together(texts: Path, labels: Path, form: FileFormat) -> tuple[dict[str, list[str]], Sequence[int]]:
-    """(columns `text` and `label`, the number of each line). Raises UserError where the files are of other lengths."""
-    some, others = _lines(texts, form.encoding), _lines(labels, "utf-8-sig")
+def read_pair(texts: Path, labels: Path, encoding: str) -> Table:
+    """The columns `text` and `label`, a row a line. Raises UserError where the files do not have as many lines."""
+    some, others = _lines(texts, encoding), _lines(labels, "utf-8-sig")
     if len(some) != len(others):
         raise UserError(
             f"{texts}: has {len(some):,} lines, and {labels.name}, which seems to hold their labels, {len(others):,}",
             "Give them a line each, or rename the file of labels",
         )
-    return {"text": some, "label": others}, array("q", range(1, len(some) + 1))
+    rows = array("q", range(1, len(some) + 1))
+    form = FileFormat(format=FORMAT, encoding=encoding, layout=ONE_COLUMN)
+    return Table(path=texts, form=form, columns={"text": some, "label": others}, rows=rows, lines=rows, faults=[])
 
 
-def _is_companion(texts: Sequence[str], labels: Sequence[str]) -> bool:
+def _are_a_pair(texts: Sequence[str], labels: Sequence[str]) -> bool:
     """Whether names are alike but for `text` in one where the other has `labels`."""
     if len(texts) != len(labels):
         return False

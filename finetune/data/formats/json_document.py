@@ -1,15 +1,52 @@
-"""The rows in the content of a JSON file: a list of objects or of lists, an object of columns, or SQuAD's layout."""
+"""JSON: a list of objects or of lists, an object of columns, or SQuAD's layout."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from finetune.data.formats.exports import plain_rows
-from finetune.errors import UserError
+from finetune.data.cells import as_json
+from finetune.data.file_format import FileFormat, Format, Output, Row
+from finetune.data.file_start import FileStart
+from finetune.data.formats.json_lines import TABLES, of_object
+from finetune.data.formats.labelling_tools import plain_rows
+from finetune.data.formats.squad_json import is_squad, questions
+from finetune.data.open_files import utf_8
+from finetune.data.records import Record
+from finetune.errors import UserError, first_line
 
 LONGEST_NAME = 40  # characters of a column's
 SPLIT = re.compile(r"(oos_)?(train(ing)?|dev(elopment)?|val(id(ation)?)?|test|eval(uation)?)", re.IGNORECASE)
+
+
+def sniff(start: FileStart) -> bool:
+    """Whether a text that is not JSON Lines begins like JSON."""
+    return start.suffix not in TABLES and start.lines[0].lstrip()[:1] in ("{", "[")
+
+
+def load(path: Path, form: FileFormat) -> Any:
+    """The content of a file. Raises UserError with its line where it is not JSON."""
+    with form.open_text(path) as file:
+        try:
+            return json.load(file)
+        except json.JSONDecodeError as error:
+            raise UserError(f"{path}:{error.lineno}: is not JSON ({error.msg})", "Fix that line") from error
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}: is not JSON ({first_line(error)})", "Fix that place") from error
+
+
+def read(path: Path, form: FileFormat) -> Iterator[Record]:
+    """A record for each row of the content, in whatever of the known layouts."""
+    rows = rows_in(load(path, form), path)
+    if not is_squad(rows):
+        yield from (of_object(value, row=row, line=row) for row, value in enumerate(rows, start=1))
+        return
+    for row, question in enumerate(questions(rows), start=1):
+        if question.fault:
+            yield Record(row=row, line=row, fault=question.fault)
+        else:
+            yield of_object(question.cells, row=row, line=row)
 
 
 def rows_in(content: Any, path: Path) -> list[Any]:
@@ -19,9 +56,7 @@ def rows_in(content: Any, path: Path) -> list[Any]:
         content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
     if not isinstance(content, list):
         raise _no_rows(path, content)
-    if content and all(isinstance(article, dict) and "paragraphs" in article for article in content):
-        return list(_questions(content))
-    return _named_cells(plain_rows(content))
+    return content if is_squad(content) else _named_cells(plain_rows(content))
 
 
 def _named_cells(content: list[Any]) -> list[Any]:
@@ -68,16 +103,14 @@ def _holds_columns(content: Any) -> bool:
     return len({len(value) for value in content.values()}) == 1
 
 
-def _questions(articles: list[Any]) -> Iterator[dict[str, Any] | None]:
-    """A row a question of SQuAD's layout; None where the layout is not kept."""
-    for article in articles:
-        for paragraph in article["paragraphs"] if isinstance(article["paragraphs"], list) else [None]:
-            if not isinstance(paragraph, dict) or not isinstance(paragraph.get("qas"), list):
-                yield None
-                continue
-            for question in paragraph["qas"]:
-                if not isinstance(question, dict):
-                    yield None
-                    continue
-                facts = {key: question.get(key) for key in ("id", "question", "answers")}
-                yield {**facts, "context": paragraph.get("context"), "title": article.get("title", "")}
+def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+    between = "[\n"
+    with utf_8(file) as text:
+        for row in rows:
+            text.write(between + as_json(row, output.names))
+            between = ",\n"
+        text.write("\n]\n" if between == ",\n" else "[]\n")
+    return 0
+
+
+FORMAT = Format(name="json", title="JSON", suffixes=(".json",), cells="lists", sniff=sniff, read=read, write=_write)

@@ -1,0 +1,116 @@
+"""Modules, imports between rooms, circles of imports, and lengths: the figures of the source tree.
+
+python benchmarks/structure.py --out results/benchmarks/structure.json
+
+A room is what lies directly in finetune/: a package or a single module. The link to tasks/ is one of them. An import
+counts once for each two modules, wherever it stands: in a function and under TYPE_CHECKING too.
+"""
+
+import argparse
+import ast
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+PACKAGE = "finetune"
+Imports = Mapping[str, set[str]]  # of each module, the modules of the package that it imports
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """Every module by its dotted name; what is behind a link in the package is found at its end."""
+    package = root / PACKAGE
+    linked = [folder for folder in package.iterdir() if folder.is_symlink()]
+    inside = [file for file in package.rglob("*.py") if not any(folder in file.parents for folder in linked)]
+    behind = [
+        folder / file.relative_to(folder.resolve()) for folder in linked for file in folder.resolve().rglob("*.py")
+    ]
+    return {name_of(file.relative_to(root)): file for file in sorted([*inside, *behind])}
+
+
+def name_of(file: Path) -> str:
+    """`finetune/data/cells.py` is `finetune.data.cells`, a package's `__init__.py` the package."""
+    parts = file.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room(module: str) -> str:
+    """The part of the name after the package's own, of which the package's `__init__.py` has none."""
+    return module.partition(".")[2].partition(".")[0]
+
+
+def imported(tree: ast.AST, module: str, *, is_package: bool) -> Iterator[str]:
+    """Dotted names of what is imported: of `from a import b`, `a.b`."""
+    here = module.split(".") if is_package else module.split(".")[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = here[: len(here) + 1 - node.level] if node.level else []
+            start = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+
+
+def imports(files: Mapping[str, Path], trees: Mapping[str, ast.AST]) -> dict[str, set[str]]:
+    """Of each module, those that it imports. A name that is no module is something in the module before the dot."""
+    found = {}
+    for module, tree in trees.items():
+        names = imported(tree, module, is_package=files[module].name == "__init__.py")
+        owners = {name if name in files else name.rpartition(".")[0] for name in names}
+        found[module] = {owner for owner in owners if owner in files} - {module}
+    return found
+
+
+def circles(graph: Imports) -> list[list[str]]:
+    """Modules that import each other, over others or directly: strongly connected components, the largest first."""
+    names = sorted(graph)
+    matrix = csr_array([[int(other in graph[name]) for other in names] for name in names])
+    _, component = connected_components(matrix, directed=True, connection="strong")
+    groups = [[name for name, own in zip(names, component, strict=True) if own == one] for one in set(component)]
+    return sorted((group for group in groups if len(group) > 1), key=len, reverse=True)
+
+
+def spread(lengths: Sequence[int]) -> dict[str, float]:
+    """Median, 90th percentile and maximum."""
+    ninth = statistics.quantiles(lengths, n=10, method="inclusive")[-1]
+    return {"median": statistics.median(lengths), "90th percentile": ninth, "maximum": max(lengths)}
+
+
+def structure(root: Path) -> dict[str, Any]:
+    """All figures of a checkout."""
+    files = modules(root)
+    texts = {module: file.read_text(encoding="utf-8") for module, file in files.items()}
+    trees = {module: ast.parse(text) for module, text in texts.items()}
+    graph = imports(files, trees)
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {
+        "modules": len(files),
+        "rooms": len({room(module) for module in files} - {""}),
+        "imports": sum(map(len, graph.values())),
+        "imports between rooms": sum(room(a) != room(b) for a, others in graph.items() for b in others),
+        "circles": circles(graph),
+        "lines of a file": spread([len(text.splitlines()) for text in texts.values()]),
+        "lines of a function": spread([(node.end_lineno or node.lineno) - node.lineno + 1 for node in functions]),
+    }
+
+
+def main() -> None:
+    """Counts, prints and writes."""
+    parser = argparse.ArgumentParser(description="Figures of the source tree")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[1], help="another checkout")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    options = parser.parse_args()
+    found = structure(options.root)
+    print(json.dumps(found | {"circles": [len(circle) for circle in found["circles"]]}, indent=1))
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps({"about": "structure of the source", **found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Cells as they are written: as text, as JSON, and so that no spreadsheet runs them."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date, time
+from typing import Any
+
+from finetune.data.column_types import NUMBER, as_text
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def safe(cell: Any) -> str:
+    """A cell as text that no spreadsheet runs: an apostrophe before what begins like a formula.
+
+    Numbers, and a sign alone (as a label may be), run nothing.
+    """
+    text = flat(cell)
+    return f"'{text}" if text.startswith(FORMULA) and len(text) > 1 and not NUMBER.fullmatch(text) else text
+
+
+def flat(cell: Any) -> str:
+    """A cell as text: lists as JSON, numbers as they are, dates as ISO 8601; one that is not a number is empty."""
+    if isinstance(cell, date | time):
+        return cell.isoformat()
+    if isinstance(cell, list | tuple | dict):
+        return json.dumps(cell, ensure_ascii=False, default=flat)
+    if isinstance(cell, float):
+        return "" if math.isnan(cell) else repr(cell)
+    return as_text(cell)
+
+
+def without_surrogates(text: str) -> str:
+    """The text with lone surrogates, which no encoding has, as `\\ud800`."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def as_json(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The cells that the row has; what is not a number is null, since JSON has no word for it."""
+    cells = {name: row[name] for name in names if name in row}
+    cells = {name: None if isinstance(cell, float) and math.isnan(cell) else cell for name, cell in cells.items()}
+    return json.dumps(cells, ensure_ascii=False, default=flat)

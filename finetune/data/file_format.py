@@ -1,0 +1,92 @@
+"""What a file format declares: how its files are recognised, read and written. And what was found of one file."""
+
+import io
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from finetune.data.encodings.detect import spelled
+from finetune.data.file_start import FileStart
+from finetune.data.open_files import open_bytes, open_text
+from finetune.data.records import Record
+
+Row = Mapping[str, Any]
+NumberedCells = Iterator[tuple[int, int, Sequence[Any], str]]  # (row, line, cells, fault)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFormat:
+    """How one file is to be read.
+
+    `layout` is what the format's `sniff` found, such as a delimiter. `damaged`: some of its bytes are not valid in its
+    encoding; `sample`: one of its lines, where the encoding is not UTF.
+    """
+
+    format: "Format"
+    gzip: bool = False
+    encoding: str = "utf-8"
+    damaged: bool = False
+    sample: str = ""
+    layout: Any = True
+
+    def __str__(self) -> str:
+        """In words: `delimited text, in UTF-8, comma-separated, quoted, gzip`."""
+        encoding = [f"in {spelled(self.encoding)}"] if self.format.text else []
+        layout = [] if self.layout is True else [str(self.layout)]
+        return ", ".join([self.format.title, *encoding, *layout, *(["gzip"] if self.gzip else [])])
+
+    def open_bytes(self, path: Path) -> AbstractContextManager[IO[bytes]]:
+        """The file's bytes, decompressed."""
+        return open_bytes(path, packed=self.gzip)
+
+    def open_text(self, path: Path, *, newline: str = "") -> AbstractContextManager[io.TextIOWrapper]:
+        """The file's text; bytes that are not valid in its encoding become lone surrogates."""
+        return open_text(path, packed=self.gzip, encoding=self.encoding, newline=newline)
+
+    def encoding_notes(self, path: Path) -> list[str]:
+        """What a text was read as, with a line of it, where its encoding is not UTF."""
+        note = f"{path}: read as {spelled(self.encoding)}, such as {self.sample}; encoding=NAME sets another"
+        return [note] if self.sample else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """A file that is written: its suffix without `.gz`, its columns, and those whose cells must not run as formulas."""
+
+    suffix: str
+    names: Sequence[str]
+    escaped: Collection[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A file format; add one to the tuple in `formats/registry.py`, and it is read, written, fixed and predicted.
+
+    - `name`, and `title` for messages; `text`: it is text in an encoding; `compressed`: gzip would not make it smaller.
+    - `suffixes`: files whose names end so are written by `write`, which returns how many cells it escaped. `cells` are
+      what it holds: texts alone, values such as numbers and dates, or also lists and objects. `fits` (path, columns,
+      rows) raises UserError where it does not hold these columns, or about so many rows.
+    - `sniff` gives the layout that `read` needs (True where there is nothing to know), and something false for files of
+      another format.
+    - `read` gives every row in its order; one that cannot be read has a fault. It raises UserError where the file as a
+      whole cannot be read.
+    - `read_cells` gives the columns' names and (row, line, cells, fault) of every row, where all have the same columns:
+      a table of these takes half the time. `count` gives the rows (or about how many) and columns without reading all.
+      `class_names` gives names of classes by number that the file holds of a column.
+    """
+
+    name: str
+    title: str
+    sniff: Callable[[FileStart], Any]
+    read: Callable[[Path, FileFormat], Iterator[Record]]
+    read_cells: Callable[[Path, FileFormat], tuple[list[str], NumberedCells]] | None = None
+    count: Callable[[Path, FileFormat], tuple[int, frozenset[str]]] | None = None
+    class_names: Callable[[Path, FileFormat], Mapping[str, Mapping[str, str]]] | None = None
+    text: bool = True
+    compressed: bool = False
+    suffixes: tuple[str, ...] = ()
+    cells: Literal["texts", "values", "lists"] = "texts"
+    fits: Callable[[Path, Collection[str], int], None] | None = None
+    write: Callable[[IO[bytes], Iterable[Row], Output], int] | None = None

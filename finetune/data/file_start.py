@@ -1,0 +1,77 @@
+"""The beginning of a file, by which formats recognise theirs: bytes, and text in the encoding that was found."""
+
+import re
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+
+from finetune.data.encodings.detect import Encoding, find_encoding
+from finetune.data.open_files import open_bytes, open_text
+from finetune.errors import UserError
+
+CHUNK = 1 << 20  # bytes
+SAMPLE = 1 << 18  # characters that delimiter, quoting and header are found in
+BLANK = b"\0 \r\n\t\xef\xbb\xbf\xff\xfe"
+UNREAD = ((b"PK\x03\x04", "a zip archive"), (b"\xd0\xcf\x11\xe0", "an old Excel file"), (b"%PDF", "PDF"))
+
+
+class FileStart:
+    """What a file begins with; each property is computed when a format asks for it.
+
+    `given` is the encoding that a user names. The properties raise UserError for a file that is absent or empty, of a
+    kind that is never read, or in no known encoding.
+    """
+
+    def __init__(self, path: Path, given: str = "") -> None:
+        self.path = path
+        self.given = given
+
+    @property
+    def suffix(self) -> str:
+        """What the name ends with, in small letters and without `.gz`."""
+        return next((s for s in reversed(self.path.suffixes) if s.lower() != ".gz"), "").lower()
+
+    @cached_property
+    def gzip(self) -> bool:
+        """Whether the file is compressed."""
+        if self.path.is_dir():
+            raise UserError(f"{self.path}: is a folder", "Name a file in it")
+        with open_bytes(self.path, packed=False) as file:
+            return file.read(2) == b"\x1f\x8b"
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, decompressed."""
+        with open_bytes(self.path, packed=self.gzip) as file:
+            start = file.read(CHUNK)
+        if not start.strip(BLANK):
+            raise UserError(f"{self.path}: is empty", "Give a file with a header and rows")
+        return start
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """The encoding, which is the given one if there is one."""
+        for magic, name in UNREAD:
+            if self.head.startswith(magic):
+                raise UserError(f"{self.path}: is {name}, which is not read", "Save it as CSV, or unpack it")
+        return find_encoding(self.path, partial(open_bytes, self.path, packed=self.gzip), self.given)
+
+    @cached_property
+    def text(self) -> str:
+        """The beginning of the text, up to the end of a line."""
+        with open_text(self.path, packed=self.gzip, encoding=self.encoding.name) as file:
+            text = file.read(SAMPLE)
+        return text if len(text) < SAMPLE or "\n" not in text else text[: text.rindex("\n") + 1]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of that beginning which hold something."""
+        lines = [line for line in re.split(r"\r\n|\n|\r", self.text) if line.strip()]
+        if not lines:
+            raise UserError(f"{self.path}: is empty", "Give a file with a header and rows")
+        return lines
+
+    def first_lines(self, count: int) -> list[str]:
+        """The first lines which hold something, complete however long they are."""
+        with open_text(self.path, packed=self.gzip, encoding=self.encoding.name) as file:
+            return list(islice((line for line in file if line.strip()), count))

@@ -1,0 +1,92 @@
+"""JSON Lines: an object with the columns' names in each line."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from finetune.data.cells import as_json
+from finetune.data.file_format import FileFormat, Format, Output, Row
+from finetune.data.file_start import SAMPLE, FileStart
+from finetune.data.formats.labelling_tools import plain_row
+from finetune.data.open_files import utf_8
+from finetune.data.records import Record, column_names, whole
+from finetune.errors import first_line
+
+LINES_SEEN = 50  # that are tried as JSON
+TABLES = (".csv", ".tsv")  # hold tables, even if a cell of each line is JSON
+NO_OBJECT = "is no JSON object with the columns' names"
+
+
+def sniff(start: FileStart) -> bool:
+    """Whether most lines are an object each, or the name says so and some are."""
+    if start.suffix in TABLES:
+        return False
+    lines = start.lines
+    if len(start.text) >= SAMPLE and len(lines) == 1 and start.text.lstrip().startswith("{"):
+        lines = start.first_lines(2)
+    return _are_json_lines(lines, start.suffix)
+
+
+def _are_json_lines(lines: Sequence[str], suffix: str) -> bool:
+    some = lines[:LINES_SEEN]
+    objects = sum(map(_is_object, some))
+    by_name = suffix in (".jsonl", ".ndjson")
+    alone = suffix == ".json" and len(lines) == 1
+    if objects >= 0.5 * len(some) and not alone:
+        return True
+    return by_name and (objects > 0 or lines[0].lstrip()[:1] in ("{", "["))
+
+
+def _is_object(line: str) -> bool:
+    if not line.lstrip().startswith("{"):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def read(path: Path, form: FileFormat) -> Iterator[Record]:
+    """A record for each line that holds something."""
+    row = 0
+    with form.open_text(path) as file:
+        for line, text in enumerate(file, start=1):
+            if not text.strip():
+                continue
+            row += 1
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                yield Record(row=row, line=line, fault=f"is not JSON ({first_line(error)})")
+                continue
+            yield of_object(value, row=row, line=line)
+
+
+def of_object(value: Any, *, row: int, line: int) -> Record:
+    """The record of a JSON object, or of what a labelling tool wrote; a fault for any other value."""
+    if not isinstance(value, dict):
+        return Record(row=row, line=line, fault=NO_OBJECT)
+    value, fault = plain_row(value)
+    if fault:
+        return Record(row=row, line=line, fault=fault, rejected=True)
+    names = column_names(list(value))
+    return whole(Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True))))
+
+
+def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+    with utf_8(file) as text:
+        text.writelines(as_json(row, output.names) + "\n" for row in rows)
+    return 0
+
+
+FORMAT = Format(
+    name="json-lines",
+    title="JSON Lines",
+    suffixes=(".jsonl",),
+    cells="lists",
+    sniff=sniff,
+    read=read,
+    write=_write,
+)

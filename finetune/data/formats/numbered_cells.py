@@ -1,0 +1,95 @@
+"""Rows of delimited text, where a quote that is never closed must not swallow what follows it."""
+
+import csv
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+
+from finetune.data.formats.dialect import Dialect, csv_reader
+from finetune.data.formats.run_on import joined
+
+RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a table in Markdown
+MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed
+
+
+def numbered_cells(file: Iterable[str], dialect: Dialect, *, width: int) -> Iterator[tuple[int, list[str], str]]:
+    """(line, cells, fault) of every row; an empty line has neither cells nor a fault.
+
+    A quote that is never closed would swallow what follows: its line alone is faulty, and reading goes on behind it.
+    """
+    lines = _Lines(file)
+    while True:
+        reader = csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote)
+        for cells in reader:
+            if lines.ended or (len(lines.taken) > 1 and not _ends_well(lines.taken, dialect, cells, width)):
+                number, _ = lines.give_back()
+                yield number, [], "a quote opens in it and is not closed"
+                break
+            number = lines.taken[0][0]
+            lines.clear()
+            if dialect.delimiter == "|" and cells and RULE.fullmatch("".join(cells).strip()):
+                continue
+            if not cells or cells == [""]:
+                yield number, [], ""
+                continue
+            if dialect.run_on is not None and len(cells) > width:
+                cells = joined(cells, dialect.run_on, width, dialect.delimiter)
+            fault = "" if len(cells) == width else _wrong_width(cells, width, dialect)
+            yield number, cells, fault
+        else:
+            return
+
+
+def _wrong_width(cells: Sequence[str], width: int, dialect: Dialect) -> str:
+    """`4 cells where the header has 3`, and the cell where the text probably goes on."""
+    what = f"{len(cells)} cells where {'the header' if dialect.header else 'the first row'} has {width}"
+    if len(cells) < width:
+        return what
+    at = next((cell.strip() for cell in cells[1:] if cell[:1] == " "), cells[width - 1].strip())
+    return f"{what}: a cell that holds the delimiter needs quotes, perhaps around '...{dialect.delimiter} {at[:20]}'"
+
+
+def _ends_well(taken: Sequence[tuple[int, str]], dialect: Dialect, cells: Sequence[str], width: int) -> bool:
+    """Whether lines make one row, and a delimiter or the end of the line follows each closing quote.
+
+    Else the quote that closes is the next row's opening one.
+    """
+    if len(cells) != width:
+        return False
+    try:
+        list(csv_reader((line for _, line in taken), dialect.delimiter, quoted=True, quote=dialect.quote, strict=True))
+    except csv.Error:
+        return False
+    return True
+
+
+class _Lines:
+    """Numbered lines that can be given back, for a reader that asks for one after the other."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.coming = enumerate(lines, start=1)
+        self.returned: deque[tuple[int, str]] = deque()
+        self.taken: list[tuple[int, str]] = []
+        self.size = 0
+        self.ended = False
+
+    def __iter__(self) -> Iterator[str]:
+        while self.size <= MOST_IN_CELL:
+            following = self.returned.popleft() if self.returned else next(self.coming, None)
+            if following is None:
+                break
+            self.taken.append(following)
+            self.size += len(following[1])
+            yield following[1]
+        self.ended = True
+
+    def give_back(self) -> tuple[int, str]:
+        """Returns all lines taken but the first, which it gives."""
+        self.returned.extendleft(reversed(self.taken[1:]))
+        first = self.taken[0]
+        self.clear()
+        return first
+
+    def clear(self) -> None:
+        """Forgets the lines taken: their row is done."""
+        self.taken, self.size, self.ended = [], 0, False

@@ -1,0 +1,145 @@
+"""Parquet, with names of classes that the `datasets` library keeps in it."""
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from finetune.data.cells import flat, without_surrogates
+from finetune.data.file_format import FileFormat, Format, Output, Row
+from finetune.data.file_start import FileStart
+from finetune.data.records import Record
+from finetune.errors import UserError, first_line
+
+BATCH = 10_000  # rows
+
+
+def sniff(start: FileStart) -> bool:
+    """Whether the file begins with Parquet's magic bytes."""
+    return start.head[:4] == b"PAR1"
+
+
+@contextmanager
+def _opened(path: Path, form: FileFormat) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with form.open_bytes(path) as file:
+        try:
+            yield pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
+        except (pa.ArrowException, ValueError) as error:
+            raise UserError(
+                f"{path}: is not a whole Parquet file ({first_line(error)})", "Write or download it again"
+            ) from error
+
+
+def read(path: Path, form: FileFormat) -> Iterator[Record]:
+    """A record for each row, a batch of rows at a time."""
+    with _opened(path, form) as file:
+        yield from records_of(file.iter_batches(batch_size=BATCH))
+
+
+def records_of(batches: Iterable[Any]) -> Iterator[Record]:
+    """The records of batches of pyarrow."""
+    row = 0
+    for batch in batches:
+        for values in batch.to_pylist():
+            row += 1
+            yield Record(row=row, line=row, values=values)
+
+
+def count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
+    """How many rows the file has, and its columns."""
+    with _opened(path, form) as file:
+        return int(file.metadata.num_rows), frozenset(file.schema_arrow.names)
+
+
+def class_names(path: Path, form: FileFormat) -> dict[str, dict[str, str]]:
+    """The names of classes by number that the file says of its columns."""
+    with _opened(path, form) as file:
+        return names_in(file.schema_arrow.metadata or {})
+
+
+def names_in(metadata: dict[bytes, bytes]) -> dict[str, dict[str, str]]:
+    """The names of classes by number in what the `datasets` library keeps in a schema's metadata, by column."""
+    try:
+        features = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    except (ValueError, AttributeError):
+        return {}
+    names: dict[str, dict[str, str]] = {}
+    for column, facts in features.items() if isinstance(features, dict) else ():
+        inner = facts.get("feature", facts) if isinstance(facts, dict) else facts
+        if isinstance(inner, dict) and isinstance(inner.get("names"), list):
+            names[column] = {str(number): str(name) for number, name in enumerate(inner["names"])}
+    return names
+
+
+def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+    import pyarrow.parquet as pq
+
+    schema = schema_of(rows, output.names)
+    with pq.ParquetWriter(file, schema) as writer:
+        for table in tables_of(rows, schema):
+            writer.write_table(table)
+    return 0
+
+
+def schema_of(rows: Iterable[Row], names: Sequence[str]) -> Any:
+    """The columns with the types that hold all of their cells; text where nothing else does."""
+    import pyarrow as pa
+
+    kinds = {name: pa.null() for name in names}
+    for part in _parts(rows):
+        kinds = {name: _kind(kinds[name], [row.get(name) for row in part]) for name in names}
+    return pa.schema([(name, pa.string() if pa.types.is_null(kind) else kind) for name, kind in kinds.items()])
+
+
+def tables_of(rows: Iterable[Row], schema: Any) -> Iterator[Any]:
+    """The rows as tables of pyarrow, a batch each."""
+    import pyarrow as pa
+
+    for part in _parts(rows):
+        cells = [[_fitting(row.get(field.name), field.type) for row in part] for field in schema]
+        arrays = [pa.array(column, type=field.type) for field, column in zip(schema, cells, strict=True)]
+        yield pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    coming = iter(rows)
+    while part := list(islice(coming, BATCH)):
+        yield part
+
+
+def _kind(before: Any, cells: list[Any]) -> Any:
+    """The type that holds these cells and those before; text where nothing else does."""
+    import pyarrow as pa
+
+    try:
+        fields = [pa.schema([("", before)]), pa.schema([("", pa.infer_type(cells))])]
+        return pa.unify_schemas(fields, promote_options="permissive").field(0).type
+    except (pa.ArrowException, TypeError, ValueError):
+        return pa.string()
+
+
+def _fitting(cell: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    return without_surrogates(flat(cell)) if cell is not None and pa.types.is_string(kind) else cell
+
+
+FORMAT = Format(
+    name="parquet",
+    title="Parquet",
+    suffixes=(".parquet",),
+    text=False,
+    compressed=True,
+    cells="lists",
+    sniff=sniff,
+    read=read,
+    count=count,
+    class_names=class_names,
+    write=_write,
+)

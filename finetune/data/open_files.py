@@ -1,0 +1,75 @@
+"""Opens files for reading and writing: gzip, encodings, and errors that name the file."""
+
+import codecs
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from finetune.errors import UserError, first_line
+
+
+@contextmanager
+def open_bytes(path: Path, *, packed: bool) -> Iterator[IO[bytes]]:
+    """A file's bytes, decompressed where it is gzip. Raises UserError where they cannot be read, then or later."""
+    try:
+        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+            yield file  # type: ignore[misc]
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or first_line(error)
+        raise UserError(f"{path}: cannot be read ({reason})", "Check its name and that it is whole") from error
+
+
+@contextmanager
+def open_text(path: Path, *, packed: bool, encoding: str, newline: str = "") -> Iterator[io.TextIOWrapper]:
+    """A file's text with its line ends as they are; bytes that are not valid in its encoding become lone surrogates.
+
+    With `newline="\\n"` that alone ends a line, else a carriage return does too.
+    """
+    codecs.register_error("lone-surrogate", _lone_surrogate)  # Python's own handler knows no UTF-16
+    with open_bytes(path, packed=packed) as file:
+        yield io.TextIOWrapper(file, encoding=encoding, errors="lone-surrogate", newline=newline)
+
+
+def _lone_surrogate(error: UnicodeError) -> tuple[str, int]:
+    if isinstance(error, UnicodeDecodeError):
+        return "\udcff", error.end
+    raise error
+
+
+@contextmanager
+def utf_8(file: IO[bytes]) -> Iterator[IO[str]]:
+    """Text that is written to a file as UTF-8. Lone surrogates, which JSON can hold, have no bytes: `\\ud800`."""
+    text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+    yield text
+    text.flush()
+    text.detach()
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines of a file in UTF-8 with their numbers; empty ones at its end are left out.
+
+    Raises UserError with file and line for other bytes.
+    """
+    empty: list[int] = []
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its permissions") from error
+    with file:
+        for number, raw in enumerate(file, start=1):
+            if not raw.strip(b"\r\n"):
+                empty.append(number)
+                continue
+            yield from ((line, "") for line in empty)
+            empty.clear()
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise UserError(
+                    f"{path}:{number}: byte {error.start} is not UTF-8", "Save the file as UTF-8"
+                ) from error
+            yield number, line.rstrip("\r\n")

@@ -1,0 +1,57 @@
+"""A row of a file as it was read: its cells by column, or why it could not be read."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+AROUND = " \t\r\n\ufeff\0"  # is not part of a column's name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Row number `row` of a file, counted from 1 without the header, which begins in `line`, and its cells by column.
+
+    `fault` says why it could not be read; then there are no values. `rejected`: whoever labelled it has left it out.
+    """
+
+    row: int
+    line: int
+    values: dict[str, Any] = field(default_factory=dict)
+    fault: str = ""
+    rejected: bool = False
+
+
+def whole(record: Record) -> Record:
+    """The record, or one with a fault where a text has half a character or bytes of another encoding."""
+    fault = encoding_fault(record.values.items())
+    return Record(row=record.row, line=record.line, fault=fault) if fault else record
+
+
+def encoding_fault(cells: Iterable[tuple[str, Any]]) -> str:
+    """What is wrong with the first of these (column, cell) that holds a lone surrogate; nothing where none does."""
+    for name, cell in cells:
+        for text in cell if isinstance(cell, list) else [cell]:
+            if isinstance(text, str) and not text.isascii() and SURROGATE.search(text):
+                return f"the cell '{name}' has bytes of another encoding, or half a character (a lone surrogate)"
+    return ""
+
+
+def column_names(cells: Sequence[str]) -> list[str]:
+    """Names in NFC without marks and outer spaces, each once: an empty one is `column N`, a second `text` `text 2`."""
+    return list(_distinct_names(tuple(cells)))
+
+
+@lru_cache(maxsize=64)  # rows of JSON have the same names again and again
+def _distinct_names(cells: tuple[str, ...]) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for number, cell in enumerate(cells, start=1):
+        plain = unicodedata.normalize("NFC", SURROGATE.sub("?", str(cell)))
+        name = plain.strip(AROUND) or f"column {number}"
+        while name in names:
+            name = f"{name} {number}"
+        names[name] = None
+    return tuple(names)
