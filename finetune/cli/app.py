@@ -76,12 +76,12 @@ def run(
     from finetune.checks.refusal import require_sound_data
     from finetune.cli.asking import asking
 
-    recipes = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
-    require_sound_data([recipe for _, recipe in recipes])
+    planned = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
+    require_sound_data([one.task for one in planned])
     if not quiet and not as_json and _first_process():
         from finetune.cli.printing import print_guesses
 
-        print_guesses(names, settings)
+        print_guesses(names, planned)
     _quiet_libraries()
     from finetune.cli.display import ProgressDisplay, standard_error
     from finetune.cli.printing import print_records
@@ -92,7 +92,7 @@ def run(
 
     watch = unwatched if quiet or as_json or not _first_process() else ProgressDisplay(standard_error())
     records, failures = run_all(
-        recipes, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
+        planned, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
     )
     if _first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
@@ -261,13 +261,14 @@ def features(
     from finetune.data.source import source_of
     from finetune.inference.embeddings import write_features
     from finetune.runs.recipe import override_value
-    from finetune.training.targets import load_recipe, split_arguments
+    from finetune.training.targets import load_target, split_arguments
 
     _, given = split_arguments(settings or [])
-    recipe = load_recipe(target, given | {"model": model, "layers": override_value(layers)})
+    planned = load_target(target, given | {"model": model, "layers": override_value(layers)})
     watch = ProgressDisplay(standard_error())
+    recipe, task = planned.recipe, planned.task
     count, width = write_features(
-        recipe, output, source=source_of(data), split=split, pool=pool.value, watch=watch, device=device
+        recipe, task, output, source=source_of(data), split=split, pool=pool.value, watch=watch, device=device
     )
     echo(f"{count:,} sequences of the split '{split}', vectors of {width:,} numbers -> {output}")
 
@@ -347,15 +348,15 @@ def init(
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
 ) -> None:
     """Print the recipe that data of one's own starts with: `finetune init data.csv > my.toml`."""
-    from finetune.checks.refusal import require_sound
+    from finetune.checks.refusal import require_sound_data
     from finetune.cli.asking import asking
     from finetune.task_types.starting_recipe import commented, starting_recipe
     from finetune.training.targets import split_arguments
 
     _, given = split_arguments(settings or [])
-    recipe, read = asking(lambda settings: starting_recipe(data, settings), given)
-    require_sound(read)
-    echo(commented(recipe, read), nl=False)
+    recipe, task = asking(lambda settings: starting_recipe(data, settings), given)
+    require_sound_data([task])
+    echo(commented(recipe, task), nl=False)
 
 
 @app.command(name="ls")

@@ -30,19 +30,20 @@ from finetune.data.source import source_of
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_predictions
-from finetune.runs.recipe import Recipe, to_toml
+from finetune.runs.recipe import to_toml
 from finetune.runs.record import RunRecord, load_record
 from finetune.task_types.first_rows import first_rows
-from finetune.task_types.options import option_values, resolved
-from finetune.task_types.starting_recipe import starting_recipe
-from finetune.training.targets import load_recipe
+from finetune.task_types.options import option_values
+from finetune.task_types.own_data import own_data
+from finetune.training.targets import Planned, load_target
 
 
-def print_guesses(names: list[str], settings: dict[str, Any]) -> None:
-    """Of data of one's own, what its files are and what their columns were taken for."""
+def print_guesses(names: list[str], planned: list[Planned]) -> None:
+    """Of own data among the targets' names, what its files are and what their columns were taken for."""
     console = standard_error()
-    for name in filter(is_data, names):
-        _, read = starting_recipe(name, settings)
+    targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}
+    tasks = [one.task for one in planned if one.recipe.task in targets]
+    for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
         for split, file in read.files.items():
             table = table_of(file, read.encoding)
             console.print(file_line(split, table), soft_wrap=True)
@@ -73,9 +74,10 @@ def print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disca
 
 def print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> None:
     """A recipe with every setting that it leaves to defaults."""
-    recipe = load_recipe(target, settings)
+    planned = load_target(target, settings)
+    recipe = planned.recipe
     init_seed, data_seed = recipe.seeds
-    every = option_values(resolved(recipe.task, recipe.options)[1])
+    every = option_values(planned.task)
     options = recipe.options | {name: value for name, value in every.items() if value is not None}
     complete = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
     echo(complete.model_dump_json() if as_json else to_toml(complete.model_dump(exclude_none=True)).rstrip())
@@ -96,10 +98,10 @@ def print_run(found: RunFolder, predictions: int, *, as_json: bool) -> None:
         console.print(predictions_table(read_predictions(found.predictions(split))[:predictions]))
 
 
-def check_recipes(recipes: list[tuple[str, Recipe]], data: Path | None, device: str | None, *, as_json: bool) -> None:
+def check_recipes(planned: list[Planned], data: Path | None, device: str | None, *, as_json: bool) -> None:
     """What runs would use."""
-    for _, recipe in recipes:
-        findings = preview(recipe, source=source_of(data), device=device)
+    for one in planned:
+        findings = preview(one.recipe, one.task, source=source_of(data), device=device)
         if as_json:
             echo(json.dumps(asdict(findings)))
             continue

@@ -80,6 +80,12 @@ class OwnData:
         return f"drawn for dev, {together}; dev=FILE names a file instead"
 
 
+def own_data(task: Task) -> OwnData | None:
+    """What reads a task's data, where that is a user's own."""
+    read = getattr(task, "read", None)
+    return read if isinstance(read, OwnData) else None
+
+
 def every_option() -> tuple[str, ...]:
     """What a recipe may set for data of any type."""
     own = (name for kind in data_types().values() for name in kind.task_class.own_options)
