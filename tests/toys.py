@@ -38,9 +38,8 @@ from finetune.training.trainer import Trainer
 
 CPU = torch.device("cpu")
 OWN_TASK = """
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.metrics.scores import accuracy
-from finetune.data.rows import Rows
+from finetune.metrics import accuracy
+from finetune.task_types import Rows, SentenceRow, SentenceTask
 
 def read(source, split):
     rows = [SentenceRow(id=str(i), text='cat' if i % 2 else 'dog', gold=str(i % 2)) for i in range(32)]
