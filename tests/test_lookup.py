@@ -130,7 +130,7 @@ def test_the_latest_of_several_runs_is_named_beside_the_others(train: Train, her
         file.write_text(json.dumps(json.loads(file.read_text()) | {"finished": f"2026-01-0{day}T00:00:00+00:00"}))
     done = here("predict", "reviews.csv", "reviews.csv")
     first, second, third = (f"{records[i].id} of 2026-01-0{day}T00:00:00+00:00" for i, day in ((1, 9), (2, 5), (0, 2)))
-    assert f"note: reviews.csv stands for its latest run, {first}; others are {second}; {third}\n" in done.stderr
+    assert f"note: reviews.csv: the latest run is used, {first}; others are {second}; {third}\n" in done.stderr
 
 
 def test_a_record_names_no_folder_of_the_machine(train: Train, here: Here, tiny_bert: Path, tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ def test_a_record_names_no_folder_of_the_machine(train: Train, here: Here, tiny_
     assert records[1]["notes"][0].startswith("wnut17/wnut17train.conll: does not mark")
     assert "train" in records[0]["data_files"] and records[1]["data_files"] == {}
     scored = here("evaluate", records[0]["id"], tmp_path / "mine" / "reviews.csv")
-    assert "was read in training" in scored.stderr
+    assert "is the training file" in scored.stderr
     moved = shutil.copy(tmp_path / "mine" / "reviews.csv", tmp_path / "moved.csv")
-    assert "was read in training" in here("evaluate", records[0]["id"], moved).stderr
+    assert "is the training file" in here("evaluate", records[0]["id"], moved).stderr
     changed = write_reviews(tmp_path / "mine" / "reviews.csv", first="bird")
-    assert "was read in training" not in here("evaluate", records[0]["id"], changed).stderr
+    assert "is the training file" not in here("evaluate", records[0]["id"], changed).stderr
     assert package.load(records[0]["id"]).layout is not None
 
 

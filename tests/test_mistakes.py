@@ -106,7 +106,7 @@ def test_unlabelled_rows_cannot_be_scored(in_process: InProcess, rte: Path, trai
     (rte / "RTE" / "test.tsv").write_text("index\tsentence1\tsentence2\n0\ta\tb\n")
     code, _, err = in_process("evaluate", str(trained), "rte", "--split", "test", data=rte)
     assert code == 2
-    assert "the rows of test of rte have no gold labels" in err
+    assert "the rows of test of rte have no labels" in err
 
 
 def test_a_setting_that_the_grid_also_sets_is_refused(in_process: InProcess, rte: Path, tmp_path: Path) -> None:

@@ -545,7 +545,7 @@ def test_two_at_one_output_do_not_spoil_it(reviewer: Predictor, tmp_path: Path) 
 
     def second(event: str, **_: Any) -> None:
         if event == "answered":
-            with pytest.raises(UserError, match="another process is at this very file"):
+            with pytest.raises(UserError, match="another process is writing this file"):
                 predict(reviewer, path, tmp_path / "out.csv")
 
     predict_file(reviewer, path, tmp_path / "out.csv", options={}, watch=second)
@@ -714,9 +714,9 @@ def test_a_run_is_scored_on_another_file(
     code, shown, said = call("more.csv")
     assert (code, "1 row without a label" in said) == (0, True)
     assert "dev macro f1 100.0" in shown
-    assert "was read in training" not in said
+    assert "is the training file" not in said
     own = str(reviews.parents[2] / "reviews.csv")
-    assert "was read in training" in call(own)[2]
+    assert "is the training file" in call(own)[2]
     written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
     code, _, said = call("other.csv")
     assert (code, len(said.splitlines())) == (2, 1)

@@ -63,7 +63,7 @@ def test_the_ablation_is_table_7_for_any_task_and_encoder() -> None:
 def test_a_variant_is_a_table_of_settings(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('task = "rte"\n[grid]\nvariant = [3]\n')
-    with pytest.raises(UserError, match=r"grid\.variant is no list of tables"):
+    with pytest.raises(UserError, match=r"grid\.variant is not a list of tables"):
         expand_targets([str(file)], {})
     file.write_text('task = "rte"\n[grid]\nseed = [1, 2]\nvariant = [{ "train.epochs" = 2 }, { "train.epoch" = 2 }]\n')
     with pytest.raises(UserError, match=r"unknown key 'train.epoch'.*Did you mean 'train.epochs'"):

@@ -104,7 +104,7 @@ def test_published_answers_of_which_some_are_missing(real_data: Path, tmp_path: 
     assert scored.scores["em"] == pytest.approx(sum(em for em, _ in right) / 10_570)
     assert scored.scores["f1"] == pytest.approx(sum(f1 for _, f1 in right) / 10_570)
     assert scored.scores["em"] < 0.86206
-    assert "has no answer for 13 of 10,570 rows" in scored.notes[0]
+    assert "has no prediction for 13 of 10,570 rows" in scored.notes[0]
 
 
 @pytest.mark.slow

@@ -380,8 +380,8 @@ def test_a_missing_answer_counts_0_even_where_none_is_right(tmp_path: Path, in_p
     assert code == 0, err
     found = json.loads(out)
     assert (found["f1"], found["answerable/em"], found["unanswerable/em"]) == (0.5, 0.5, 0.5)
-    assert "note: answers.json: has no answer for 2 of 4 rows (b, d): each counts 0" in err
-    assert "note: answers.json: 2 ids are of no row (z, y): left out" in err
+    assert "note: answers.json: has no prediction for 2 of 4 rows (b, d): each counts 0" in err
+    assert "note: answers.json: 2 ids are unknown (z, y): left out" in err
 
 
 def test_given_thresholds_are_used_with_null_odds(tmp_path: Path, in_process: Any) -> None:
@@ -414,7 +414,7 @@ def test_given_thresholds_are_used_with_null_odds(tmp_path: Path, in_process: An
     [
         ("{", "is not JSON"),
         ("[]", "is no JSON object"),
-        ("{}", "has no answer for 1 of 1 rows, first q1"),
+        ("{}", "has no prediction for 1 of 1 rows, first q1"),
         ('{"q1": 3}', "the answer for q1 is 3. A right one would be 'red cat'"),
     ],
 )

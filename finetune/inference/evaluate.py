@@ -33,10 +33,10 @@ def evaluate(
     predictions: Path | None = None,
     encoding: str = "",
 ) -> Scores:
-    """Scores by split (the task's dev splits, or the one named); with `predictions` also writes every answer there.
+    """Scores by split (the task's dev splits, or the one named); with `predictions` also writes every prediction there.
 
     The task may be a file or folder of data with the columns that the model was trained on, in `encoding` if that is
-    given: all its rows count. A split without gold has no scores. Raises UserError where that leaves nothing to give.
+    given: all its rows count. A split without labels has no scores. Raises UserError where there is nothing to return.
     """
     wanted = _task_of_data(model, task_name, out, encoding) if is_data(task_name) else registry.find(task_name)
     predictor = load(model, task=wanted, out=out, watch=watch, device=device)
@@ -45,7 +45,7 @@ def evaluate(
     for note in (note for loaded in splits.values() for note in loaded.notes):
         watch("note", text=note)
     if is_data(task_name) and _was_trained_on(model, splits.values(), out):
-        watch("note", text=f"{task_name} was read in training: these scores tell how well its rows are remembered")
+        watch("note", text=f"{task_name} is the training file: these are training-set scores")
     else:
         for name, loaded in splits.items():
             if chosen := _chosen_on(model, loaded, out):
@@ -54,8 +54,8 @@ def evaluate(
     labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
     if not labelled and predictions is None:
         raise UserError(
-            f"the rows of {' and '.join(rows)} of {task.name} have no gold labels",
-            "Choose another --split, or have the answers written with --predictions FILE.parquet",
+            f"the rows of {' and '.join(rows)} of {task.name} have no labels",
+            "Choose another --split, or write the predictions with --predictions FILE.parquet",
         )
     answers = {name: predictor.answers(given) for name, given in rows.items()}
     if predictions is not None:
@@ -84,7 +84,7 @@ def _chosen_on(model: str, loaded: Rows, out: Path) -> str:
 
 
 def _is_split(record: RunRecord, split: str, loaded: Rows) -> bool:
-    """Whether rows are those of a run's split: the same content, or in records of before the same path."""
+    """Whether rows are those of a run's split: the same content, or in older records the same path."""
     if content := record.data_files.get(split):
         return loaded.content == content
     origin = record.data_origin.get(split)
@@ -101,7 +101,7 @@ def _task_of_data(model: str, data: str, out: Path, encoding: str) -> Task:
     layout = saved(model, out=out).layout
     if layout is None:
         raise UserError(
-            f"{model} was trained on no file of data, so it cannot be told what the columns of {data} are to it",
+            f"{model} was not trained on a data file, so the columns of {data} are unknown",
             f"Name them: finetune predict {model} {data} text=COLUMN label=COLUMN",
         )
     otherwise = f"finetune predict {model} {data} text=COLUMN label=COLUMN"

@@ -1,4 +1,4 @@
-"""The journal of a prediction: every row that is done, in a file beside the output, so that it can be gone on with."""
+"""Write-ahead journal of predicted rows, so that an interrupted prediction resumes."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from finetune.errors import UserError
 
-KIND = "\0kind"  # the key of a cell that JSON has no word for, and that is to come back as what it was
+KIND = "\0kind"  # marks a cell of a type that JSON lacks, so that it is read back as that type
 KINDS: Mapping[str, Callable[[str], Any]] = {
     "datetime": datetime.fromisoformat,
     "date": date.fromisoformat,
@@ -39,7 +39,7 @@ def _marked(cell: Any) -> Any:
 
 
 def _unmarked(found: dict[str, Any]) -> Any:
-    """What `_marked` made of a cell, as it was; any other object as it is."""
+    """The cell that `_marked` wrote; any other object as it is."""
     if KIND in found:
         with suppress(LookupError, ValueError, TypeError, ArithmeticError):  # it was so in the data
             cell = KINDS[found[KIND]](found["is"])
@@ -51,7 +51,7 @@ ENCODE, DECODE = json.JSONEncoder(default=_marked).encode, json.JSONDecoder(obje
 
 
 class Journal:
-    """The rows that are done, one JSON object a line in a file beside the output, until the output is written."""
+    """Predicted rows, one JSON object a line, in a hidden file next to the output until the output is written."""
 
     def __init__(self, output: Path, *, of: str) -> None:
         self.file = output.with_name(f".{output.name}.part.jsonl")
@@ -59,7 +59,7 @@ class Journal:
         self.of = of
 
     def __enter__(self) -> int:
-        """Opens it behind the last whole line of an earlier try of the very same; gives the number of its rows."""
+        """Opens it after the last whole line of an earlier attempt at the same; returns the number of rows there."""
         try:
             self.lock.acquire(blocking=False)
             done, size = self._earlier()
@@ -69,7 +69,9 @@ class Journal:
             if not size:
                 self._write([{"of": self.of}])
         except Timeout as error:
-            raise UserError(f"{self.file}: another process is at this very file", "Wait for it, or stop it") from error
+            raise UserError(
+                f"{self.file}: another process is writing this file (lock held)", "Wait for it, or stop it"
+            ) from error
         except OSError as error:
             raise UserError(f"{self.file}: cannot be written ({error.strerror})", "Choose another output") from error
         return done
@@ -85,7 +87,7 @@ class Journal:
             yield from map(DECODE, lines)
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Writes some rows, safely on disk when it returns."""
+        """Writes some rows and syncs them to disk."""
         try:
             self._write(rows)
         except OSError as error:
@@ -113,7 +115,7 @@ class Journal:
         os.fsync(self.opened.fileno())
 
     def _earlier(self) -> tuple[int, int]:
-        """(rows, bytes) of an earlier try's whole lines; none where it was of something else."""
+        """(rows, bytes) of the whole lines of an earlier attempt; none where that was of something else."""
         if not self.file.is_file():
             return 0, 0
         with self.file.open("rb") as lines:

@@ -1,4 +1,4 @@
-"""Scores of a file of answers, `{row id: answer}`, which is SQuAD's official form and here every task's."""
+"""Scores a JSON file of predictions, `{row id: prediction}`: SQuAD's official format, here for every task."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Answer, Task
 
 SHOWN = 3  # ids in a note
-Given = dict[str, Any]  # a row's id -> what a file has for it
+Given = dict[str, Any]  # row id -> prediction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +43,13 @@ def score_file(
     loaded = load_splits(task, source, names=[split])[split]
     rows = loaded.rows
     if any(gold.value is None for gold in task.gold(rows)):
-        raise UserError(f"{loaded.origin}: rows of the split '{split}' have no gold", "Choose another --split")
+        raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another --split")
     given = _read(file)
     notes = _notes(task, file, given, rows)
     for row in rows:
         if row.id in given and not task.fits(given[row.id], row):
             raise UserError(
-                f"{file}: the answer for {row.id} is {given[row.id]!r}", f"A right one would be {_gold(task, row)!r}"
+                f"{file}: the answer for {row.id} is {given[row.id]!r}", f"A valid one is {_gold(task, row)!r}"
             )
     if null_odds is None:
         return FileScores(scores=_scores(task, given, rows), thresholds={}, notes=notes)
@@ -60,7 +60,7 @@ def score_file(
 
 
 def _scores(task: Task, given: Given, rows: Sequence[Row]) -> dict[str, float]:
-    """The task's; where answers are missing, the means over all rows with 0 for these."""
+    """The task's scores; rows without a prediction count 0."""
     there = np.array([row.id in given for row in rows])
     answers = [Answer(value=given.get(row.id, "")) for row in rows]
     if there.all():
@@ -86,17 +86,17 @@ def _with_thresholds(
 
 
 def _notes(task: Task, file: Path, given: Given, rows: Sequence[Row]) -> list[str]:
-    """What is missing and what is too much. Raises UserError where a task has no score for what is missing."""
+    """Notes on missing and unknown ids. Raises UserError where the task has no score for missing predictions."""
     names = {row.id for row in rows}
     missing, extra = [row.id for row in rows if row.id not in given], [name for name in given if name not in names]
-    what = f"{file}: has no answer for {len(missing):,} of {len(rows):,} rows"
+    what = f"{file}: has no prediction for {len(missing):,} of {len(rows):,} rows"
     if missing and (not isinstance(task, SpanTask) or len(missing) == len(rows)):
         raise UserError(
             f"{what}, first {missing[0]}",
-            "Answer each row (an empty text says that there is no answer), or choose the right --data and --split",
+            "Add them (an empty text says that there is no answer), or choose the right --data and --split",
         )
     notes = [f"{what} ({_first(missing)}): each counts 0"] * bool(missing)
-    return notes + [f"{file}: {len(extra):,} ids are of no row ({_first(extra)}): left out"] * bool(extra)
+    return notes + [f"{file}: {len(extra):,} ids are unknown ({_first(extra)}): left out"] * bool(extra)
 
 
 def _first(names: Sequence[str]) -> str:
@@ -123,9 +123,9 @@ def _read(file: Path) -> Given:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UserError(f"{file}: cannot be read ({error.strerror})", "Name a file of answers") from error
+        raise UserError(f"{file}: cannot be read ({error.strerror})", "Name a file of predictions") from error
     except ValueError as error:
-        raise UserError(f"{file}: is not JSON ({error})", "It maps each row's id to its answer") from error
+        raise UserError(f"{file}: is not JSON ({error})", "It maps each row id to its prediction") from error
     if not isinstance(found, dict):
-        raise UserError(f"{file}: is no JSON object", "It maps each row's id to its answer")
+        raise UserError(f"{file}: is not a JSON object", "It maps each row id to its prediction")
     return found

@@ -1,4 +1,4 @@
-"""The folder of cached states: where it is, how much it may hold, and what goes when that is not enough.
+"""The cache of hidden states: its folder, its size limit, and what is evicted when that is reached.
 
 It is `$FINETUNE_CACHE` (default `~/.cache/finetune`) and holds at most `$FINETUNE_CACHE_GB`. In it each set of states
 has a folder with a lock, and with a file that says of what they are and by its time when they were used last.
@@ -19,13 +19,13 @@ FACTS, LOCK = "states.json", ".lock"
 
 
 def cache_folder() -> Path:
-    """Where states are kept."""
+    """FINETUNE_CACHE, or the user's cache folder."""
     named = os.environ.get("FINETUNE_CACHE")
     return (Path(named) if named else Path.home() / ".cache" / "finetune") / "states"
 
 
 def most_bytes() -> int:
-    """How much the cache may hold. Raises UserError for a limit that is no number."""
+    """Size limit in bytes. Raises UserError where FINETUNE_CACHE_GB is not a number."""
     given = os.environ.get("FINETUNE_CACHE_GB", str(DEFAULT_GB))
     try:
         return int(float(given) * 1e9)
@@ -34,15 +34,15 @@ def most_bytes() -> int:
 
 
 def fits(folder: Path, need: int) -> bool:
-    """Whether there is room for so many bytes more in a set's folder, with all that is there now."""
+    """Whether so many more bytes fit into a folder of the cache without evicting anything."""
     held = sum(map(_size, _folders(folder.parent)))
     return held + need <= most_bytes() and need + SPARE_BYTES <= shutil.disk_usage(folder).free
 
 
 def make_room(folder: Path, need: int) -> bool:
-    """Empties the folders used longest ago until so many bytes fit into this one; whether they do.
+    """Evicts least recently used folders until so many bytes fit into this one; returns whether they do.
 
-    Those that another process is using stay. Where emptying all would not do either, none is emptied.
+    Folders in use by another process stay. Where evicting all would not be enough, none is evicted.
     """
     others = sorted((other for other in _folders(folder.parent) if other != folder), key=_used)
     free = shutil.disk_usage(folder).free + sum(map(_size, others))
@@ -65,9 +65,9 @@ def _folders(cache: Path) -> Iterator[Path]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """All but the lock, which stays where it is: who waits for it must not get one that is gone.
+    """Every file but the lock: a process that waits for it must not get a deleted one.
 
-    Here and below, what another process removes while this one looks is not there.
+    Files that another process removes meanwhile are skipped.
     """
     try:
         return [file for file in folder.iterdir() if file.name != LOCK]
@@ -80,7 +80,7 @@ def _size(folder: Path) -> int:
 
 
 def _used(folder: Path) -> float:
-    """When; a folder that was never finished counts as used before all others."""
+    """Modification time; a folder that was never finished counts as the oldest."""
     found = _look(folder / FACTS)
     return 0.0 if found is None else found.st_mtime
 

@@ -1,4 +1,4 @@
-"""Whether a model is as often right as it is sure: bins of reliability and their error, ECE (Guo et al. 2017)."""
+"""Calibration: reliability bins and expected calibration error, ECE (Guo et al. 2017)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ BINS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Bin:
-    """Decisions with a confidence over `low` and up to `high`: how many, how sure and how often right in the mean."""
+    """Decisions with a confidence over `low` and up to `high`: their number, mean confidence and accuracy."""
 
     low: float
     high: float
@@ -37,6 +37,6 @@ def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> 
 
 
 def expected_error(bins: Sequence[Bin]) -> float:
-    """ECE: how far confidence and accuracy are apart, weighted by how many decisions each bin has."""
+    """ECE: mean absolute difference of confidence and accuracy, weighted by the size of each bin."""
     count = sum(each.count for each in bins)
     return sum(each.count * abs(each.accuracy - each.confidence) for each in bins) / count if count else 0.0

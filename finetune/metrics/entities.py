@@ -1,4 +1,4 @@
-"""Entities in tag sequences: conlleval's chunks, chunks of IOB2 to the letter, and their precision, recall and F1."""
+"""Entities in tag sequences: conlleval's chunks, strict IOB2 chunks, and their precision, recall and F1."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ def chunks(tags: Sequence[str]) -> list[Chunk]:
 
 
 def strict_chunks(tags: Sequence[str]) -> list[Chunk]:
-    """Chunks of IOB2 to the letter: B-X and the I-X right after it; any other I-X belongs to nothing."""
+    """Strict IOB2 chunks: B-X and the I-X right after it; any other I-X is ignored."""
     found: list[Chunk] = []
     open_kind: str | None = None
     for place, (prefix, kind) in enumerate(map(split_tag, tags)):

@@ -10,7 +10,7 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
-@lru_cache(maxsize=1 << 17)  # golds are scored after every epoch
+@lru_cache(maxsize=1 << 17)  # labels are scored after every epoch
 def normalised(text: str) -> str:
     """Lower case, without punctuation and articles, single spaces."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
@@ -24,13 +24,13 @@ def overlap_f1(gold: str, answer: str) -> float:
 
 
 def score_v1(golds: Sequence[str], answer: str) -> tuple[float, float]:
-    """(exact match, F1) of one answer beside the gold that fits it best, as evaluate-v1.1 has it."""
+    """(exact match, F1) of one prediction against the best of its labels, as evaluate-v1.1 has it."""
     given = normalised(answer)
     return _best([normalised(gold) for gold in golds], given)
 
 
 def score_v2(golds: Sequence[str], answer: str) -> tuple[float, float]:
-    """As evaluate-v2.0 has it: golds of which normalising leaves nothing do not count, and no answer equals none."""
+    """As evaluate-v2.0 has it: labels that normalise to nothing do not count; no answer matches no answer."""
     given = normalised(answer)
     wanted = [gold for gold in map(normalised, golds) if gold] or [""]
     if not given or wanted == [""]:

@@ -1,4 +1,4 @@
-"""What a run chose on dev, which makes its dev scores better than those of new rows: in words, from its record."""
+"""Sentences on what a run chose on dev, which makes its dev scores optimistic; from its record."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ OWN_DATA = ("shape", "text", "label")  # options that only a user's own data has
 
 
 def dev_choices(record: RunRecord) -> list[str]:
-    """A sentence for what was chosen on the rows that it is scored on, and one for what was chosen on others."""
+    """Sentences: options that were chosen on the rows that are scored, and those chosen on other rows."""
     split, *others = record.scores
     options = _options(record)
     chosen = [*_epoch(record), *([] if record.cross_fitted else options)]
@@ -20,13 +20,13 @@ def dev_choices(record: RunRecord) -> list[str]:
         )
     if chosen:
         found.append(
-            f"{split} chose {' and '.join(chosen)}, so that its scores are optimistic{_way_out(record, others)}"
+            f"{split} chose {' and '.join(chosen)}, so that its scores are optimistic{_unbiased(record, others)}"
         )
     return found
 
 
 def is_optimistic(record: RunRecord) -> bool:
-    """Whether something was chosen on the very rows of dev that are scored."""
+    """Whether something was chosen on the same dev rows that are scored."""
     return bool(_epoch(record)) or (bool(_options(record)) and not record.cross_fitted)
 
 
@@ -36,7 +36,7 @@ def chosen_for_model(record: RunRecord) -> str:
 
 
 def all_notes(record: RunRecord) -> list[str]:
-    """A record's notes, and what one of before leaves unsaid."""
+    """A record's notes, completed for older records."""
     return list(dict.fromkeys([*record.notes, *dev_choices(record)]))
 
 
@@ -47,14 +47,14 @@ def _options(record: RunRecord) -> list[str]:
 
 
 def _epoch(record: RunRecord) -> list[str]:
-    """The best of several epochs, or the one after which training stopped for want of a better one."""
+    """The best of several epochs, or the one at which early stopping ended training."""
     train, count = record.recipe.get("train", {}), len(record.epochs)
     if train.get("select", "last") == "best" and count > 1:
         return [f"epoch {record.selected_epoch} of {count}"]
     return ["the number of epochs"] if 0 < count < train.get("epochs", count) else []
 
 
-def _way_out(record: RunRecord, others: list[str]) -> str:
+def _unbiased(record: RunRecord, others: list[str]) -> str:
     if others:
         return f"; those of {' and '.join(others)} are not"
     options = record.recipe.get("options") or {}

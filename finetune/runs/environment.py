@@ -1,4 +1,4 @@
-"""What a run happened on: versions of the libraries that decide numbers, and the commit of the code."""
+"""The environment of a run: versions of the libraries that decide numbers, and the commit of the code."""
 
 import platform
 import subprocess

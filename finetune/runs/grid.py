@@ -23,7 +23,7 @@ def full_name(key: str) -> str:
 
 
 def expand(recipe: Recipe, *, seeds: int = 1, origin: str, options: OptionNames = no_options) -> list[Recipe]:
-    """Every combination of the grid's values, each for `seeds` seeds counted up from the recipe's own.
+    """Every combination of the grid's values, each for `seeds` seeds, starting at the recipe's seed.
 
     A grid's values are checked like any other setting. Raises UserError for an empty list, a wrong value, and a
     setting that two of its keys set.
@@ -31,7 +31,9 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str, options: OptionNames 
     axes = dict(recipe.grid)
     variants = axes.get(VARIANT, [])
     if not all(isinstance(variant, dict) for variant in variants):
-        raise UserError(f"{origin}: grid.{VARIANT} is no list of tables", f'Write {VARIANT} = [{{ layers = "last" }}]')
+        raise UserError(
+            f"{origin}: grid.{VARIANT} is not a list of tables", f'Write {VARIANT} = [{{ layers = "last" }}]'
+        )
     names = set_by(axes)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UserError(f"{origin}: [grid] sets {', '.join(twice)} in two places", "Remove one of them")
@@ -63,7 +65,7 @@ def require_different(recipes: Sequence[Recipe]) -> None:
         if differing := [name for name in settings if settings[name] != first[name]]:
             names = " and ".join(differing)
             raise UserError(
-                f"train.solver = 'logistic' gives the same for every {names}",
+                f"train.solver = 'logistic' gives the same result for every {names}",
                 f"Give one {names}, without --seeds or a [grid] over it",
             )
 

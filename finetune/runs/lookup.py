@@ -1,4 +1,4 @@
-"""Which run a name means: a run's folder, the beginning of its id, a task, or the file that it was trained on."""
+"""Resolves a name to runs: a run's folder, a prefix of its id, a task, or the file that it was trained on."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +13,13 @@ SHOWN = 3  # runs in a message
 
 
 def find_run(target: str, out: Path) -> RunFolder | None:
-    """The finished run that a folder, or the beginning of an id, names; None where there is none."""
+    """The finished run that a folder, or a prefix of an id, names; None where there is none."""
     path = Path(target)
     if (path / "record.json").is_file():
         return RunFolder(path)
     found = sorted(out.glob(f"*/{target}*/record.json")) if target.isalnum() and not is_data(target) else []
     if len(found) > 1:
-        raise UserError(f"'{target}' begins the ids of {len(found)} runs", "Give more of the id")
+        raise UserError(f"'{target}' is a prefix of {len(found)} run ids", "Give more of the id")
     return RunFolder(found[0].parent) if found else None
 
 
@@ -54,9 +54,9 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
 
 
 def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
-    """Which of several runs a name stands for, and which others there are."""
+    """Says which of several runs a name was resolved to, and lists the others."""
     latest, *others = [f"{folder.path.name} of {load_record(folder.record_file).finished}" for folder in runs]
-    return f"{name} stands for its latest run, {latest}" + (f"; others are {_listed(others)}" if others else "")
+    return f"{name}: the latest run is used, {latest}" + (f"; others are {_listed(others)}" if others else "")
 
 
 def _finished(task: str, out: Path) -> list[RunFolder]:
@@ -72,7 +72,7 @@ def _training_file(data: Path) -> Path:
 
 
 def _origin(record: RunRecord) -> Path:
-    """Where the training rows were, seen from the folder that the run was started in."""
+    """Path of the training rows, relative to the folder that the run was started in."""
     return Path(record.data_origin.get("train", ""))
 
 

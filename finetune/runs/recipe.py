@@ -1,4 +1,4 @@
-"""A Recipe is one TOML file that says everything that decides a run: its keys, their checks and their defaults."""
+"""Recipe: the settings of a run, one TOML file; its keys, their types, limits and defaults."""
 
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from finetune.errors import UserError, nearest
 
-# Here and not where they are used, so that reading a recipe needs no torch.
+# Not where they are used, so that reading a recipe needs no torch.
 Layers = Literal[
     "embeddings",
     "second-to-last",
@@ -36,7 +36,7 @@ def no_options(_: str) -> Sequence[str]:
 
 
 class Settings(BaseModel):
-    """Immutable settings: unknown keys are errors, and a string is no number."""
+    """Immutable settings: unknown keys are errors, and a string is not converted to a number."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -55,13 +55,15 @@ class Train(Settings):
     solver: Literal["adam", "logistic"] = Field("adam", description="logistic: scikit-learn's, on a frozen encoder")
     learning_rate: float = Field(2e-5, gt=0, description="the peak, reached at the end of the warm-up")
     schedule: Schedule = Field("linear", description="what the learning rate does after the warm-up")
-    warmup: float = Field(0.1, ge=0, le=1, description="share of the updates over which the learning rate rises")
+    warmup: float = Field(0.1, ge=0, le=1, description="share of the updates with a rising learning rate")
     weight_decay: float = Field(0.01, ge=0, description="not applied to biases and LayerNorm")
     adam_epsilon: float = Field(1e-6, gt=0)
     bias_correction: bool = Field(True, description="false: Adam as in the original BERT code")
     clip_norm: float = Field(1.0, gt=0, description="largest norm of an update's gradient")
     accumulation: int = Field(1, ge=1, description="parts in which a batch goes through the model")
-    layer_decay: float = Field(1.0, gt=0, le=1, description="of the learning rate from each layer to the one below it")
+    layer_decay: float = Field(
+        1.0, gt=0, le=1, description="factor of the learning rate from each layer to the one below it"
+    )
     dropout: float | None = Field(None, ge=0, lt=1, description="every dropout; default: as the checkpoint says")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="auto: bf16 where it is native")
     select: Literal["last", "best"] = Field("last", description="which epoch's weights are the result")
@@ -77,16 +79,18 @@ class Recipe(Settings):
     model: str = Field("google-bert/bert-base-uncased", description="a Hub name, a folder, or minilm")
     max_length: int = Field(128, ge=4, description="tokens in a sequence, [CLS] and [SEP] included")
     seed: int = Field(42, ge=0)
-    init_seed: int | None = Field(None, ge=0, description="of the head's first weights; default: seed")
-    data_seed: int | None = Field(None, ge=0, description="of the order of rows and of dropout; default: seed")
-    frozen: bool = Field(False, description="the encoder stays as it is (feature-based); only what is new is trained")
-    layers: Layers | list[int] = Field("last", description="what of the encoder is read; numbers are concatenated")
+    init_seed: int | None = Field(None, ge=0, description="seed of the head's initial weights; default: seed")
+    data_seed: int | None = Field(None, ge=0, description="seed of the order of rows and of dropout; default: seed")
+    frozen: bool = Field(False, description="frozen encoder (feature-based); only new layers are trained")
+    layers: Layers | list[int] = Field(
+        "last", description="hidden layers that the head reads; a list of indices is concatenated"
+    )
     bilstm: bool = Field(False, description="a BiLSTM of two layers, 768 wide, before the head")
-    freeze_layers: int = Field(0, ge=0, description="the embeddings and so many first layers stay as they are")
-    reinit_layers: int = Field(0, ge=0, description="so many last layers, and the pooler, begin with new weights")
-    limit: int | None = Field(None, ge=1, description="rows of each split to use, drawn once and for all")
+    freeze_layers: int = Field(0, ge=0, description="freeze the embeddings and so many first layers")
+    reinit_layers: int = Field(0, ge=0, description="re-initialise so many last layers and the pooler")
+    limit: int | None = Field(None, ge=1, description="rows of each split to use, sampled with a fixed seed")
     options: dict[str, str | int | float | bool | list[float] | list[str] | dict[str, str]] = Field(
-        {}, description="what the task itself lets a recipe set"
+        {}, description="options of the task"
     )
     train: Train = Train()
     grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
@@ -112,7 +116,7 @@ class Recipe(Settings):
             for parent in parents:
                 inner = inner.setdefault(parent, {})
                 if not isinstance(inner, dict):
-                    raise UserError(f"{origin}: '{key}' is no setting, since '{parent}' holds a value, not a table")
+                    raise UserError(f"{origin}: cannot set '{key}': '{parent}' is a value, not a section")
             inner[last] = value
         return parse(table, origin=origin, options=options)
 
@@ -199,7 +203,7 @@ def override_value(text: str) -> Any:
 
 
 def setting_names() -> dict[str, str]:
-    """Every dotted key with what it may hold, for messages and listings."""
+    """Every dotted key with its allowed values, for messages and listings."""
 
     def walk(kind: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
         for name, field in kind.model_fields.items():
@@ -212,7 +216,7 @@ def setting_names() -> dict[str, str]:
 
 
 def allowed_values(kind: type[BaseModel], name: str) -> str:
-    """What a field may hold, in words: `a whole number of at least 1`."""
+    """The values that a field allows: `a whole number of at least 1`."""
     schema = kind.model_json_schema()["properties"][name]
     options = schema.get("anyOf", [schema])
     return " or ".join(_option(option) for option in options if option.get("type") != "null")

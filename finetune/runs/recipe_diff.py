@@ -1,4 +1,4 @@
-"""A run's settings beside the defaults of a recipe."""
+"""Settings of runs compared with the defaults of a recipe."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

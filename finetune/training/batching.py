@@ -1,4 +1,4 @@
-"""Which features make a batch, in which order: a function of (data_seed, epoch), whatever the number of processes."""
+"""Batches of features: a function of (data_seed, epoch), independent of the number of processes."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Honest dev scores of tasks that choose options on dev: each row is answered by what other rows of dev chose."""
+"""Cross-fitting: options that are chosen on dev are applied to dev rows that they were not chosen on."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ FOLDS = 5
 
 
 def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Answer]:
-    """The answers as options decide them that were chosen on the rows of the other folds."""
+    """The predictions of each fold with the options that were chosen on the other folds."""
     found = list(answers)
     for fold in folds(rows):
         others = sorted(set(range(len(rows))) - set(fold))

@@ -1,4 +1,4 @@
-"""The cheapest head: scikit-learn's logistic or ridge regression on the states of a frozen encoder.
+"""Linear probe: scikit-learn's logistic or ridge regression on the hidden states of a frozen encoder.
 
 Its coefficients become the head's output layer, so what is saved, predicted and scored is as after any other training.
 """
@@ -81,7 +81,7 @@ def _loss(engine: Engine, features: Sequence[Feature]) -> float:
 
 
 def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
-    """What the output layer gets, `(n, width)`, and the labels `(n,)` or `(n, labels)`, of texts or of words."""
+    """Inputs of the output layer `(n, width)`, and the labels `(n,)` or `(n, labels)`, of texts or of words."""
     model = engine.model.to(engine.accelerator.device).eval()
     inputs: list[np.ndarray] = []
     labels: list[Any] = []

@@ -43,7 +43,7 @@ def build_optimizer(model: Model, settings: Train) -> Optimizer:
 
 
 def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int) -> LRScheduler:
-    """Rises over the warm-up's share of all updates, then goes as `settings.schedule` says."""
+    """Linear warm-up, then `settings.schedule`."""
     constant = settings.schedule == "constant"  # which in transformers has no warm-up
     return get_scheduler(  # type: ignore[no-any-return]
         "constant_with_warmup" if constant else settings.schedule,
