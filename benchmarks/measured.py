@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import declared
+
 from finetune.analysis.paper_table import lines_of, load_table
 from finetune.analysis.paper_table_formats import score_words
 from finetune.runs.recipe import Recipe
@@ -226,7 +228,7 @@ def blocks() -> dict[str, str]:
     every = all_records(ROOT / "results")[0]
     records = [record for record in every if settings_of(record) in (GLUE, QUICKSTART)]
     speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
-    return {
+    return declared.blocks() | {
         "demo": demo_table(records),
         "headlines": headlines_table(records, every),
         "measured": glue_table(records),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from finetune.data import TSV, Source, hub_rows, read_strictly
 from finetune.errors import UserError
-from finetune.metrics import F1Of, Metric, accuracy, matthews, pearson, spearman
+from finetune.metrics import Metric, accuracy, f1_of, matthews, pearson, spearman
 from finetune.task_types import Rows, SentenceRow, SentenceTask
 
 REPOSITORY = "nyu-mll/glue"
@@ -128,10 +128,8 @@ def _number(text: str, where: str) -> float:
     return number
 
 
-def _task(name: str, read: Glue, scorers: dict[str, Metric], dev_splits: tuple[str, ...] = ("dev",)) -> SentenceTask:
-    return SentenceTask(
-        name=name, read=read, labels=read.labels, metrics=tuple(scorers), scorers=scorers, dev_splits=dev_splits
-    )
+def _task(name: str, read: Glue, metrics: tuple[Metric, ...], dev_splits: tuple[str, ...] = ("dev",)) -> SentenceTask:
+    return SentenceTask(name=name, read=read, labels=read.labels, metrics=metrics, dev_splits=dev_splits)
 
 
 MNLI_LABELS = ("entailment", "neutral", "contradiction")
@@ -182,7 +180,7 @@ TASKS = [
             spelled=BINARY,
             headless=("source", "label", "mark", "sentence"),
         ),
-        {"matthews": matthews, "accuracy": accuracy},
+        (matthews, accuracy),
     ),
     _task(
         "sst2",
@@ -195,7 +193,7 @@ TASKS = [
             labels=("negative", "positive"),
             spelled=BINARY,
         ),
-        {"accuracy": accuracy},
+        (accuracy,),
     ),
     _task(
         "mrpc",
@@ -208,12 +206,12 @@ TASKS = [
             labels=("not_equivalent", "equivalent"),
             spelled=BINARY,
         ),
-        {"f1": F1Of("equivalent"), "accuracy": accuracy},
+        (f1_of("equivalent"), accuracy),
     ),
     _task(
         "stsb",
         Glue(folder="STS-B", config="stsb", gold="score"),
-        {"spearman": spearman, "pearson": pearson},
+        (spearman, pearson),
     ),
     _task(
         "qqp",
@@ -228,9 +226,9 @@ TASKS = [
             spelled=BINARY,
             skips=True,
         ),
-        {"f1": F1Of("duplicate"), "accuracy": accuracy},
+        (f1_of("duplicate"), accuracy),
     ),
-    _task("mnli", MNLI, {"accuracy": accuracy}, dev_splits=("dev", "dev-mismatched")),
+    _task("mnli", MNLI, (accuracy,), dev_splits=("dev", "dev-mismatched")),
     _task(
         "qnli",
         Glue(
@@ -242,24 +240,23 @@ TASKS = [
             labels=ENTAILMENT,
             spelled=ENTAILMENT,
         ),
-        {"accuracy": accuracy},
+        (accuracy,),
     ),
     _task(
         "rte",
         Glue(folder="RTE", config="rte", labels=ENTAILMENT, spelled=ENTAILMENT),
-        {"accuracy": accuracy},
+        (accuracy,),
     ),
     _task(
         "wnli",
         Glue(folder="WNLI", config="wnli", labels=("not_entailment", "entailment"), spelled=BINARY),
-        {"accuracy": accuracy},
+        (accuracy,),
     ),
     SentenceTask(
         name="ax",
         read=read_ax,
         labels=MNLI_LABELS,
-        metrics=("matthews",),
-        scorers={"matthews": matthews},
+        metrics=(matthews,),
         dev_splits=("test",),
     ),
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from finetune.data import CSV, Source, read_strictly
 from finetune.errors import UserError
-from finetune.metrics import F1Of, accuracy
+from finetune.metrics import accuracy, f1_of
 from finetune.task_types import Rows, SentenceRow, SentenceTask
 
 
@@ -28,7 +28,6 @@ TASKS = [
         name="paraphrase",
         read=read,
         labels=("different", "same"),
-        metrics=("accuracy", "f1"),
-        scorers={"accuracy": accuracy, "f1": F1Of("same")},
+        metrics=(accuracy, f1_of("same")),
     )
 ]

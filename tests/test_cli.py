@@ -215,12 +215,16 @@ def test_a_score_that_is_no_number_keeps_no_command_from_working(
     here: Finetune, tiny_bert: Path, tmp_path: Path
 ) -> None:
     """A task's own metric may be undefined; from epoch 2 on this one is."""
-    undefined = (
-        "calls = []\ndef odd(gold, answers):\n    calls.append(1)\n    return 0.5 if len(calls) < 2 else float('nan')"
-    )
-    scorers = "metrics=('odd', 'accuracy'), scorers={'odd': odd, 'accuracy': accuracy}"
+    undefined = """
+from finetune.metrics.metric import Metric
+
+calls = []
+def odd(gold, answers):
+    calls.append(1)
+    return 0.5 if len(calls) < 2 else float('nan')
+"""
     task = OWN_TASK.replace("TASKS = [", f"{undefined}\n\nTASKS = [").replace(
-        "metrics=('accuracy',), scorers={'accuracy': accuracy}", scorers
+        "metrics=(accuracy,)", "metrics=(Metric('odd', odd), accuracy)"
     )
     (tmp_path / "odd.py").write_text(task)
     (tmp_path / "odd.toml").write_text('task = "odd.py:mine"\n')

@@ -18,8 +18,9 @@ from finetune.analysis.compare import compare
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics import scores as metrics
+from finetune.metrics.metric import Metric
 from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootstrap
-from finetune.metrics.sums import Counted, counted, mean_counted
+from finetune.metrics.sums import Counted, mean_counted
 from finetune.runs.record import RunRecord
 from finetune.task_types.registry import find
 from finetune.task_types.sentence.task import SentenceRow
@@ -48,28 +49,28 @@ def test_counts_add_up_to_the_scores(task: Task) -> None:
 
 @pytest.mark.parametrize(
     "metric",
-    [metrics.accuracy, metrics.macro_f1, metrics.matthews, metrics.F1Of("a"), metrics.ClassScore("b", "recall")],
+    [metrics.accuracy, metrics.macro_f1, metrics.matthews, metrics.f1_of("a"), metrics.class_metric("b", "recall")],
     ids=["accuracy", "macro-f1", "matthews", "f1", "recall"],
 )
-def test_a_resample_scores_as_its_rows_do(metric: metrics.Metric) -> None:
+def test_a_resample_scores_as_its_rows_do(metric: Metric) -> None:
     gold, answers = RANDOM.choice(list("abc"), 60).tolist(), RANDOM.choice(list("abcd"), 60).tolist()
-    found = counted(metric, gold, answers)
-    assert found is not None
+    assert metric.score is not None and metric.sums is not None
+    found = metric.sums(gold, answers)
     chosen = RANDOM.integers(0, 60, (5, 60))
     weights = np.stack([np.bincount(rows, minlength=60) for rows in chosen]).astype(float)
-    expected = [metric([gold[i] for i in rows], [answers[i] for i in rows]) for rows in chosen]
+    expected = [metric.score([gold[i] for i in rows], [answers[i] for i in rows]) for rows in chosen]
     assert found.resampled(weights) == pytest.approx(expected)
 
 
 def test_pearson_of_a_resample_and_a_metric_that_is_no_sum() -> None:
     gold = RANDOM.normal(100, 1, 50)
     answers = gold + RANDOM.normal(0, 1, 50)
-    found = counted(metrics.pearson, gold.tolist(), answers.tolist())
+    found = metrics.pearson.sums(gold.tolist(), answers.tolist())
     weights = RANDOM.integers(0, 3, (4, 50)).astype(float)
     rows = [np.repeat(np.arange(50), weight.astype(int)) for weight in weights]
     assert found.resampled(weights) == pytest.approx([stats.pearsonr(gold[i], answers[i]).statistic for i in rows])
-    assert counted(metrics.spearman, gold.tolist(), answers.tolist()) is None
-    ranks = Rescored(metric=lambda i: metrics.spearman(gold[i], answers[i]), size=50)
+    assert metrics.spearman.sums is None
+    ranks = Rescored(metric=lambda i: metrics.spearman.score(gold[i], answers[i]), size=50)
     assert ranks.resampled(weights) == pytest.approx([stats.spearmanr(gold[i], answers[i]).statistic for i in rows])
 
 
@@ -203,7 +204,7 @@ def saved_run(
         id=name, task=task.name, task_version=1, finished=name, recipe={"task": task.name, "seed": 1} | recipe,
         model="m", weights="w", data=data, data_origin={}, rows={}, features={}, truncated={}, notes=[], versions={},
         git_commit=None, device="cpu", precision="fp32", processes=1, seconds={}, examples_per_second=1.0,
-        peak_memory_bytes=1, epochs=[], selected_epoch=1, headline=task.metrics[0],
+        peak_memory_bytes=1, epochs=[], selected_epoch=1, headline=task.metrics[0].name,
         scores={"dev": task.score(answers, rows)}, baselines={"dev": {}}, new_weights=[],
     )  # fmt: skip
     (path / "record.json").write_text(record.model_dump_json())
@@ -244,7 +245,7 @@ def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert {metric: each.b for metric, each in found.differences.items()} == pytest.approx(
             {metric: value for metric, value in scores.items() if "/" not in metric}
         ), name
-        headline = found.differences[task.metrics[0]]
+        headline = found.differences[task.metrics[0].name]
         assert headline.a == pytest.approx(1)
         low, high = headline.interval or (-1, 1)  # none where each row changed alike
         assert low <= headline.value <= high
@@ -253,8 +254,8 @@ def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_label_that_the_gold_lacks_and_a_metric_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scorers: dict[str, Any] = {"macro f1": metrics.macro_f1, "accuracy": sklearn_accuracy}
-    task = replace(find("rte"), name="mine", labels=("x", "y", "z"), metrics=tuple(scorers), scorers=scorers)
+    mine = (metrics.macro_f1, Metric("accuracy", sklearn_accuracy, per_row=True))
+    task = replace(find("rte"), name="mine", labels=("x", "y", "z"), metrics=mine)
     monkeypatch.setattr("finetune.task_types.registry.available", lambda: {"mine": task})
     rows = [SentenceRow(id=f"{i}", text="t", gold="xy"[i % 2]) for i in range(40)]
     for label in "zx":

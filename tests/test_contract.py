@@ -31,6 +31,7 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, PreTrai
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
+from finetune.metrics.metric import Metric
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.batch import collate
 from finetune.models.feature import IGNORED, Feature
@@ -77,7 +78,7 @@ class TagHead(Head):
 class AnimalTags(Task):
     """Throw-away: which words are animals."""
 
-    metrics: tuple[str, ...] = ("accuracy",)
+    metrics: tuple[Metric, ...] = (Metric("accuracy"),)
     labels: ClassVar[tuple[str, ...]] = ("O", "ANIMAL")
 
     def load(self, source: Source, split: str) -> Rows:
@@ -139,7 +140,7 @@ class TwoWindows(SentenceTask):
 def two_windows() -> TwoWindows:
     rows = [SentenceRow(id=r.id, text=f"{r.text} {r.text[:3]} {r.text[4:]}", gold=r.gold) for r in cat_rows(64)]
     toy = cat_task(rows)
-    return TwoWindows(name="toy-windows", read=toy.read, labels=toy.labels, metrics=toy.metrics, scorers=toy.scorers)
+    return TwoWindows(name="toy-windows", read=toy.read, labels=toy.labels, metrics=toy.metrics)
 
 
 NEW_SHAPES: list[Task] = [AnimalTags(name="toy-animals"), two_windows()]
@@ -209,10 +210,10 @@ def keep_the_contract(task: Task, encoder: Path, folder: Path) -> None:
     assert all(task.shown_label(f, tokenizer.convert_ids_to_tokens(list(f.input_ids))) for f in features[:3])
 
     perfect = task.score(task.gold(rows), rows)
-    assert set(perfect) == set(task.metrics)
+    assert set(perfect) == set(task.metric_names)
     groups = {label.removeprefix("B-") for row in rows for label in row.gold} if in_groups(task) else set()
     there = {name: score for name, score in perfect.items() if "/" not in name or name.rsplit("/", 1)[0] in groups}
-    assert task.metrics[0] in there
+    assert task.metric_names[0] in there
     assert all(score == pytest.approx(1.0) for score in there.values())
 
     model, _ = build_model(encoder, task.head, Recipe(task="any", seed=0), device=CPU)
@@ -221,9 +222,9 @@ def keep_the_contract(task: Task, encoder: Path, folder: Path) -> None:
         logits = [model(*collate([f], pad_id=tokenizer.pad_token_id).inputs())[0].numpy() for f in features]
     answers = task.decode(logits, features, rows)
     assert len(answers) == len(rows)
-    assert set(task.score(answers, rows)) == set(task.metrics)
+    assert set(task.score(answers, rows)) == set(task.metric_names)
     for given in task.baselines(rows, rows).values():
-        assert set(task.score(given, rows)) == set(task.metrics)
+        assert set(task.score(given, rows)) == set(task.metric_names)
 
     assert configured(task, option_values(task)) == task
     chosen = configured(task, task.calibrate(answers, rows))
@@ -247,7 +248,7 @@ class Confident(SentenceTask):
 
 def confident() -> Confident:
     toy = cat_task()
-    return Confident(name="toy-confident", read=toy.read, labels=toy.labels, metrics=toy.metrics, scorers={})
+    return Confident(name="toy-confident", read=toy.read, labels=toy.labels, metrics=toy.metrics)
 
 
 def whole_numbers() -> SentenceTask:

@@ -17,7 +17,6 @@ from conftest import SIZES, wordpiece
 from toys import sentences, span_task, write_columns, write_squad, write_swag
 from transformers import BertConfig, BertModel
 
-from finetune.checks.file_format import UNREAD, UNUSED
 from finetune.cli import app as cli
 from finetune.data.reading import read_table
 from finetune.data.source import Source
@@ -333,21 +332,6 @@ def test_every_example_of_a_file_is_read_as_the_page_says(page: Path, tmp_path: 
         assert layout.label, name
     assert {shape for _, shape, _ in shown} == set(data_types())
     assert len(shown) == len(re.findall(r"^\*\*.*?\*\*: `", page.read_text(encoding="utf-8"), re.MULTILINE))
-
-
-@pytest.mark.parametrize("page", [OWN_DATA, OWN_DATA_KO], ids=lambda page: page.name)
-def test_the_pages_on_data_name_every_finding(page: Path) -> None:
-    (table,) = re.findall(r"<!-- checks -->\n(.*?)<!-- /checks -->", page.read_text(encoding="utf-8"), re.DOTALL)
-    listed = re.findall(r"`([a-z-]+)`", table)
-    package = ROOT / "finetune" / "checks"
-    sources = sorted({*package.glob("*.py")} - {package / "finding.py"})
-    code = "".join(source.read_text(encoding="utf-8") for source in sources)
-    found = set(re.findall(r'(?:"(?:error|warning|note)"|severity),\s*"([a-z-]+)"|\bcode="([a-z-]+)"', code))
-    found |= {(name, "") for name, _ in (*UNREAD.values(), *UNUSED.values())}
-    found |= {(name, "") for name in re.findall(r'next\(known, \("([a-z-]+)"', code)}
-    assert len(listed) == len(set(listed))
-    assert {name for pair in found for name in pair if name} <= set(listed)
-    assert [name for name in listed if f'"{name}"' not in code and name != "nan"] == []
 
 
 def forms(document: Path) -> set[tuple[str, ...]]:

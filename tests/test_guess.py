@@ -316,7 +316,7 @@ def test_the_task_is_of_the_datas_shape(tmp_path: Path) -> None:
     assert isinstance(task(context=text, choice1="a b", choice2="c d", label=lambda i: i % 2), ChoiceTask)
     assert isinstance(task(text=text, label=lambda i: ["a"][: i % 2]), MultiLabelTask)
     single = task(text=text, label=lambda i: "ab"[i % 2])
-    assert single.metrics[:2] == ("macro f1", "accuracy")
+    assert single.metric_names[:2] == ("macro f1", "accuracy")
     assert single.windows
     loaded = {split: single.load(Source(), split) for split in ("train", "dev")}
     assert [len(rows.rows) for rows in loaded.values()] == [36, 4]

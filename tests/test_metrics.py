@@ -7,7 +7,7 @@ from sklearn.metrics import f1_score, precision_recall_fscore_support
 from toys import length_task
 
 from finetune.metrics import scores as metrics
-from finetune.metrics.sums import counted
+from finetune.metrics.metric import Metric
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Answer
 
@@ -16,20 +16,20 @@ ANSWERS = ["a", "a", "b", "b", "b", "b", "a", "b"]  # for `a`: 2 right, 1 missed
 
 
 def test_accuracy() -> None:
-    assert metrics.accuracy(GOLD, ANSWERS) == 6 / 8
+    assert metrics.accuracy.score(GOLD, ANSWERS) == 6 / 8
 
 
 def test_f1_of_one_class() -> None:
-    assert metrics.F1Of("a")(GOLD, ANSWERS) == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
-    assert metrics.F1Of("b")(GOLD, ANSWERS) == pytest.approx(2 * 4 / (2 * 4 + 1 + 1))
-    assert metrics.F1Of("a")(["b"], ["b"]) == 0.0
+    assert metrics.f1_of("a").score(GOLD, ANSWERS) == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
+    assert metrics.f1_of("b").score(GOLD, ANSWERS) == pytest.approx(2 * 4 / (2 * 4 + 1 + 1))
+    assert metrics.f1_of("a").score(["b"], ["b"]) == 0.0
 
 
 def test_macro_f1_is_over_the_labels_that_occur() -> None:
-    assert metrics.macro_f1(GOLD, ANSWERS) == pytest.approx((4 / 6 + 8 / 10) / 2)
-    assert metrics.macro_f1(GOLD, ANSWERS) == pytest.approx(f1_score(GOLD, ANSWERS, average="macro"))
-    assert metrics.macro_f1(["a", "a"], ["a", "c"]) == pytest.approx((2 / 3 + 0) / 2)  # `c` was only answered
-    assert metrics.macro_f1(GOLD, GOLD) == 1.0
+    assert metrics.macro_f1.score(GOLD, ANSWERS) == pytest.approx((4 / 6 + 8 / 10) / 2)
+    assert metrics.macro_f1.score(GOLD, ANSWERS) == pytest.approx(f1_score(GOLD, ANSWERS, average="macro"))
+    assert metrics.macro_f1.score(["a", "a"], ["a", "c"]) == pytest.approx((2 / 3 + 0) / 2)  # `c` was only answered
+    assert metrics.macro_f1.score(GOLD, GOLD) == 1.0
 
 
 def test_scores_of_each_label_equal_scikit_learns() -> None:
@@ -42,22 +42,22 @@ def test_scores_of_each_label_equal_scikit_learns() -> None:
     assert [found[label] for label in labels] == [pytest.approx(scores) for scores in zip(*expected, strict=True)]
     assert metrics.label_scores(gold, answers, ["never"]) == {"never": (0.0, 0.0, 0.0)}
     for index, part in enumerate(("precision", "recall", "f1")):
-        assert metrics.ClassScore("a", part)(gold, answers) == found["a"][index]
+        assert metrics.class_metric("a", part).score(gold, answers) == found["a"][index]
 
 
 def test_matthews() -> None:
     tp, tn, fp, fn = 2, 4, 1, 1
     expected = (tp * tn - fp * fn) / math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-    assert metrics.matthews(GOLD, ANSWERS) == pytest.approx(expected)
-    assert metrics.matthews(GOLD, ["a"] * 8) == 0.0
-    assert metrics.matthews(["a", "b"], ["b", "a"]) == -1.0
+    assert metrics.matthews.score(GOLD, ANSWERS) == pytest.approx(expected)
+    assert metrics.matthews.score(GOLD, ["a"] * 8) == 0.0
+    assert metrics.matthews.score(["a", "b"], ["b", "a"]) == -1.0
 
 
 def test_correlations() -> None:
     gold, answers = [1.0, 2.0, 3.0, 4.0], [1.0, 4.0, 9.0, 16.0]
-    assert metrics.spearman(gold, answers) == pytest.approx(1.0)
-    assert metrics.pearson(gold, answers) == pytest.approx(0.984374, abs=1e-6)
-    assert metrics.spearman([1.0, 2.0, 3.0], [1.0, 1.0, 2.0]) == pytest.approx(0.866025, abs=1e-6)  # a tie
+    assert metrics.spearman.score(gold, answers) == pytest.approx(1.0)
+    assert metrics.pearson.score(gold, answers) == pytest.approx(0.984374, abs=1e-6)
+    assert metrics.spearman.score([1.0, 2.0, 3.0], [1.0, 1.0, 2.0]) == pytest.approx(0.866025, abs=1e-6)  # a tie
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,8 @@ def test_correlations() -> None:
 )
 def test_an_undefined_correlation_is_0_however_it_is_counted(gold: list[float], answers: list[float]) -> None:
     for correlation in (metrics.pearson, metrics.spearman):
-        assert correlation(gold, answers) == 0.0
-    counts = counted(metrics.pearson, gold, answers)
-    assert counts is not None
+        assert correlation.score(gold, answers) == 0.0
+    counts = metrics.pearson.sums(gold, answers)
     assert counts.score == 0.0
     task = length_task()
     rows = [SentenceRow(id="", text="", gold=value) for value in gold]
@@ -83,11 +82,22 @@ def test_an_undefined_correlation_is_0_however_it_is_counted(gold: list[float], 
     assert all("correlation is undefined, and counts as 0" in remark for remark in remarks)
 
 
-def test_a_score_that_is_no_number_is_the_worst() -> None:
-    assert max([math.nan, -1.0, 0.5, math.nan], key=metrics.ranked) == 0.5
-    assert max([math.nan, -1.0], key=metrics.ranked) == -1.0
+def test_a_score_that_is_not_a_number_is_the_worst() -> None:
+    assert max([math.nan, -1.0, 0.5, math.nan], key=metrics.accuracy.rank) == 0.5
+    assert max([math.nan, -1.0], key=metrics.accuracy.rank) == -1.0
+
+
+def test_of_a_metric_where_less_is_better_the_least_is_the_best() -> None:
+    perplexity = Metric("perplexity", scale=1, greater_is_better=False)
+    assert max([math.nan, 30.0, 12.5], key=perplexity.rank) == 12.5
+    assert (perplexity.shown(12.5), metrics.accuracy.shown(0.5)) == ("12.5", "50.0")
+
+
+def test_a_metric_that_only_a_record_names() -> None:
+    assert metrics.metric_named("accuracy") is metrics.accuracy
+    assert metrics.metric_named("odd") == Metric("odd")
 
 
 def test_a_constant_answer_correlates_with_nothing() -> None:
-    assert metrics.pearson([1.0, 2.0], [3.0, 3.0]) == 0.0
-    assert metrics.spearman([1.0, 2.0], [3.0, 3.0]) == 0.0
+    assert metrics.pearson.score([1.0, 2.0], [3.0, 3.0]) == 0.0
+    assert metrics.spearman.score([1.0, 2.0], [3.0, 3.0]) == 0.0

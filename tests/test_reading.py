@@ -145,7 +145,7 @@ def test_a_quoted_cell_may_have_any_number_of_lines(tmp_path: Path) -> None:
 def test_a_wrong_number_of_cells_is_a_fault_of_that_row(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "rows.csv", "text,label\na,1\nb\nc,1,2\nd,0\n"))
     assert [(fault.row, fault.line) for fault in table.faults] == [(2, 3), (3, 4)]
-    assert "3 cells where the header has 2" in table.faults[1].fault
+    assert "3 cells where the header has 2" in table.faults[1].fault.what
     assert table.columns["text"] == ["a", "d"]
     assert list(table.rows) == [1, 4]
 

@@ -136,7 +136,7 @@ def record_of(
     task: Task, name: str, scores: dict[str, float], seed: int, rows: Sequence[Any], given: dict[str, list[Answer]]
 ) -> str:
     """The record's JSON."""
-    first = task.metrics[0]
+    first = task.metric_names[0]
     methods: Scores = {method: task.score(answers, rows) for method, answers in given.items()}
     epochs = [{"epoch": i, "loss": 1 / i, "headline": scores[first] * i / 2, "scores": {"dev": scores}} for i in (1, 2)]
     return RunRecord(

@@ -109,7 +109,7 @@ def test_the_code_of_a_model_folder_does_not_run(
     names: dict[str, Any] = dict.fromkeys(kinds, "evil.Evil") | {"AutoTokenizer": ["evil.Evil", "evil.Evil"]}
     rewrite(folder / where, auto_map=names, **{"model_type" if where == "config.json" else "tokenizer_class": "evil"})
     monkeypatch.setattr("builtins.input", lambda *_: "y")  # whoever is asked may say yes to anything
-    task = SentenceTask(name="any", read=None, labels=("a", "b"), metrics=(), scorers={})  # type: ignore[arg-type]
+    task = SentenceTask(name="any", read=None, labels=("a", "b"), metrics=())  # type: ignore[arg-type]
     for use in (load_config, load_tokenizer, lambda place: load_trained(place, task.head), load_predictor):
         with_reason = True
         try:

@@ -39,8 +39,7 @@ def read(source, split):
     return Rows(rows=rows, origin='made up')
 
 TASKS = [
-    SentenceTask(name='mine', read=read, labels=('False', 'True'), metrics=('accuracy',),
-                 scorers={'accuracy': accuracy})
+    SentenceTask(name='mine', read=read, labels=('False', 'True'), metrics=(accuracy,))
 ]
 """
 
@@ -217,7 +216,7 @@ def test_a_run_weighs_and_a_saved_model_reads_windows(tiny_bert: Path, tmp_path:
     assert predictor("the " * 40 + "cat").value == "True"
     again = load(out / weighed.id, task=task)
     assert (again.task.class_weight, again.task.class_weights) == ("balanced", ())
-    assert accuracy([row.gold for row in rows], [answer.value for answer in again.answers(rows)]) <= 0.75
+    assert accuracy.score([row.gold for row in rows], [answer.value for answer in again.answers(rows)]) <= 0.75
 
 
 def test_options_at_their_defaults_stay_out_of_the_id() -> None:

@@ -127,7 +127,7 @@ def test_the_disk_is_bounded(tiny_bert: Path, cache: Path, monkeypatch: pytest.M
     prepared(tag_task(), tiny_bert)
     (first,) = cache.iterdir()
     one = size()
-    (first / "layer-7.part").write_bytes(b"x" * one)  # of a process that was ended while it wrote
+    (first / ".layer-7.npy.tmp").write_bytes(b"x" * one)  # of a process that was ended while it wrote
     monkeypatch.setenv("FINETUNE_CACHE_GB", str(1.1 * one / 1e9))
     _, features, watch = prepared(tag_task(), tiny_bert, weights="another")  # for which the first goes
     assert features[0].states is not None

@@ -68,18 +68,18 @@ def run(
 
 def test_a_summary_has_students_interval() -> None:
     scores = [0.84, 0.86, 0.85, 0.88]
-    found = summarised(scores)
+    found = summarised(scores, "accuracy")
     expected = stats.t.interval(0.95, 3, loc=0.8575, scale=stats.sem(scores))
     assert (found.n, found.mean, found.best) == (4, pytest.approx(0.8575), 0.88)
     assert found.sd == pytest.approx(0.0170783, rel=1e-4)
     assert found.interval == pytest.approx(expected)
-    assert (summarised([0.5]).sd, summarised([0.5]).interval) == (None, None)
+    assert (summarised([0.5], "accuracy").sd, summarised([0.5], "accuracy").interval) == (None, None)
 
 
 def test_equal_scores_have_no_interval() -> None:
     """Two seeds with one score do not show that a third has it too."""
     for scores in ([0.84, 0.84], [0.1 + 0.2, 0.3], [0.5] * 5):
-        found = summarised(scores)
+        found = summarised(scores, "accuracy")
         assert found.sd == pytest.approx(0)
         assert found.interval is None
     table = Table.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})
@@ -109,7 +109,7 @@ def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Pa
     assert math.isnan(again.epochs[0]["headline"])
     assert failed(again, "dev")
     assert again.recipe["init_seed"] is None
-    with_nan = summarised([math.nan, 0.7, 0.8])
+    with_nan = summarised([math.nan, 0.7, 0.8], "accuracy")
     assert (with_nan.best, with_nan.sd, with_nan.interval) == (0.8, None, None)
     assert math.isnan(with_nan.mean)
     for given in ([again, *good], [*good, again]):
@@ -318,7 +318,7 @@ def test_every_table_loads_and_names_tasks_and_metrics_that_exist() -> None:
     for name in table_files():
         table = load_table(name)
         for row in table.row:
-            assert row.metric in tasks[row.task].metrics, (name, row)
+            assert row.metric in tasks[row.task].metric_names, (name, row)
             assert row.split in tasks[row.task].dev_splits, (name, row)
         assert f"# finetune table {name}\n" in table_files()[name].read_text()
         if name.startswith("table-"):

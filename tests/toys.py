@@ -16,6 +16,7 @@ from conftest import WORDS
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
+from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, accuracy, pearson
 from finetune.models.batch import Batch
 from finetune.models.device import build_accelerator
@@ -47,7 +48,7 @@ def read(source, split):
     return Rows(rows=rows, origin='made up')
 
 TASKS = [
-    SentenceTask(name='mine', read=read, labels=('0', '1'), metrics=('accuracy',), scorers={'accuracy': accuracy})
+    SentenceTask(name='mine', read=read, labels=('0', '1'), metrics=(accuracy,))
 ]
 """
 
@@ -79,8 +80,7 @@ def cat_task(rows: Sequence[SentenceRow] | None = None) -> SentenceTask:
         name="toy-cats",
         read=lambda source, split: Rows(rows=given, origin="toy"),
         labels=("no", "yes"),
-        metrics=("accuracy",),
-        scorers={"accuracy": accuracy},
+        metrics=(accuracy,),
     )
 
 
@@ -98,8 +98,7 @@ def length_task() -> SentenceTask:
     return SentenceTask(
         name="toy-reds",
         read=lambda source, split: Rows(rows=rows, origin="toy"),
-        metrics=("pearson",),
-        scorers={"pearson": pearson},
+        metrics=(pearson,),
     )
 
 
@@ -280,6 +279,7 @@ class Scored:
     """The result of an evaluation that predicts nothing."""
 
     headline: float = 0.0
+    metric: Metric = accuracy
     scores: Scores = field(default_factory=dict)
 
 

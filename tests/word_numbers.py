@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from finetune.data.source import Source
-from finetune.metrics import pearson
+from finetune.metrics import Metric, pearson
 from finetune.models.backbone import Backbone, Head
 from finetune.models.feature import IGNORED, Feature
 from finetune.task_types import Answer, DataType, Evidence, Layout, NoRow, Rows, Task, View
@@ -47,7 +47,7 @@ class NumbersHead(Head):
 @dataclass(frozen=True, kw_only=True)
 class NumbersTask(Task):
     read: Callable[[Source, str], Rows]
-    metrics: tuple[str, ...] = ("pearson",)
+    metrics: tuple[Metric, ...] = (Metric("pearson"),)
     row_type = NumbersRow
 
     def load(self, source: Source, split: str) -> Rows:
@@ -79,7 +79,7 @@ class NumbersTask(Task):
 
     def score(self, answers: Sequence[Answer], rows: Sequence[NumbersRow]) -> dict[str, float]:
         given = [number for answer in answers for number in answer.value]
-        return {"pearson": pearson([number for row in rows for number in row.gold or ()], given)}
+        return {"pearson": pearson.score([number for row in rows for number in row.gold or ()], given)}
 
 
 class NumbersView(View):

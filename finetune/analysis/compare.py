@@ -20,7 +20,6 @@ from finetune.runs.record import RunRecord, all_records, load_record
 from finetune.runs.seeds import same_but_seeds
 from finetune.task_types.task import Answer, Task
 
-ZERO_OR_ONE = ("accuracy", "exact match", "em")  # metrics by which each row is right or wrong
 FEW_ROWS = 30
 
 
@@ -168,7 +167,7 @@ def _compared(
 ) -> Comparison:
     a, b = ([_metrics(task, answers, rows) for answers in side.answers] for side in (left, right))
     differences = {metric: _difference([each[metric] for each in a], [each[metric] for each in b]) for metric in a[0]}
-    exact = next((metric for metric in ZERO_OR_ONE if metric in a[0]), "")
+    exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [side[0].get(exact) for side in (a, b)] if len(a) == len(b) == 1 else []
     hits = [each for each in alone if isinstance(each, Counted)]
     return Comparison(
@@ -194,7 +193,7 @@ def _metrics(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict
 
     return {
         name: counted.get(name) or Rescored(metric=partial(score, name), size=len(rows))
-        for name in task.metrics
+        for name in task.metric_names
         if "/" not in name
     }
 

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from finetune.analysis.published import Anchor, anchors, structure
 from finetune.errors import UserError, nearest
-from finetune.metrics.scores import ranked
+from finetune.metrics.scores import metric_named
 from finetune.runs.recipe import Settings
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
@@ -115,12 +115,12 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Lin
     models = dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)])
     for model in models or [""]:
         choices = groups((record for record in mine if record.model == model), over=row.over)
-        best = max(choices, key=lambda runs: ranked(_mean(runs, row)), default=[])
+        best = max(choices, key=lambda runs: metric_named(row.metric).rank(_mean(runs, row)), default=[])
         theirs = [anchor for anchor in shown if anchor.model == model]
         dev = [record.scores[row.split][row.metric] for record in best]
         test = [record.scores["test"][row.metric] for record in best if "test" in record.scores]
         beside = [anchor for anchor in theirs if anchor.split == row.split]
-        ours = summarised(dev) if dev else None
+        ours = summarised(dev, row.metric) if dev else None
         yield Line(
             name=row.name,
             metric=row.metric,
@@ -130,7 +130,7 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Lin
             runs=best,
             failed=_failed(best, row.split),
             dev=ours,
-            test=summarised(test) if test else None,
+            test=summarised(test, row.metric) if test else None,
             published_dev=beside,
             published_test=[anchor for anchor in theirs if anchor.split != row.split],
             verdicts=[] if ours is None else [_verdict(ours, a, best[0].rows[row.split], table) for a in beside],

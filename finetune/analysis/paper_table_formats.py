@@ -11,9 +11,9 @@ from rich.table import Table as Grid
 
 from finetune.analysis.paper_table import Line, Table, rule
 from finetune.analysis.published import Anchor
+from finetune.data.atomic import write_atomically
 from finetune.errors import UserError
 from finetune.runs.dev_choices import is_optimistic
-from finetune.runs.folder import write_atomically
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.seeds import SEEDS, Summary
 

@@ -5,12 +5,40 @@ from itertools import combinations
 
 import numpy as np
 
-from finetune.checks.finding import MOSTLY, Finding, Severity
+from finetune.checks.check import Check, across
+from finetune.checks.finding import MOSTLY, Finding
 from finetune.checks.split_data import Part
 from finetune.data.column_types import as_text
+from finetune.data.issues import Issue
 from finetune.data.messages import shown
 
 LEAKED = 0.01  # share of a split's rows that another one has too, which scores would show
+MISSING_COLUMN = Issue(
+    code="missing-column",
+    severity="error",
+    meaning="a file lacks a column that the file for training has",
+    remedy="Its columns are {columns}; rename one",
+)
+UNSEEN_LABEL = Issue(
+    code="unseen-label",
+    severity="warning",
+    worst="error",
+    meaning="labels that the file for training does not have",
+    remedy="Correct them, or add such rows for training; a model cannot predict what it never saw",
+)
+LEAK = Issue(
+    code="leak",
+    severity="warning",
+    worst="error",
+    meaning="the same texts in the files of two splits",
+    remedy="Take them out of one file; the scores of {split} are too high with them",
+)
+GROUP_LEAK = Issue(
+    code="group-leak",
+    severity="warning",
+    meaning="the same groups in the files of two splits",
+    remedy="Keep each group in one file",
+)
 
 
 def missing_columns(parts: Sequence[Part]) -> Iterator[Finding]:
@@ -19,8 +47,8 @@ def missing_columns(parts: Sequence[Part]) -> Iterator[Finding]:
         needed = [*part.layout.text, *(part.layout.label if part.split != "test" else ())]
         if lacking := [name for name in needed if name not in part.table.columns]:
             what = f"the file has no column {' or '.join(map(shown, lacking))}, which the file for training has"
-            remedy = f"Its columns are {', '.join(part.table.columns)}; rename one"
-            yield part.found("error", "missing-column", what, remedy)
+            remedy = MISSING_COLUMN.remedy.format(columns=", ".join(part.table.columns))
+            yield part.found(MISSING_COLUMN, what=what, remedy=remedy)
 
 
 def unseen_labels(parts: Sequence[Part]) -> Iterator[Finding]:
@@ -29,10 +57,8 @@ def unseen_labels(parts: Sequence[Part]) -> Iterator[Finding]:
     for part in others if train.kind.named else ():
         if unseen := [name for name in part.label_counts if name not in train.label_counts]:
             what = f"labels that {train.file} has no row of: {', '.join(map(shown, unseen[:5]))}"
-            remedy = "Mend them, or add such rows for training; a model cannot answer what it never saw"
             rows = part.rows_with(unseen)
-            severity: Severity = "error" if len(rows) > MOSTLY * part.size else "warning"
-            yield part.found(severity, "unseen-label", what, remedy, rows)
+            yield part.found(UNSEEN_LABEL, rows, what=what, worst=len(rows) > MOSTLY * part.size)
 
 
 def leaked(parts: Sequence[Part]) -> Iterator[Finding]:
@@ -43,9 +69,8 @@ def leaked(parts: Sequence[Part]) -> Iterator[Finding]:
         if len(rows):
             there = first.table.rows[int(np.flatnonzero(first.unit_keys == keys[rows[0]])[0])]
             what = f"{second.thing} that {first.file} has too; that of the first row is in its row {there}"
-            remedy = f"Take them out of one file; the scores of {second.split} are too high with them"
-            severity: Severity = "error" if len(rows) > LEAKED * second.size else "warning"
-            yield second.found(severity, "leak", what, remedy, rows)
+            remedy = LEAK.remedy.format(split=second.split)
+            yield second.found(LEAK, rows, what=what, remedy=remedy, worst=len(rows) > LEAKED * second.size)
 
 
 def groups_apart(parts: Sequence[Part]) -> Iterator[Finding]:
@@ -56,5 +81,12 @@ def groups_apart(parts: Sequence[Part]) -> Iterator[Finding]:
         there = {as_text(cell) for cell in first.table.columns[name]} - {""}
         rows = [row for row, cell in enumerate(second.table.columns[name]) if as_text(cell) in there]
         if rows:
-            what = f"rows whose group ('{name}') is in {first.file} too"
-            yield second.found("warning", "group-leak", what, "Keep each group in one file", rows)
+            yield second.found(GROUP_LEAK, rows, what=f"rows whose group ('{name}') is in {first.file} too")
+
+
+CHECKS = (
+    Check(find=missing_columns, issues=(MISSING_COLUMN,), refuses=True),
+    Check(find=across(unseen_labels), issues=(UNSEEN_LABEL,), refuses=True),
+    Check(find=across(groups_apart), issues=(GROUP_LEAK,)),
+    Check(find=across(leaked), issues=(LEAK,)),
+)

@@ -5,11 +5,39 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.checks.finding import MANY, Finding, Severity
+from finetune.checks.check import Check, across
+from finetune.checks.finding import MANY, Finding
 from finetune.checks.minhash import near_pairs
 from finetune.checks.split_data import Part
+from finetune.data.issues import Issue
 
 MOST = 200_000  # texts among which near duplicates are looked for
+DUPLICATE = Issue(
+    code="duplicate",
+    severity="note",
+    worst="warning",
+    meaning="rows with the text and the label of an earlier row",
+    remedy="Drop them, as `--fix` does; else they count twice",
+)
+CONTRADICTION = Issue(
+    code="contradiction",
+    severity="note",
+    worst="warning",
+    meaning="rows whose text another row has with another label",
+    remedy="Decide for one label, or leave both out",
+)
+NEAR_DUPLICATE = Issue(
+    code="near-duplicate",
+    severity="note",
+    meaning="texts nearly the same as in an earlier row",
+    remedy="See whether they should count twice; a drawn dev split may get some, group=COLUMN keeps them together",
+)
+NEAR_LEAK = Issue(
+    code="near-leak",
+    severity="warning",
+    meaning="nearly the same texts in the files of two splits",
+    remedy="Take them out of one file; the scores of {split} may be too high with them",
+)
 
 
 def repeated(parts: Sequence[Part]) -> Iterator[Finding]:
@@ -19,20 +47,14 @@ def repeated(parts: Sequence[Part]) -> Iterator[Finding]:
         rows, same_text, same_gold = _in_order(part.keys, golds, part.keys != 0)
         again = np.sort(rows[1:][same_text & same_gold])
         if len(again):
-            what, remedy = "rows with the text and the label of an earlier row", "Drop them, as `--fix` does"
-            yield part.found(_by_share(part, len(again)), "duplicate", what, f"{remedy}; else they count twice", again)
+            yield part.found(DUPLICATE, again, worst=len(again) > MANY * part.size)
         labelled = np.fromiter((gold is not None for gold in part.golds), bool, len(golds))
         rows, same_text, same_gold = _in_order(part.keys, golds, (part.keys != 0) & labelled)
         texts = np.unique(part.keys[rows[1:][same_text & ~same_gold]])
         if len(texts):
-            what = f"rows whose text another row has with another label; different texts: {len(texts):,}"
+            what = f"{CONTRADICTION.meaning}; different texts: {len(texts):,}"
             differing = np.flatnonzero(labelled & np.isin(part.keys, texts))
-            severity = _by_share(part, len(differing))
-            yield part.found(severity, "contradiction", what, "Decide for one label, or leave both out", differing)
-
-
-def _by_share(part: Part, rows: int) -> Severity:
-    return "warning" if rows > MANY * part.size else "note"
+            yield part.found(CONTRADICTION, differing, what=what, worst=len(differing) > MANY * part.size)
 
 
 def _in_order(
@@ -68,8 +90,12 @@ def _near(first: Part, second: Part, pairs: list[tuple[int, int]], said: str) ->
     rows, there = [row for row, _ in pairs], first.table.rows[pairs[0][1]]
     if first is second:
         what = f"{second.thing} nearly the same as in an earlier row{said}; that of the first row is like row {there}"
-        remedy = "See whether they should count twice; a drawn dev split may get some, group=COLUMN keeps them together"
-        return second.found("note", "near-duplicate", what, remedy, rows)
+        return second.found(NEAR_DUPLICATE, rows, what=what)
     what = f"{second.thing} nearly the same as in {first.file}{said}; that of the first row is like its row {there}"
-    remedy = f"Take them out of one file; the scores of {second.split} may be too high with them"
-    return second.found("warning", "near-leak", what, remedy, rows)
+    return second.found(NEAR_LEAK, rows, what=what, remedy=NEAR_LEAK.remedy.format(split=second.split))
+
+
+CHECKS = (
+    Check(find=across(repeated), issues=(DUPLICATE, CONTRADICTION)),
+    Check(find=across(nearly_repeated), issues=(NEAR_DUPLICATE, NEAR_LEAK)),
+)

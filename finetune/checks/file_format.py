@@ -4,37 +4,84 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
 
-from finetune.checks.finding import MANY, MOSTLY, Finding, Severity
+from finetune.checks.check import Check, in_each
+from finetune.checks.finding import MANY, MOSTLY, Finding
 from finetune.checks.split_data import Part
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.encodings.detect import spelled
 from finetune.data.formats.delimited import dialect_of, first_cells
+from finetune.data.issues import READING, REJECTED, Fault, Issue
 from finetune.data.messages import shown
 from finetune.data.records import Record
 from finetune.task_types.guess import ID_NAMES
+from finetune.task_types.row_issues import ROW_ISSUES
 
 AROUND = " \t\r\n\ufeff\0"  # what may stand around a name
 FEW_LOST, MOST_LOST = 3, 0.1  # rows that may be unreadable, and the share of them
 MANY_LINES = 50  # of one cell, in a column whose cells have one
 MARKS = ("=", "+", "-", "@", "#")
 FORMULA = re.compile(r"(=[A-Za-z]+[\d(]|=[-+]?\d|[-+@][A-Za-z]+\(|#(REF!|NAME\?|VALUE!|DIV/0!|N/A|NUM!|NULL!))")
-UNREAD = {  # the fault's words, the code, what to do about it
-    "cells where": ("cells", "Quote cells that hold the delimiter, or add what is missing"),
-    "quote": ("quote", "Close the quote, or double those that belong to the text"),
-    "JSON": ("json", "Write one JSON object with the columns' names in each line"),
-    "another encoding": ("bytes", "Save the file in one encoding, UTF-8 best"),
-}
-UNUSED = {
-    "has no text": ("missing-text", "Fill them in; such rows are left out, and `--fix` drops them"),
-    "no words": ("missing-text", "Fill them in; such rows are left out, and `--fix` drops them"),
-    "no number": ("no-number", "Mend the number; such rows are left out"),
-    "0 or 1": ("no-mark", "Write 0 or 1; such rows are left out"),
-    "empty word": ("empty-word", "Take the word and its tag out; such rows are left out"),
-    "words and": ("words-tags", "Give every word one tag; such rows are left out"),
-    "has the tag": ("no-tag", "Mend the tag; such rows are left out"),
-    "none of its": ("label-range", "Labels are the number, the letter or the text of a choice; such rows are left out"),
-    "fewer than two": ("few-choices", "Give each row at least two choices; such rows are left out"),
-}
+ENCODING = Issue(
+    code="encoding",
+    severity="note",
+    meaning="a file in another encoding than UTF-8",
+    remedy="See that it reads right, else set encoding=NAME; `--fix` writes UTF-8",
+)
+BYTE_ORDER_MARK = Issue(
+    code="byte-order-mark",
+    severity="note",
+    meaning="the file begins with a byte-order mark",
+    remedy="Nothing need be done here, but other programs take it for text; `--fix` removes it",
+)
+NO_HEADER = Issue(
+    code="no-header",
+    severity="note",
+    meaning="the first line names no columns, so it is read as a row",
+    remedy="Put a line with the columns' names at the top",
+)
+HEADER_SPACES = Issue(
+    code="header-spaces",
+    severity="note",
+    meaning="spaces or marks around names in the header",
+    remedy="Nothing need be done here, where they are overlooked; `--fix` removes them",
+)
+HEADER_EMPTY = Issue(
+    code="header-empty",
+    severity="warning",
+    meaning="columns without a name",
+    remedy="Name them; here they are called '{name}' and so on, which `--fix` writes",
+)
+HEADER_DOUBLE = Issue(
+    code="header-double",
+    severity="warning",
+    meaning="columns with the same name",
+    remedy="Rename one; here the second is called '{name}', which `--fix` writes",
+)
+SWALLOWED_ROWS = Issue(
+    code="swallowed-rows",
+    severity="warning",
+    meaning="cells of several lines that hold other rows: a quote opens or closes in the wrong place",
+    remedy="Double the quotes within texts",
+)
+LONG_CELL = Issue(
+    code="long-cell",
+    severity="warning",
+    meaning=f"cells of {MANY_LINES} lines and more that look like rows",
+    remedy="See whether a quote is not closed in them",
+)
+FORMULA_CELL = Issue(
+    code="formula",
+    severity="note",
+    meaning="cells that a spreadsheet takes for formulas, or that it made of them",
+    remedy="Nothing need be done here; do not save the file from a spreadsheet",
+)
+DOUBLE_ID = Issue(
+    code="double-id",
+    severity="note",
+    worst="warning",
+    meaning="ids that an earlier row has too",
+    remedy="Give every row an id of its own",
+)
 
 
 def encoding(part: Part) -> Iterator[Finding]:
@@ -43,12 +90,10 @@ def encoding(part: Part) -> Iterator[Finding]:
     if not form.format.text:
         return
     if form.encoding == "utf-8-sig":
-        remedy = "Nothing need be done here, but other programs take it for text; `--fix` removes it"
-        yield part.found("note", "byte-order-mark", "the file begins with a byte-order mark", remedy)
+        yield part.found(BYTE_ORDER_MARK)
     elif form.encoding != "utf-8":
         such = f", such as {form.sample}" if form.sample else ""
-        remedy = "See that it reads right, else set encoding=NAME; `--fix` writes UTF-8"
-        yield part.found("note", "encoding", f"the file is read as {spelled(form.encoding)}{such}", remedy)
+        yield part.found(ENCODING, what=f"the file is read as {spelled(form.encoding)}{such}")
 
 
 def header_names(part: Part) -> Iterator[Finding]:
@@ -56,54 +101,42 @@ def header_names(part: Part) -> Iterator[Finding]:
     form = part.table.form
     raw = first_cells(part.table.path, form)
     if not dialect_of(form).header:
-        remedy = "Put a line with the columns' names at the top"
-        yield part.found("note", "no-header", "the first line names no columns, so it is read as a row", remedy)
+        yield part.found(NO_HEADER)
         return
     plain = [name.strip(AROUND) for name in raw]
     if loose := [name for name, stripped in zip(raw, plain, strict=True) if stripped not in ("", name)]:
-        what = f"spaces or marks around names in the header: {', '.join(map(shown, loose[:5]))}"
-        remedy = "Nothing need be done here, where they are overlooked; `--fix` removes them"
-        yield part.found("note", "header-spaces", what, remedy)
+        yield part.found(HEADER_SPACES, what=f"{HEADER_SPACES.meaning}: {', '.join(map(shown, loose[:5]))}")
     if empty := [number for number, name in enumerate(plain, start=1) if not name]:
-        what = f"columns without a name: {', '.join(f'number {number}' for number in empty[:5])}"
-        remedy = f"Name them; here they are called 'column {empty[0]}' and so on, which `--fix` writes"
-        yield part.found("warning", "header-empty", what, remedy)
+        what = f"{HEADER_EMPTY.meaning}: {', '.join(f'number {number}' for number in empty[:5])}"
+        yield part.found(HEADER_EMPTY, what=what, remedy=HEADER_EMPTY.remedy.format(name=f"column {empty[0]}"))
     if double := [name for name, count in Counter(plain).items() if name and count > 1]:
-        what = f"columns with the same name: {', '.join(map(shown, double[:5]))}"
+        what = f"{HEADER_DOUBLE.meaning}: {', '.join(map(shown, double[:5]))}"
         second = next(number for number, name in enumerate(plain, start=1) if name in plain[: number - 1] and name)
-        remedy = f"Rename one; here the second is called '{plain[second - 1]} {second}', which `--fix` writes"
-        yield part.found("warning", "header-double", what, remedy)
+        remedy = HEADER_DOUBLE.remedy.format(name=f"{plain[second - 1]} {second}")
+        yield part.found(HEADER_DOUBLE, what=what, remedy=remedy)
 
 
 def unreadable(part: Part) -> Iterator[Finding]:
     """Rows that could not be read, by what is wrong with them."""
-    by_code: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in part.unread:
-        known = (found for words, found in UNREAD.items() if words in record.fault)
-        by_code[next(known, ("unreadable", "Mend them"))].append(record)
-    for (code, remedy), records in by_code.items():
-        what = f"rows that cannot be read ({part.table.form}); of the first: {records[0].fault}"
-        severity: Severity = "error" if len(records) > max(FEW_LOST, MOST_LOST * part.size) else "warning"
-        yield part.found_in(records, severity, code, what, f"{remedy}; such rows are left out, `--fix` drops them")
-    if part.rejected:
-        what = f"rows that are not used; of the first: {part.rejected[0].fault}"
-        yield part.found_in(part.rejected, "note", "rejected", what, "Nothing need be done if that is meant")
+    by_issue: defaultdict[Issue, list[tuple[Record, Fault]]] = defaultdict(list)
+    for record in part.table.faults:
+        if record.fault:
+            by_issue[record.fault.issue].append((record, record.fault))
+    for issue, found in by_issue.items():
+        rows = "rows that are not used" if issue is REJECTED else f"rows that cannot be read ({part.table.form})"
+        worst = len(found) > max(FEW_LOST, MOST_LOST * part.size)
+        what = f"{rows}; of the first: {found[0][1].what}"
+        yield part.found_in([record for record, _ in found], issue, what, worst=worst)
 
 
 def unusable(part: Part) -> Iterator[Finding]:
-    """Rows that make no row of the task, by the reason."""
-    by_code: defaultdict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
-    for index, why in part.unusable:
-        known = (found for words, found in UNUSED.items() if words in why)
-        by_code[next(known, ("unusable", "Mend them; such rows are left out"))].append((index, why))
-    for (code, remedy), rows in by_code.items():
-        what = f"rows that cannot be used; the first {rows[0][1]}"
-        yield part.found(_of_lost(part, len(rows)), code, what, remedy, [index for index, _ in rows])
-
-
-def _of_lost(part: Part, rows: int) -> Severity:
-    """Of rows that are left out: an error where most are, since then the file is not what it was taken for."""
-    return "error" if rows > MOSTLY * part.size else "warning"
+    """Rows that make no row of the task, by the reason; an error where most are, since then the file is not one."""
+    by_issue: defaultdict[Issue, list[tuple[int, Fault]]] = defaultdict(list)
+    for index, fault in part.unusable:
+        by_issue[fault.issue].append((index, fault))
+    for issue, found in by_issue.items():
+        what = f"rows that cannot be used; the first {found[0][1].what}"
+        yield part.found(issue, [index for index, _ in found], what=what, worst=len(found) > MOSTLY * part.size)
 
 
 def swallowed_rows(part: Part) -> Iterator[Finding]:
@@ -118,11 +151,9 @@ def swallowed_rows(part: Part) -> Iterator[Finding]:
             elif len(several) <= MANY * len(cells) and _like_rows(lines, dialect.delimiter, width):
                 long.add(index)
     if swallowed:
-        what = "cells of several lines that hold other rows: a quote opens or closes in the wrong place"
-        yield part.found("warning", "swallowed-rows", what, "Double the quotes within texts", sorted(swallowed))
+        yield part.found(SWALLOWED_ROWS, sorted(swallowed))
     if long:
-        what = f"cells of {MANY_LINES} lines and more that look like rows"
-        yield part.found("warning", "long-cell", what, "See whether a quote is not closed in them", sorted(long))
+        yield part.found(LONG_CELL, sorted(long))
 
 
 def formulas(part: Part) -> Iterator[Finding]:
@@ -133,9 +164,7 @@ def formulas(part: Part) -> Iterator[Finding]:
             texts = ((index, cell) for index, cell in enumerate(cells) if type(cell) is str)
             found |= {index for index, cell in texts if cell[:1] in MARKS and FORMULA.match(cell)}
     if found:
-        what = "cells that a spreadsheet takes for formulas, or that it made of them"
-        remedy = "Nothing need be done here; do not save the file from a spreadsheet"
-        yield part.found("note", "formula", what, remedy, sorted(found))
+        yield part.found(FORMULA_CELL, sorted(found))
 
 
 def double_ids(part: Part) -> Iterator[Finding]:
@@ -158,8 +187,7 @@ def double_ids(part: Part) -> Iterator[Finding]:
         elif given:
             seen.add(given)
     what = f"ids in the column '{name}' that an earlier row has too, such as {shown(as_text(columns[name][again[0]]))}"
-    severity: Severity = "warning" if part.layout.id else "note"
-    yield part.found(severity, "double-id", what, "Give every row an id of its own", again)
+    yield part.found(DOUBLE_ID, again, what=what, worst=bool(part.layout.id))
 
 
 def _like_rows(lines: Sequence[str], delimiter: str, width: int) -> bool:
@@ -173,3 +201,14 @@ def _is_row(line: str, delimiter: str, width: int, labels: Container[str]) -> bo
     if line.count(delimiter) != width - 1:
         return False
     return any(cell.strip() in labels for cell in line.split(delimiter))
+
+
+CHECKS = (
+    Check(find=in_each(encoding), issues=(ENCODING, BYTE_ORDER_MARK)),
+    Check(find=in_each(header_names), issues=(NO_HEADER, HEADER_SPACES, HEADER_EMPTY, HEADER_DOUBLE)),
+    Check(find=in_each(unreadable), issues=READING, refuses=True),
+    Check(find=in_each(unusable), issues=ROW_ISSUES, refuses=True),
+    Check(find=in_each(swallowed_rows), issues=(SWALLOWED_ROWS, LONG_CELL)),
+    Check(find=in_each(formulas), issues=(FORMULA_CELL,)),
+    Check(find=in_each(double_ids), issues=(DOUBLE_ID,)),
+)

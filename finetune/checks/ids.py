@@ -2,20 +2,34 @@
 
 from collections.abc import Iterator
 
+from finetune.checks.check import Check, in_each
 from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
 from finetune.data.column_types import RUINED, as_text
+from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.task_types.first_rows import split_columns
 
 OFTEN = 0.5  # share of a column's filled cells
+SPLIT_COLUMN = Issue(
+    code="split-column",
+    severity="warning",
+    meaning="a column that names splits, which is not used",
+    remedy="Write each split into a file: FILE dev=FILE test=FILE",
+)
+RUINED_ID = Issue(
+    code="ruined-id",
+    severity="warning",
+    meaning="ids that a spreadsheet has rounded",
+    remedy="Export that column as text; do not group by it",
+)
 
 
 def named_splits(part: Part) -> Iterator[Finding]:
     """A column that says which rows are for training, which is not read."""
     for name in split_columns(part.layout, part.table) if part.trains else ():
         what = f"the column {shown(name)} names splits, and all rows are used for training and dev"
-        yield part.found("warning", "split-column", what, "Write each split into a file: FILE dev=FILE test=FILE")
+        yield part.found(SPLIT_COLUMN, what=what)
 
 
 def ruined_ids(part: Part) -> Iterator[Finding]:
@@ -26,4 +40,10 @@ def ruined_ids(part: Part) -> Iterator[Finding]:
         if ruined and len(ruined) >= OFTEN * len(filled):
             example = shown(as_text(cells[ruined[0]]))
             what = f"the ids in the column {shown(name)} were rounded by a spreadsheet, such as {example}"
-            yield part.found("warning", "ruined-id", what, "Export that column as text; do not group by it", ruined)
+            yield part.found(RUINED_ID, ruined, what=what)
+
+
+CHECKS = (
+    Check(find=in_each(ruined_ids), issues=(RUINED_ID,)),
+    Check(find=in_each(named_splits), issues=(SPLIT_COLUMN,)),
+)

@@ -6,9 +6,11 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from finetune.checks.check import Check, in_each
 from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
 from finetune.data.column_types import as_number, as_text, is_missing
+from finetune.data.issues import Issue
 
 SAMPLE = 50_000  # rows
 LEAST_ROWS = 20
@@ -17,6 +19,18 @@ WRONG = 0.05  # share of the rows without the most frequent label that may have 
 ENOUGH = 10  # such rows, of which one may be wrong in any case
 NEARLY_ALL = 0.9  # of the texts that name their own label
 SHORTEST = 3  # letters of such a name
+LABEL_GIVEN_AWAY = Issue(
+    code="label-given-away",
+    severity="warning",
+    meaning="a column that is not read has one label for nearly every value",
+    remedy="It is not read here; see that the text does not hold it, and that the label is not made from it",
+)
+LABEL_IN_TEXT = Issue(
+    code="label-in-text",
+    severity="warning",
+    meaning="nearly all texts name their own label and no other",
+    remedy="Take it out of the text, or nothing else is learned",
+)
 
 
 def telling_columns(part: Part) -> Iterator[Finding]:
@@ -33,8 +47,7 @@ def telling_columns(part: Part) -> Iterator[Finding]:
             continue
         if _decides(_numbered([as_text(value).strip() for value in values]), labels):
             what = f"the column '{name}' gives the label away: nearly every value of it has one label"
-            remedy = "It is not read here; see that the text does not hold it, and that the label is not made from it"
-            yield part.found("warning", "label-given-away", what, remedy)
+            yield part.found(LABEL_GIVEN_AWAY, what=what)
 
 
 def label_in_text(part: Part) -> Iterator[Finding]:
@@ -48,8 +61,7 @@ def label_in_text(part: Part) -> Iterator[Finding]:
     naming = [row for row in rows if _names_its_own(part.texts[row].casefold(), part.golds[row], folded)]
     if len(rows) >= LEAST_ROWS and len(naming) >= NEARLY_ALL * len(rows):
         what = f"the label's name stands in {100 * len(naming) / len(rows):.0f} % of the texts, and no other label's"
-        remedy = "Take it out of the text, or nothing else is learned"
-        yield part.found("warning", "label-in-text", what, remedy, naming)
+        yield part.found(LABEL_IN_TEXT, naming, what=what)
 
 
 def _names_its_own(text: str, label: str, folded: dict[str, str]) -> bool:
@@ -89,3 +101,9 @@ def _unlike(values: NDArray[np.int64], labels: NDArray[np.int64]) -> int:
     most = np.zeros(values.max() + 1, np.int64)
     np.maximum.at(most, pairs // (labels.max() + 1), counts)
     return len(values) - int(most.sum())
+
+
+CHECKS = (
+    Check(find=in_each(telling_columns), issues=(LABEL_GIVEN_AWAY,)),
+    Check(find=in_each(label_in_text), issues=(LABEL_IN_TEXT,)),
+)

@@ -4,11 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from finetune.checks.finding import MOSTLY, Finding, Severity
+from finetune.checks.check import Check, in_each
+from finetune.checks.finding import MOSTLY, Finding
 from finetune.checks.spellings import misspelled, unified
 from finetune.checks.split_data import Part, labelled
 from finetune.checks.text import BLANK
 from finetune.data.column_types import as_number
+from finetune.data.issues import Issue
 from finetune.data.messages import shown
 
 FEW = 10  # rows that a label needs to be learned
@@ -16,31 +18,109 @@ MOST_LABELS = 20_000  # among which misspelled ones are looked for
 UNEVEN = 0.9  # share of the most frequent label
 MOSTLY_O = 0.99  # share of words in no entity: far fewer than the usual ones
 SHOWN = 5
+NO_LABEL_COLUMN = Issue(
+    code="no-label-column",
+    severity="error",
+    meaning="no column with labels was found",
+    remedy="Name it: label=COLUMN, one of {columns}",
+)
+NO_LABELS = Issue(
+    code="no-labels",
+    severity="error",
+    meaning="no row has a label",
+    remedy="Label them, or name the column: label=COLUMN",
+)
+MISSING_LABEL = Issue(
+    code="missing-label",
+    severity="warning",
+    worst="error",
+    meaning="rows without a label",
+    remedy="Label them; such rows are left out, and `--fix` drops them",
+)
+BLANK_LABEL = Issue(
+    code="blank-label",
+    severity="warning",
+    meaning="labels that look like a missing one, such as nan or null",
+    remedy="Leave the cell empty where there is no label; as it is, it counts as a label",
+)
+LABEL_SPACES = Issue(
+    code="label-spaces",
+    severity="note",
+    meaning="spaces around labels",
+    remedy="Nothing need be done here, where they are overlooked; `--fix` removes them",
+)
+LABEL_VARIANT = Issue(
+    code="label-variant",
+    severity="warning",
+    meaning="labels that differ only in case or spaces",
+    remedy="Write each label in one way, as `--fix` does; they count as different ones",
+)
+LABEL_NUMBER = Issue(
+    code="label-number",
+    severity="warning",
+    meaning="one number written in several ways",
+    remedy="Write each in one way; they count as different labels",
+)
+LABEL_TYPO = Issue(
+    code="label-typo",
+    severity="warning",
+    meaning="rare labels that look like a frequent one misspelled",
+    remedy="Correct them if they are",
+)
+SINGLE_ROW = Issue(
+    code="single-row",
+    severity="warning",
+    meaning="labels with a single row, which cannot be in train and dev",
+    remedy="Give them more rows, join them with others, or leave them out",
+)
+FEW_ROWS = Issue(
+    code="few-rows",
+    severity="warning",
+    meaning=f"labels with fewer than {FEW} rows",
+    remedy=SINGLE_ROW.remedy,
+)
+ONE_LABEL = Issue(
+    code="one-label",
+    severity="warning",
+    worst="error",
+    meaning="all rows have the same label, number or tag",
+    remedy="There is nothing to learn; name another column: label=COLUMN",
+)
+MAJORITY = Issue(
+    code="majority",
+    severity="note",
+    meaning="what it scores to predict the most frequent label always",
+    remedy="Compare the model's scores with these",
+)
+IMBALANCE = Issue(
+    code="imbalance",
+    severity="warning",
+    meaning="one label has nearly all rows, or one type nearly all entities",
+    remedy="Go by the F1 of each label; add rows with the rare ones",
+)
 
 
 def missing_labels(part: Part) -> Iterator[Finding]:
     """Rows without a label; a file for tests may have none at all."""
     if not part.layout.label:
-        remedy = f"Name it: label=COLUMN, one of {', '.join(part.table.columns)}"
-        what = "no column with labels was found"
+        remedy = NO_LABEL_COLUMN.remedy.format(columns=", ".join(part.table.columns))
+        what = NO_LABEL_COLUMN.meaning
         if len(part.table.columns) == 1:
             example = shown(next((text for text in part.texts if text), ""))
             what += f": the file has a single column, such as {example}"
             remedy = "Give each row a text and a label, for example as CSV with the columns text and label"
-        yield part.found("error", "no-label-column", what, remedy)
+        yield part.found(NO_LABEL_COLUMN, what=what, remedy=remedy)
         return
     if not labelled(part):
         if part.split != "test":
-            yield part.found("error", "no-labels", "no row has a label", "Label them, or name the column: label=COLUMN")
+            yield part.found(NO_LABELS)
         return
     indexes = [i for i, gold in enumerate(part.golds) if gold is None and part.texts[i]]
     if indexes:
         most = len(indexes) > MOSTLY * part.size and part.split != "test"
-        remedy = "Label them; such rows are left out, and `--fix` drops them"
-        if most:
-            remedy = "Drop them with `finetune check FILE --fix NEW.csv`, or name another column: label=COLUMN"
-        what = "most rows have no label" if most else "rows without a label"
-        yield part.found("error" if most else "warning", "missing-label", what, remedy, indexes)
+        what = "most rows have no label" if most else ""
+        other = "Drop them with `finetune check FILE --fix NEW.csv`, or name another column: label=COLUMN"
+        yield part.found(MISSING_LABEL, indexes, what=what, remedy=other if most else "", worst=most)
 
 
 def blank_labels(part: Part) -> Iterator[Finding]:
@@ -49,8 +129,7 @@ def blank_labels(part: Part) -> Iterator[Finding]:
         return
     if found := [name for name in part.label_counts if name.casefold() in BLANK]:
         what = f"labels that look like a missing one: {', '.join(map(shown, found))}"
-        remedy = "Leave the cell empty where there is no label; as it is, it counts as a label"
-        yield part.found("warning", "blank-label", what, remedy, part.rows_with(found))
+        yield part.found(BLANK_LABEL, part.rows_with(found), what=what)
 
 
 def spaces(part: Part) -> Iterator[Finding]:
@@ -61,8 +140,7 @@ def spaces(part: Part) -> Iterator[Finding]:
     indexes = {i for cells in columns for i, cell in enumerate(cells) if type(cell) is str and cell != cell.strip()}
     indexes -= {i for cells in columns for i in indexes if cells[i] is None or not cells[i].strip()}
     if indexes:
-        remedy = "Nothing need be done here, where they are overlooked; `--fix` removes them"
-        yield part.found("note", "label-spaces", "spaces around labels", remedy, sorted(indexes))
+        yield part.found(LABEL_SPACES, sorted(indexes))
 
 
 def variants(part: Part) -> Iterator[Finding]:
@@ -71,18 +149,15 @@ def variants(part: Part) -> Iterator[Finding]:
         return
     if changed := unified(part.label_counts):
         pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(changed.items())[:SHOWN])
-        what = f"labels that differ only in case or spaces: {pairs}"
-        remedy = "Write each label in one way, as `--fix` does; they count as different ones"
-        yield part.found("warning", "label-variant", what, remedy, part.rows_with(changed))
+        yield part.found(LABEL_VARIANT, part.rows_with(changed), what=f"{LABEL_VARIANT.meaning}: {pairs}")
     by_number: defaultdict[float | None, list[str]] = defaultdict(list)
     for name in part.label_counts:
         by_number[as_number(name)].append(name)
     again = [names for number, names in by_number.items() if number is not None and len(names) > 1]
     if again:
-        what = f"one number written in several ways: {'; '.join(', '.join(map(shown, some)) for some in again[:SHOWN])}"
+        ways = "; ".join(", ".join(map(shown, some)) for some in again[:SHOWN])
         rare = [name for names in again for name in sorted(names, key=lambda name: -part.label_counts[name])[1:]]
-        remedy = "Write each in one way; they count as different labels"
-        yield part.found("warning", "label-number", what, remedy, part.rows_with(rare))
+        yield part.found(LABEL_NUMBER, part.rows_with(rare), what=f"{LABEL_NUMBER.meaning}: {ways}")
 
 
 def typos(part: Part) -> Iterator[Finding]:
@@ -91,8 +166,7 @@ def typos(part: Part) -> Iterator[Finding]:
         return
     if found := misspelled(part.label_counts):
         pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(found.items())[:SHOWN])
-        what = f"rare labels that look like a frequent one misspelled: {pairs}"
-        yield part.found("warning", "label-typo", what, "Mend them if they are", part.rows_with(found))
+        yield part.found(LABEL_TYPO, part.rows_with(found), what=f"{LABEL_TYPO.meaning}: {pairs}")
 
 
 def small_classes(part: Part) -> Iterator[Finding]:
@@ -104,25 +178,18 @@ def small_classes(part: Part) -> Iterator[Finding]:
     for name, count in part.label_counts.items():
         counts[spellings.get(name, name)] += count
     alone, few = [n for n, c in counts.items() if c < 2], [n for n, c in counts.items() if 2 <= c < FEW]
-    remedy = "Give them more rows, join them with others, or leave them out"
     if alone:
-        what = f"labels with a single row, which cannot stand in train and dev: {_listed(alone)}"
-        yield part.found("warning", "single-row", what, remedy, part.rows_with(alone))
+        yield part.found(SINGLE_ROW, part.rows_with(alone), what=f"{SINGLE_ROW.meaning}: {_listed(alone)}")
     if few:
-        what = f"labels with fewer than {FEW} rows: {_listed(f'{name} ({counts[name]})' for name in few)}"
-        yield part.found("warning", "few-rows", what, remedy, part.rows_with(few))
+        what = f"{FEW_ROWS.meaning}: {_listed(f'{name} ({counts[name]})' for name in few)}"
+        yield part.found(FEW_ROWS, part.rows_with(few), what=what)
 
 
 def balance(part: Part) -> Iterator[Finding]:
     """One label alone, or one that most rows have: what it scores to answer it always."""
     if part.layout.shape == "regression":
         if len({gold for gold in part.golds if gold is not None}) == 1:
-            yield part.found(
-                "error",
-                "one-label",
-                "all rows have the same number",
-                "There is nothing to learn; name another column: label=COLUMN",
-            )
+            yield part.found(ONE_LABEL, what="all rows have the same number", worst=True)
         return
     if part.layout.shape == "tagging":
         yield from _tags_balance(part)
@@ -134,11 +201,9 @@ def balance(part: Part) -> Iterator[Finding]:
     (most, rows), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
     name = (f"no label but {_listed(map(shown, most))}" if most else "no label") if sets else f"the label {shown(most)}"
     if len(counts) == 1:
-        severity: Severity = "error" if part.trains and part.layout.shape != "choice" else "warning"
-        what = f"all {rows:,} labelled rows have {name}"
-        yield part.found(
-            severity, "one-label", what, "Training and scores need two or more; name another column: label=COLUMN"
-        )
+        remedy = "Training and scores need two or more; name another column: label=COLUMN"
+        worst = part.trains and part.layout.shape != "choice"
+        yield part.found(ONE_LABEL, what=f"all {rows:,} labelled rows have {name}", remedy=remedy, worst=worst)
         return
     scores = f"accuracy {100 * share:.1f}" if not sets else f"exact match {100 * share:.1f}"
     if part.layout.shape == "classification":
@@ -154,13 +219,7 @@ def _tags_balance(part: Part) -> Iterator[Finding]:
     if not tags:
         return
     if not types:
-        severity: Severity = "error" if part.trains else "warning"
-        yield part.found(
-            severity,
-            "one-label",
-            "no word is in an entity: all tags are O",
-            "There is nothing to learn; name another column: label=COLUMN",
-        )
+        yield part.found(ONE_LABEL, what="no word is in an entity: all tags are O", worst=part.trains)
         return
     share = tags["O"] / tags.total()
     what = f"{100 * share:.1f} % of the words are in no entity: to answer O always has that accuracy, and F1 0"
@@ -168,18 +227,27 @@ def _tags_balance(part: Part) -> Iterator[Finding]:
     most, entities = types.most_common(1)[0]
     if len(types) > 1 and entities >= UNEVEN * types.total():
         what = f"{100 * entities / types.total():.1f} % of the entities are of the type {shown(most)}"
-        yield part.found("warning", "imbalance", what, "Look at the F1 of each type; add rows with the others")
+        yield part.found(IMBALANCE, what=what, remedy="Look at the F1 of each type; add rows with the others")
 
 
 def _majority(part: Part, what: str, *, uneven: bool) -> Finding:
     if not uneven:
-        return part.found("note", "majority", what, "Compare the model's scores with these")
-    remedy = "Go by macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
-    other = "Go by the F1 of each label; add rows with the rare ones"
-    remedy = remedy if part.layout.shape == "classification" else other
-    return part.found("warning", "imbalance", what, remedy)
+        return part.found(MAJORITY, what=what)
+    macro = "Go by macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
+    return part.found(IMBALANCE, what=what, remedy=macro if part.layout.shape == "classification" else "")
 
 
 def _listed(names: Iterable[str]) -> str:
     every = [str(name) for name in names]
     return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")
+
+
+CHECKS = (
+    Check(find=in_each(missing_labels), issues=(NO_LABEL_COLUMN, NO_LABELS, MISSING_LABEL), refuses=True),
+    Check(find=in_each(blank_labels), issues=(BLANK_LABEL,)),
+    Check(find=in_each(spaces), issues=(LABEL_SPACES,)),
+    Check(find=in_each(variants), issues=(LABEL_VARIANT, LABEL_NUMBER)),
+    Check(find=in_each(typos), issues=(LABEL_TYPO,)),
+    Check(find=in_each(small_classes), issues=(SINGLE_ROW, FEW_ROWS)),
+    Check(find=in_each(balance), issues=(ONE_LABEL, MAJORITY, IMBALANCE), refuses=True),
+)

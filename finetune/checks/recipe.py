@@ -36,7 +36,7 @@ def check(recipe: Recipe, task: Task, *, source: Source, device: str | None = No
         "task": {
             "name": task.name,
             "version": task.version,
-            "metrics": ", ".join(task.metrics),
+            "metrics": ", ".join(task.metric_names),
             **option_values(task),
         },
         "model": {

@@ -1,27 +1,17 @@
 """`finetune check DATA`: all checks of a file or folder of data, in their order."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.checks import (
-    across_splits,
-    answers_and_choices,
-    char_spans,
-    duplicates,
-    file_format,
-    ids,
-    label_leaks,
-    labels,
-    tag_schemes,
-    text,
-)
-from finetune.checks.finding import SEVERITIES, Finding
-from finetune.checks.split_data import Check, CheckOfAll, Part, part_of
+from finetune.checks.all_checks import CHECKS, findings, worst_first
+from finetune.checks.finding import Finding
+from finetune.checks.split_data import Part, part_of
 from finetune.checks.tokenization import tokens
 from finetune.data.files import split_files
+from finetune.data.issues import SEVERITIES
 from finetune.data.reading import table_of
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
@@ -29,43 +19,6 @@ from finetune.task_types.guess import guess
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.starting_recipe import MODEL, fitting_length
-
-CHECKS: tuple[Check, ...] = (
-    file_format.encoding,
-    file_format.header_names,
-    file_format.unreadable,
-    file_format.unusable,
-    file_format.swallowed_rows,
-    file_format.formulas,
-    file_format.double_ids,
-    ids.ruined_ids,
-    ids.named_splits,
-    text.in_any,
-    text.in_foreign,
-    text.counted,
-    text.scripts,
-    text.homoglyphs,
-    labels.missing_labels,
-    labels.blank_labels,
-    labels.spaces,
-    labels.variants,
-    labels.typos,
-    labels.small_classes,
-    labels.balance,
-    label_leaks.telling_columns,
-    label_leaks.label_in_text,
-    tag_schemes.schemes,
-    char_spans.spans,
-    answers_and_choices.answers,
-    answers_and_choices.choices,
-)
-CHECKS_OF_ALL: tuple[CheckOfAll, ...] = (
-    across_splits.unseen_labels,
-    across_splits.groups_apart,
-    across_splits.leaked,
-    duplicates.repeated,
-    duplicates.nearly_repeated,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,19 +66,10 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
         if "max_length" in settings
         else fitting_length(OwnData(layout=layout, files=files, encoding=encoding))
     )
-    findings = _of_parts(parts)
     asked = recipe.options.get("max_question_tokens")
     asked = asked if isinstance(asked, int) else SpanTask.max_question_tokens
-    findings += tokens([part for part in parts if part.has(layout.text)], recipe.model, length, asked)
-    order = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
-    return Report(layout=layout, parts=parts, findings=tuple(order))
-
-
-def _of_parts(parts: Sequence[Part]) -> list[Finding]:
-    whole = [part for part in parts if part.has(part.layout.text)]
-    findings = [finding for part in whole for check in CHECKS for finding in check(part)]
-    findings += across_splits.missing_columns(parts)
-    return findings + [finding for check in CHECKS_OF_ALL for finding in check(whole)]
+    of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe.model, length, asked)
+    return Report(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))
 
 
 def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:

@@ -1,8 +1,8 @@
 """One file of the data as the checks see it: the text of each row, its gold, and what several checks need of them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.checks.finding import MOST_ROWS, Finding, Severity
+from finetune.checks.finding import MOST_ROWS, Finding
 from finetune.data.characters import census, same_text
 from finetune.data.column_types import is_missing
+from finetune.data.issues import Fault, Issue
 from finetune.data.records import Record
 from finetune.data.table import Table
 from finetune.task_types.columns import Layout
@@ -33,7 +34,7 @@ class Part:
     table: Table
     texts: Sequence[str]
     golds: Sequence[Any]
-    unusable: Sequence[tuple[int, str]]
+    unusable: Sequence[tuple[int, Fault]]
 
     @property
     def file(self) -> str:
@@ -54,16 +55,6 @@ class Part:
     def size(self) -> int:
         """How many rows the file has, with those that cannot be read."""
         return len(self.texts) + len(self.table.faults)
-
-    @property
-    def unread(self) -> list[Record]:
-        """The records that could not be read."""
-        return [record for record in self.table.faults if not record.rejected]
-
-    @property
-    def rejected(self) -> list[Record]:
-        """The records that whoever labelled them has left out."""
-        return [record for record in self.table.faults if record.rejected]
 
     @property
     def trains(self) -> bool:
@@ -112,46 +103,45 @@ class Part:
         return all(name in self.table.columns for name in columns)
 
     def found(
-        self, severity: Severity, code: str, what: str, remedy: str, indexes: Sequence[int] | NDArray[Any] = ()
+        self,
+        issue: Issue,
+        indexes: Sequence[int] | NDArray[Any] = (),
+        *,
+        what: str = "",
+        remedy: str = "",
+        worst: bool = False,
     ) -> Finding:
-        """A finding in the rows with these indexes."""
+        """An issue in the rows with these indexes, in its own words unless `what` and `remedy` are more exact."""
         first = [int(index) for index in islice(indexes, MOST_ROWS)]
-        places = [(self.table.rows[index], self.table.lines[index]) for index in first]
-        return self._finding(severity, code, what, remedy, places, len(indexes))
-
-    def found_in(self, records: Sequence[Record], severity: Severity, code: str, what: str, remedy: str) -> Finding:
-        """A finding in records that are not in the table."""
-        places = [(record.row, record.line) for record in records[:MOST_ROWS]]
-        return self._finding(severity, code, what, remedy, places, len(records))
-
-    def _finding(
-        self, severity: Severity, code: str, what: str, remedy: str, places: Sequence[tuple[int, int]], count: int
-    ) -> Finding:
-        """`places` are the first rows with their lines."""
         return Finding(
-            severity=severity,
-            code=code,
-            what=what,
-            remedy=remedy,
+            severity=(worst and issue.worst) or issue.severity,
+            code=issue.code,
+            what=what or issue.meaning,
+            remedy=remedy or issue.remedy,
             file=self.file,
-            rows=tuple(row for row, _ in places),
-            lines=tuple(line for _, line in places),
-            count=count,
+            rows=tuple(self.table.rows[index] for index in first),
+            lines=tuple(self.table.lines[index] for index in first),
+            count=len(indexes),
         )
 
-
-Check = Callable[[Part], Iterable[Finding]]
-CheckOfAll = Callable[[Sequence[Part]], Iterable[Finding]]
+    def found_in(self, records: Sequence[Record], issue: Issue, what: str, *, worst: bool = False) -> Finding:
+        """An issue in records that are not in the table."""
+        return replace(
+            self.found(issue, what=what, worst=worst),
+            rows=tuple(record.row for record in records[:MOST_ROWS]),
+            lines=tuple(record.line for record in records[:MOST_ROWS]),
+            count=len(records),
+        )
 
 
 def part_of(split: str, layout: Layout, table: Table) -> Part:
     """A file as the checks see it."""
     texts: list[str] = []
     golds: list[Any] = []
-    unusable: list[tuple[int, str]] = []
+    unusable: list[tuple[int, Fault]] = []
     for index, row in rows_of(layout, table):
         if isinstance(row, NoRow):
-            unusable.append((index, str(row)))
+            unusable.append((index, row.fault))
         texts.append("" if isinstance(row, NoRow) else row.input)
         golds.append(None if isinstance(row, NoRow) else row.gold)
     return Part(split=split, layout=layout, table=table, texts=texts, golds=golds, unusable=unusable)

@@ -4,12 +4,26 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from finetune.checks.check import Check, in_each
 from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
+from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.metrics.entities import split_tag
 
 SCHEMES = {"IOB2": "BIO", "IOB1": "BIO", "IOBES": "BIOES", "BILOU": "BIOLU"}
+TAG_SCHEME = Issue(
+    code="tag-scheme",
+    severity="warning",
+    meaning="rows in another scheme of tags than most of the file",
+    remedy="Write all in one scheme; they may be read wrongly",
+)
+TAG_TRANSITION = Issue(
+    code="tag-transition",
+    severity="warning",
+    meaning="rows with a tag that must not follow the one before it",
+    remedy="Correct them; an I-X that follows no X is read as the beginning of an entity",
+)
 
 
 def schemes(part: Part) -> Iterator[Finding]:
@@ -25,12 +39,11 @@ def schemes(part: Part) -> Iterator[Finding]:
     other = [row for row in wrong if fitting[row]]
     if other:
         what = f"rows in another scheme of tags ({fitting[other[0]][0]}) than most of the file ({main})"
-        yield part.found("warning", "tag-scheme", what, "Write all in one scheme; they may be read wrongly", other)
+        yield part.found(TAG_SCHEME, other, what=what)
     if broken := [row for row in wrong if not fitting[row]]:
         example = shown(_first_break(rows[broken[0]], main))
         what = f"rows with a tag that must not follow the one before it in {main}, such as {example}"
-        remedy = "Mend them; an I-X that follows no X is read as the beginning of an entity"
-        yield part.found("warning", "tag-transition", what, remedy, broken)
+        yield part.found(TAG_TRANSITION, broken, what=what)
 
 
 def is_legal(tags: Sequence[str], scheme: str) -> bool:
@@ -54,3 +67,6 @@ def _may_follow(one: str, other: str, scheme: str) -> bool:
     if scheme == "IOB1":
         return after != "B" or (before != "O" and same)
     return (before in "BI") == (after in "IE") and (before not in "BI" or same)
+
+
+CHECKS = (Check(find=in_each(schemes), issues=(TAG_SCHEME, TAG_TRANSITION)),)

@@ -2,14 +2,15 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from finetune.checks.finding import Finding, Severity
+from finetune.checks.check import Check, in_each
+from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
 from finetune.data.characters import SCRIPTS, kind_number
+from finetune.data.issues import Issue
 from finetune.data.messages import shown
 
 BLANK = frozenset(("nan", "null", "none", "n/a", "na", "nil", "?", "<na>", "#n/a", "undefined"))
@@ -31,91 +32,97 @@ LIKE_FOREIGN = frozenset("aceopxyijsABCEHKMOPTXIJ")  # Latin
 SMALL = 0.01  # share of the letters that a second script has where it is worth a note
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fault:
-    """What a text may have, and what to do about it."""
-
-    severity: Severity
-    code: str
-    what: str
-    remedy: str
-    holds: Callable[[str], object]
-
-
-IN_ANY = (
-    Fault(
-        severity="warning",
+Holds = Callable[[str], object]
+IN_ANY: Mapping[Issue, Holds] = {
+    Issue(
         code="blank-word",
-        what="texts that are only a word for nothing, such as nan or null",
+        severity="warning",
+        meaning="texts that are only a word for nothing, such as nan or null",
         remedy="Leave the cell empty where there is no text",
-        holds=lambda text: len(text) < 12 and text.strip().casefold() in BLANK,
-    ),
-    Fault(
-        severity="note",
+    ): lambda text: len(text) < 12 and text.strip().casefold() in BLANK,
+    Issue(
         code="no-letters",
-        what="texts without a letter or a digit",
-        remedy="See whether they mean anything",
-        holds=lambda text: len(text) < 100 and not any(map(str.isalnum, text)),
-    ),
-    Fault(
         severity="note",
+        meaning="texts without a letter or a digit",
+        remedy="See whether they mean anything",
+    ): lambda text: len(text) < 100 and not any(map(str.isalnum, text)),
+    Issue(
         code="html",
-        what="HTML tags or entities in the text",
-        remedy="Replace them with the text that they stand for",
-        holds=lambda text: ("<" in text or "&" in text) and HTML.search(text),
-    ),
-)
-IN_FOREIGN = (
-    Fault(
-        severity="warning",
-        code="mojibake",
-        what="texts that were read in the wrong encoding (such as Ã© for é)",
-        remedy="Export the data again as UTF-8, or decode these texts anew",
-        holds=lambda text: LATIN_1.search(text) and MOJIBAKE.search(text),
-    ),
-    Fault(
-        severity="warning",
-        code="not-nfc",
-        what="texts with decomposed letters (not in NFC: é or 한 as several characters)",
-        remedy="Normalise to NFC, as `--fix` does; a tokenizer cuts such letters into pieces",
-        holds=lambda text: not unicodedata.is_normalized("NFC", text),
-    ),
-    Fault(
-        severity="warning",
-        code="jamo",
-        what="Korean syllables written as single letters (ㅎㅏㄴ), or letters of half width",
-        remedy="Write whole syllables; NFC does not put these together",
-        holds=lambda text: SINGLE.search(text) and SPELLED.search(text),
-    ),
-)
-COUNTED = {
-    "control": ("control characters or invisible ones (NUL, zero-width space)", "Remove them, as `--fix` does"),
-    "replacement": ("replacement characters U+FFFD: letters were lost", "Export the data again as UTF-8"),
+        severity="note",
+        meaning="HTML tags or entities in the text",
+        remedy="Replace them with the text that they mean",
+    ): lambda text: ("<" in text or "&" in text) and HTML.search(text),
 }
+IN_FOREIGN: Mapping[Issue, Holds] = {
+    Issue(
+        code="mojibake",
+        severity="warning",
+        meaning="texts that were read in the wrong encoding (such as Ã© for é)",
+        remedy="Export the data again as UTF-8, or decode these texts again",
+    ): lambda text: LATIN_1.search(text) and MOJIBAKE.search(text),
+    Issue(
+        code="not-nfc",
+        severity="warning",
+        meaning="texts with decomposed letters (not in NFC: é or 한 as several characters)",
+        remedy="Normalise to NFC, as `--fix` does; a tokenizer cuts such letters into pieces",
+    ): lambda text: not unicodedata.is_normalized("NFC", text),
+    Issue(
+        code="jamo",
+        severity="warning",
+        meaning="Korean syllables written as single letters (ㅎㅏㄴ), or letters of half width",
+        remedy="Write whole syllables; NFC does not put these together",
+    ): lambda text: SINGLE.search(text) and SPELLED.search(text),
+}
+COUNTED: Mapping[str, Issue] = {
+    "control": Issue(
+        code="control",
+        severity="note",
+        meaning="control characters or invisible ones (NUL, zero-width space)",
+        remedy="Remove them, as `--fix` does",
+    ),
+    "replacement": Issue(
+        code="replacement",
+        severity="warning",
+        meaning="replacement characters U+FFFD: letters were lost",
+        remedy="Export the data again as UTF-8",
+    ),
+}
+SCRIPTS_MIXED = Issue(
+    code="scripts",
+    severity="note",
+    meaning="letters of several scripts",
+    remedy="See whether the model knows them all",
+)
+HOMOGLYPH = Issue(
+    code="homoglyph",
+    severity="warning",
+    meaning="words that mix Latin with Cyrillic or Greek letters that look alike",
+    remedy="Write each word in one script",
+)
 
 
 def in_any(part: Part) -> Iterator[Finding]:
     """Words for nothing, texts without letters, HTML."""
-    for fault in IN_ANY:
-        indexes = [index for index, text in enumerate(part.texts) if text and fault.holds(text)]
+    for issue, holds in IN_ANY.items():
+        indexes = [index for index, text in enumerate(part.texts) if text and holds(text)]
         if indexes:
-            yield part.found(fault.severity, fault.code, fault.what, fault.remedy, indexes)
+            yield part.found(issue, indexes)
 
 
 def in_foreign(part: Part) -> Iterator[Finding]:
     """What only texts with more than ASCII may have."""
-    for fault in IN_FOREIGN:
-        indexes = [index for index in part.foreign if fault.holds(part.texts[index])]
+    for issue, holds in IN_FOREIGN.items():
+        indexes = [index for index in part.foreign if holds(part.texts[index])]
         if indexes:
-            yield part.found(fault.severity, fault.code, fault.what, fault.remedy, indexes)
+            yield part.found(issue, indexes)
 
 
 def counted(part: Part) -> Iterator[Finding]:
     """Characters that do not belong into a text."""
-    for kind, (what, remedy) in COUNTED.items():
+    for kind, issue in COUNTED.items():
         indexes = np.flatnonzero(part.census[:, kind_number(kind)])
         if len(indexes):
-            yield part.found("note" if kind == "control" else "warning", kind, what, remedy, indexes)
+            yield part.found(issue, indexes)
 
 
 def scripts(part: Part) -> Iterator[Finding]:
@@ -131,8 +138,8 @@ def scripts(part: Part) -> Iterator[Finding]:
     if len(others) or np.sort(shares)[-2] >= SMALL:
         order = [place for place in np.argsort(-shares) if total[place]]
         parts = ", ".join(f"{SCRIPTS[place]} {100 * shares[place]:.3g} %" for place in order)
-        what = f"letters of several scripts: {parts}; the rows are those that are not mainly {SCRIPTS[main]}"
-        yield part.found("note", "scripts", what, "See whether the model knows them all", others)
+        what = f"{SCRIPTS_MIXED.meaning}: {parts}; the rows are those that are not mainly {SCRIPTS[main]}"
+        yield part.found(SCRIPTS_MIXED, others, what=what)
 
 
 def homoglyphs(part: Part) -> Iterator[Finding]:
@@ -143,8 +150,7 @@ def homoglyphs(part: Part) -> Iterator[Finding]:
     found = {index: word for index in both.tolist() if (word := _disguised(part.texts[index]))}
     if found:
         first = shown(next(iter(found.values())))
-        what = f"words that mix Latin with Cyrillic or Greek letters that look alike, such as {first}"
-        yield part.found("warning", "homoglyph", what, "Write each word in one script", list(found))
+        yield part.found(HOMOGLYPH, list(found), what=f"{HOMOGLYPH.meaning}, such as {first}")
 
 
 def _disguised(text: str) -> str:
@@ -156,3 +162,12 @@ def _disguised(text: str) -> str:
         if latin and foreign and (foreign <= LIKE_LATIN or latin <= LIKE_FOREIGN):
             return str(word)
     return ""
+
+
+CHECKS = (
+    Check(find=in_each(in_any), issues=tuple(IN_ANY)),
+    Check(find=in_each(in_foreign), issues=tuple(IN_FOREIGN)),
+    Check(find=in_each(counted), issues=tuple(COUNTED.values())),
+    Check(find=in_each(scripts), issues=(SCRIPTS_MIXED,)),
+    Check(find=in_each(homoglyphs), issues=(HOMOGLYPH,)),
+)

@@ -11,6 +11,7 @@ from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
 from finetune.data.characters import runs_of
 from finetune.data.column_types import as_text
+from finetune.data.issues import Issue
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.task_types.choice.cells import choices_of
@@ -20,6 +21,50 @@ from finetune.task_types.vocabulary import MANY_UNKNOWN, misfit
 SAMPLE = 20_000  # rows that are cut into tokens
 SOME_UNKNOWN = 0.001  # share of the tokens
 CUT: dict[str, bool] = {"choice": True, "tagging": False, "span": False}  # others: a pair is cut, a text is not
+NO_TOKENS = Issue(
+    code="no-tokens",
+    severity="note",
+    meaning="the encoder's tokenizer could not be loaded, so that these checks were left out",
+    remedy="Name an encoder that can be loaded: model=NAME",
+)
+TOKEN_LENGTHS = Issue(
+    code="token-lengths",
+    severity="note",
+    meaning="how many tokens the rows have",
+    remedy="max_length is {max_length}; set it with max_length=N",
+)
+TRUNCATED = Issue(
+    code="cut",
+    severity="warning",
+    meaning="pairs or choices longer than max_length: the longer text loses its end",
+    remedy="Set a larger max_length if the end matters",
+)
+WINDOWS = Issue(
+    code="windows",
+    severity="note",
+    meaning="texts longer than max_length, which are read in overlapping windows",
+    remedy="Nothing need be done; a larger max_length reads more at once",
+)
+QUESTION_CUT = Issue(
+    code="question-cut",
+    severity="warning",
+    meaning="questions longer than max_question_tokens: they lose their end",
+    remedy="Set max_question_tokens=N if the end matters",
+)
+UNKNOWN_TOKENS = Issue(
+    code="unknown-tokens",
+    severity="note",
+    worst="warning",
+    meaning="tokens that the encoder does not know",
+    remedy="See which they are: emoji do no harm, letters that it does not know do",
+)
+VOCABULARY = Issue(
+    code="vocabulary",
+    severity="warning",
+    meaning="a vocabulary that does not fit the language of the texts",
+    remedy="Take an encoder that knows the language: model=NAME",
+)
+ISSUES = (NO_TOKENS, TOKEN_LENGTHS, TRUNCATED, WINDOWS, QUESTION_CUT, UNKNOWN_TOKENS, VOCABULARY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +86,7 @@ def tokens(parts: Sequence[Part], model: str, max_length: int, most_asked: int) 
         tokenizer = load_tokenizer(pretrained.resolve(model).folder)
     except UserError as error:
         what = f"checks of tokens were left out: {error.what}"
-        yield parts[0].found("note", "no-tokens", what, error.way_out)
+        yield parts[0].found(NO_TOKENS, what=what, remedy=error.way_out)
         return
     for part in parts:
         cut = _cut(part, tokenizer)
@@ -55,17 +100,15 @@ def tokens(parts: Sequence[Part], model: str, max_length: int, most_asked: int) 
 def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
     mean, nearly_all, most = cut.lengths.mean(), np.percentile(cut.lengths, 95), cut.lengths.max()
     what = f"tokens a row{cut.said}: {mean:.1f} in the mean, 95 % have at most {nearly_all:.0f}, the longest {most}"
-    yield part.found("note", "token-lengths", what, f"max_length is {max_length}; set it with max_length=N")
+    yield part.found(TOKEN_LENGTHS, what=what, remedy=TOKEN_LENGTHS.remedy.format(max_length=max_length))
     longer = cut.rows[cut.lengths > max_length]
     if not len(longer):
         return
     share = f"{_percent(len(longer) / len(cut.rows))} of the rows{cut.said} are longer than max_length {max_length}"
     if CUT.get(part.layout.shape, len(part.layout.text) > 1):
-        remedy = "Set a larger max_length if the end matters"
-        yield part.found("warning", "cut", f"{share}: the longer text loses its end", remedy, longer)
+        yield part.found(TRUNCATED, longer, what=f"{share}: the longer text loses its end")
     else:
-        remedy = "Nothing need be done; a larger max_length reads more at once"
-        yield part.found("note", "windows", f"{share}: they are read in overlapping windows", remedy, longer)
+        yield part.found(WINDOWS, longer, what=f"{share}: they are read in overlapping windows")
 
 
 def _questions(part: Part, cut: Tokens, tokenizer: PreTrainedTokenizerBase, most: int) -> Iterator[Finding]:
@@ -78,8 +121,7 @@ def _questions(part: Part, cut: Tokens, tokenizer: PreTrainedTokenizerBase, most
     if len(longer):
         share = f"{_percent(len(longer) / len(cut.rows))} of the questions{cut.said}"
         what = f"{share} are longer than max_question_tokens {most}: they lose their end"
-        remedy = "Set max_question_tokens=N if the end matters"
-        yield part.found("warning", "question-cut", what, remedy, longer)
+        yield part.found(QUESTION_CUT, longer, what=what)
 
 
 def _unknown(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
@@ -87,14 +129,13 @@ def _unknown(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
     if share < SOME_UNKNOWN:
         return
     what = f"{_percent(share)} of the tokens{cut.said} are unknown to {model}"
-    many = share >= MANY_UNKNOWN
-    remedy = "See which they are: emoji do no harm, letters that it does not know do"
-    yield part.found("warning" if many else "note", "unknown-tokens", what, remedy, cut.rows[cut.unknown > 0])
+    yield part.found(UNKNOWN_TOKENS, cut.rows[cut.unknown > 0], what=what, worst=share >= MANY_UNKNOWN)
 
 
 def _vocabulary(part: Part, cut: Tokens, tokenizer: PreTrainedTokenizerBase, model: str) -> Iterator[Finding]:
     if found := misfit([part.texts[row] for row in cut.rows], tokenizer, model):
-        yield part.found("warning", "vocabulary", *found)
+        what, remedy = found
+        yield part.found(VOCABULARY, what=what, remedy=remedy)
 
 
 def _cut(part: Part, tokenizer: PreTrainedTokenizerBase) -> Tokens | None:

@@ -376,7 +376,7 @@ def list_all(out: Out = RESULTS) -> None:
         for name, file in recipe_files().items()
     }
     console.print(facts_table("recipes", recipes))
-    metrics = {name: ", ".join(plain_metrics(task.metrics)) for name, task in sorted(available().items())}
+    metrics = {name: ", ".join(plain_metrics(task.metric_names)) for name, task in sorted(available().items())}
     console.print(facts_table("tasks", metrics))
     records, damaged = all_records(out)
     if records:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from finetune.cli.display import plain
-from finetune.metrics.scores import plain_metrics, ranked
+from finetune.metrics.scores import metric_named, plain_metrics
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
@@ -42,8 +42,10 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
     """For each metric: failed runs, its name, mean, sd, interval, best, and the best baseline."""
     failures = [failed(record, split) for record in group]
     for metric in plain_metrics(group[0].scores[split]):
-        each = summarised([record.scores[split][metric] for record in group])
-        base = max((given[metric] for given in group[0].baselines[split].values()), key=ranked, default=None)
+        each = summarised([record.scores[split][metric] for record in group], metric)
+        base = max(
+            (given[metric] for given in group[0].baselines[split].values()), key=metric_named(metric).rank, default=None
+        )
         yield [
             "" if None in failures else str(sum(map(bool, failures))),
             f"{split} {metric}",
@@ -72,8 +74,8 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
                 what = f"sd of {split} {metric} over head initialisations {by_init}, over data orders {by_order}"
                 lines.append(f"{task}: {what}")
         if len(mine) > 1:
-            means = [summarised([run.scores[split][metric] for run in group]).mean for group in mine]
-            best = max(zip(means, mine, strict=True), key=lambda pair: ranked(pair[0]))[1]
+            means = [summarised([run.scores[split][metric] for run in group], metric).mean for group in mine]
+            best = max(zip(means, mine, strict=True), key=lambda pair: metric_named(metric).rank(pair[0]))[1]
             chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
             others = [name for name in best[0].scores if name != split]
             tried = f"{len(mine)} settings" + " that were not discarded" * discarded

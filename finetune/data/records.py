@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from finetune.data.issues import BYTES, Fault
+
 SURROGATE = re.compile("[\ud800-\udfff]")
 AROUND = " \t\r\n\ufeff\0"  # is not part of a column's name
 
@@ -15,14 +17,13 @@ AROUND = " \t\r\n\ufeff\0"  # is not part of a column's name
 class Record:
     """Row number `row` of a file, counted from 1 without the header, which begins in `line`, and its cells by column.
 
-    `fault` says why it could not be read; then there are no values. `rejected`: whoever labelled it has left it out.
+    `fault` says why it could not be read; then there are no values.
     """
 
     row: int
     line: int
     values: dict[str, Any] = field(default_factory=dict)
-    fault: str = ""
-    rejected: bool = False
+    fault: Fault | None = None
 
 
 def whole(record: Record) -> Record:
@@ -31,13 +32,14 @@ def whole(record: Record) -> Record:
     return Record(row=record.row, line=record.line, fault=fault) if fault else record
 
 
-def encoding_fault(cells: Iterable[tuple[str, Any]]) -> str:
-    """What is wrong with the first of these (column, cell) that holds a lone surrogate; nothing where none does."""
+def encoding_fault(cells: Iterable[tuple[str, Any]]) -> Fault | None:
+    """What is wrong with the first of these (column, cell) that holds a lone surrogate; None where none does."""
     for name, cell in cells:
         for text in cell if isinstance(cell, list) else [cell]:
             if isinstance(text, str) and not text.isascii() and SURROGATE.search(text):
-                return f"the cell '{name}' has bytes of another encoding, or half a character (a lone surrogate)"
-    return ""
+                what = f"the cell '{name}' has bytes of another encoding, or half a character (a lone surrogate)"
+                return Fault(what, BYTES)
+    return None
 
 
 def column_names(cells: Sequence[str]) -> list[str]:

@@ -76,7 +76,7 @@ def table_of_cells(path: Path, form: FileFormat, names: Sequence[str], numbered:
     columns: list[list[Any]] = [[] for _ in names]
     rows, lines, faults, seen = array("q"), array("q"), [], _Seen()
     for row, line, values, given in numbered:
-        fault = given or (encoding_fault(zip(names, values, strict=True)) if form.damaged else "")
+        fault = given or (encoding_fault(zip(names, values, strict=True)) if form.damaged else None)
         if fault:
             faults.append(Record(row=row, line=line, fault=fault))
             continue

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from finetune.data.atomic import output_file
 from finetune.data.file_format import Format, Output
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.errors import UserError
@@ -47,13 +48,9 @@ def write_rows(
     require_writable(path, names)
     write = written_format(path).write
     assert write is not None  # since formats in BY_SUFFIX have one
-    scratch = path.with_name(f".{path.name}.tmp")
     output = Output(suffix=written_suffix(path), names=names, escaped=escaped)
-    try:
-        with gzip.open(scratch, "wb") if path.suffix == ".gz" else scratch.open("wb") as file:
-            changed = write(file, rows, output)  # type: ignore[arg-type]
-        scratch.replace(path)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise UserError(f"{path}: cannot be written ({error.strerror})", "Choose another file") from error
-    return changed
+    with (
+        output_file(path) as scratch,
+        gzip.open(scratch, "wb") if path.suffix == ".gz" else scratch.open("wb") as file,
+    ):
+        return write(file, rows, output)  # type: ignore[arg-type]

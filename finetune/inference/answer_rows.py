@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
+from finetune.data.issues import Fault
 from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.row_builder import row_of
+from finetune.task_types.row_issues import UNUSABLE
 from finetune.task_types.task import Answer
 from finetune.task_types.types import inputs_fault, named_type, type_of
 
@@ -72,7 +74,8 @@ def answer_values(predictor: "Predictor", rows: Iterable[Any] | Mapping[str, Seq
     records: list[Record] = []
     by_layout: dict[tuple[str, ...], tuple[Layout, list[int]]] = {}  # some may be pairs and some not
     for number, given in enumerate(_rows_in(predictor, rows)):
-        values, layout, fault = _as_values(predictor, given)
+        values, layout, what = _as_values(predictor, given)
+        fault = Fault(what, UNUSABLE) if what else None
         records.append(whole(Record(row=number + 1, line=number + 1, values=values, fault=fault)))
         by_layout.setdefault(layout.text, (layout, []))[1].append(number)
     found: list[dict[str, Any]] = [{}] * len(records)

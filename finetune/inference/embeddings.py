@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor, nn
 
+from finetune.data.atomic import output_file
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
@@ -67,13 +68,8 @@ def write_features(
     if not file.absolute().parent.is_dir():
         raise UserError(f"{file}: cannot be written (no such folder)", "Make the folder, or choose another file")
     found = _vectors(recipe, task, source=source, split=split, pool=pool, watch=watch, device=device)
-    scratch = file.with_name(f".{file.name}.tmp")
-    try:
-        size = writers[file.suffix](scratch, found)
-        scratch.replace(file)
-    except OSError as error:
-        raise UserError(f"{file}: cannot be written ({error.strerror})", "Choose another file") from error
-    return size
+    with output_file(file) as scratch:
+        return writers[file.suffix](scratch, found)
 
 
 def _vectors(

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, cast
 
+from finetune.data.atomic import output_file
 from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -19,6 +20,7 @@ from finetune.task_types.sentence.task import SentenceTask
 AT_ONCE = 20_000  # rows whose features are in memory together; QQP has 390,965
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # of a file in a zip: equal answers give equal bytes
 MIDDLE_SCORE = 2.5
+OTHER_FILE = "Name another file with -o"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,16 +129,9 @@ def _check_writable(file: Path) -> None:
 
 def _pack(file: Path, texts: Mapping[str, str]) -> None:
     """Either the whole new zip is there, or what was there before."""
-    scratch = file.with_name(f".{file.name}.tmp")
-    try:
-        with zipfile.ZipFile(scratch, "w") as packed:
-            for name, text in texts.items():
-                packed.writestr(_entry(name), text)
-        scratch.replace(file)
-    except OSError as error:
-        raise _unwritable(file, error) from error
-    finally:
-        scratch.unlink(missing_ok=True)
+    with output_file(file, remedy=OTHER_FILE) as scratch, zipfile.ZipFile(scratch, "w") as packed:
+        for name, text in texts.items():
+            packed.writestr(_entry(name), text)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -148,7 +143,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def _unwritable(file: Path, error: OSError) -> UserError:
-    return UserError(f"{file}: cannot be written ({error.strerror})", "Name another file with -o")
+    return UserError(f"{file}: cannot be written ({error.strerror})", OTHER_FILE)
 
 
 def _by_number(task: SentenceTask, value: str) -> str:

@@ -7,6 +7,7 @@ each layer. `cache` says where, and how much may be there.
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -14,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
+from finetune.data.atomic import scratch_file, write_atomically
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.state_cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.models.backbone import POOLED
 from finetune.models.feature import Feature
-from finetune.runs.folder import write_atomically
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 
@@ -88,7 +89,7 @@ def _arrays(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / LOCK):
-            for left in folder.glob("*.part"):
+            for left in folder.glob(".*.tmp"):
                 left.unlink(missing_ok=True)  # by a process that was ended while it wrote
             _require_same(folder, facts)
             if any(not _file(folder, number).is_file() for number in wanted):
@@ -151,14 +152,14 @@ def _write(
 ) -> None:
     """Encodes, and puts each layer's array in its place once all are whole."""
     shape = (sum(counts), engine.model.backbone.config.hidden_size)
-    scratch = [_file(folder, number).with_suffix(".part") for number in numbers]
-    arrays = [np.lib.format.open_memmap(file, mode="w+", dtype=np.float16, shape=shape) for file in scratch]
     ends = np.cumsum(counts)
-    for index, states in engine.hidden_states(sequences, numbers):
-        if np.abs(states).max() > np.finfo(np.float16).max:
-            raise UserError(f"{folder}: the states exceed half precision", "Set FINETUNE_CACHE_GB=0: no cache")
-        for place, array in enumerate(arrays):
-            array[ends[index] - counts[index] : ends[index]] = states[:, place]
-    for array, file in zip(arrays, scratch, strict=True):
-        array.flush()
-        file.replace(file.with_suffix(".npy"))
+    with ExitStack() as files:
+        scratch = [files.enter_context(scratch_file(_file(folder, number))) for number in numbers]
+        arrays = [np.lib.format.open_memmap(file, mode="w+", dtype=np.float16, shape=shape) for file in scratch]
+        for index, states in engine.hidden_states(sequences, numbers):
+            if np.abs(states).max() > np.finfo(np.float16).max:
+                raise UserError(f"{folder}: the states exceed half precision", "Set FINETUNE_CACHE_GB=0: no cache")
+            for place, array in enumerate(arrays):
+                array[ends[index] - counts[index] : ends[index]] = states[:, place]
+        for array in arrays:
+            array.flush()

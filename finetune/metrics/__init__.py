@@ -3,6 +3,7 @@
 These names are the public ones: the metrics that a task can be declared with.
 """
 
-from finetune.metrics.scores import F1Of, Metric, accuracy, macro_f1, matthews, pearson, spearman
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import accuracy, f1_of, macro_f1, matthews, pearson, spearman
 
-__all__ = ["F1Of", "Metric", "accuracy", "macro_f1", "matthews", "pearson", "spearman"]
+__all__ = ["Metric", "accuracy", "f1_of", "macro_f1", "matthews", "pearson", "spearman"]

@@ -4,41 +4,39 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from finetune.metrics.metric import Metric
+from finetune.metrics.sums import (
+    accuracy_counted,
+    class_counted,
+    macro_f1_of_classes_counted,
+    matthews_counted,
+    pearson_counted,
+)
+
 Scores = dict[str, dict[str, float]]  # split (or method) -> metric -> score
-Metric = Callable[[Sequence[Any], Sequence[Any]], float]
 LabelScores = dict[str, tuple[float, float, float]]  # label -> its scores in the order of PARTS
 PARTS = ("precision", "recall", "f1")
 
 
-def ranked(score: float) -> float:
-    """A score to choose the best by: one that is not a number is the worst there is."""
-    return -math.inf if math.isnan(score) else score
-
-
-def accuracy(gold: Sequence[Any], answers: Sequence[Any]) -> float:
+def _accuracy(gold: Sequence[Any], answers: Sequence[Any]) -> float:
     """Share of answers that equal the gold."""
     from sklearn.metrics import accuracy_score
 
     return float(accuracy_score(gold, answers))
 
 
-@dataclass(frozen=True)
-class F1Of:
+def _f1_of_class(gold: Sequence[Any], answers: Sequence[Any], *, label: str) -> float:
     """F1 of one class, as GLUE scores MRPC and QQP: 0 when nothing was found."""
+    from sklearn.metrics import f1_score
 
-    positive: str
-
-    def __call__(self, gold: Sequence[Any], answers: Sequence[Any]) -> float:
-        from sklearn.metrics import f1_score
-
-        hits = [[value == self.positive for value in values] for values in (gold, answers)]
-        return float(f1_score(*hits, zero_division=0))
+    hits = [[value == label for value in values] for values in (gold, answers)]
+    return float(f1_score(*hits, zero_division=0))
 
 
-def macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> float:
+def _macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> float:
     """Mean F1 of the labels that occur in gold or answers, each counting alike."""
     from sklearn.metrics import f1_score
 
@@ -51,15 +49,8 @@ def label_scores(gold: Sequence[str], answers: Sequence[str], labels: Sequence[s
     return _by_label(labels, right, Counter(answers), Counter(gold))
 
 
-@dataclass(frozen=True)
-class ClassScore:
-    """One label's precision, recall or f1, whichever `part` names."""
-
-    label: str
-    part: str
-
-    def __call__(self, gold: Sequence[Any], answers: Sequence[Any]) -> float:
-        return label_scores(gold, answers, [self.label])[self.label][PARTS.index(self.part)]
+def _class_score(gold: Sequence[Any], answers: Sequence[Any], *, label: str, part: str) -> float:
+    return label_scores(gold, answers, [label])[label][PARTS.index(part)]
 
 
 def label_set_scores(
@@ -69,20 +60,20 @@ def label_set_scores(
     return _by_label(labels, *_counts(gold, answers))
 
 
-def micro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
+def _micro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
     """F1 over all labels of all rows together; 1 where neither side has any."""
     right, given, there = (counts.total() for counts in _counts(gold, answers))
     return precision_recall_f1(right, given, there)[2] if given or there else 1.0
 
 
-def macro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
+def _macro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
     """Mean F1 of the labels that occur in gold or answers; 1 where none does."""
     _, given, there = _counts(gold, answers)
     scores = label_set_scores(gold, answers, sorted({*given, *there})).values()
     return sum(f1 for _, _, f1 in scores) / len(scores) if scores else 1.0
 
 
-def exact_match_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
+def _exact_match_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
     """Share of rows whose labels are all right, and none is missing."""
     return sum(set(a) == set(b) for a, b in zip(gold, answers, strict=True)) / len(gold)
 
@@ -93,22 +84,22 @@ def precision_recall_f1(right: int, given: int, there: int) -> tuple[float, floa
     return precision, recall, 2 * right / (given + there) if given + there else 0.0
 
 
-def matthews(gold: Sequence[Any], answers: Sequence[Any]) -> float:
+def _matthews(gold: Sequence[Any], answers: Sequence[Any]) -> float:
     """Matthews correlation, -1 to 1; 0 when all answers are one class."""
     from sklearn.metrics import matthews_corrcoef
 
     return float(matthews_corrcoef(gold, answers))
 
 
-def pearson(gold: Sequence[float], answers: Sequence[float]) -> float:
+def _pearson(gold: Sequence[float], answers: Sequence[float]) -> float:
     """Pearson correlation, -1 to 1; 0 where one side is constant or not finite, which leaves it undefined."""
     from scipy.stats import pearsonr
 
     return _correlation(pearsonr, gold, answers)
 
 
-def spearman(gold: Sequence[float], answers: Sequence[float]) -> float:
-    """Spearman rank correlation with mean ranks for ties, -1 to 1; 0 as for `pearson`."""
+def _spearman(gold: Sequence[float], answers: Sequence[float]) -> float:
+    """Spearman rank correlation with mean ranks for ties, -1 to 1; 0 as for Pearson."""
     from scipy.stats import spearmanr
 
     return _correlation(spearmanr, gold, answers)
@@ -139,6 +130,35 @@ def _counts(
         given.update(set(answered))
         there.update(set(expected))
     return right, given, there
+
+
+accuracy = Metric("accuracy", _accuracy, accuracy_counted, per_row=True)
+macro_f1 = Metric("macro f1", _macro_f1, macro_f1_of_classes_counted)
+matthews = Metric("matthews", _matthews, matthews_counted)
+pearson = Metric("pearson", _pearson, pearson_counted)
+spearman = Metric("spearman", _spearman)
+micro_f1_of_sets = Metric("micro f1", _micro_f1_of_sets)
+macro_f1_of_sets = Metric("macro f1", _macro_f1_of_sets)
+exact_match_of_sets = Metric("exact match", _exact_match_of_sets, per_row=True)
+exact_match = Metric("em", per_row=True)  # of SQuAD, whose task computes it with F1
+KNOWN = (accuracy, macro_f1, matthews, pearson, spearman, micro_f1_of_sets, exact_match_of_sets, exact_match)
+
+
+def f1_of(label: str) -> Metric:
+    """F1 of one class."""
+    counted = partial(class_counted, label=label, part="f1")
+    return Metric("f1", partial(_f1_of_class, label=label), counted)
+
+
+def class_metric(label: str, part: str) -> Metric:
+    """One label's precision, recall or f1, whichever `part` names."""
+    given = {"label": label, "part": part}
+    return Metric(f"{label}/{part}", partial(_class_score, **given), partial(class_counted, **given))
+
+
+def metric_named(name: str) -> Metric:
+    """The metric that a record names: one of `KNOWN`, else one that is shown and ranked as most are."""
+    return next((metric for metric in KNOWN if metric.name == name), Metric(name))
 
 
 def plain_metrics(names: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Metrics as sums over rows, so that a resample of the rows is scored by adding counts, not by reading texts again.
 
-Their values are those of `metrics`, which has the same scores from whole columns.
+Their values are those of `scores`, which has the same metrics from whole columns.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from finetune.metrics.scores import ClassScore, F1Of, Metric, accuracy, macro_f1, matthews, pearson
 
 Numbers = Sequence[float] | np.ndarray
 
@@ -34,22 +32,6 @@ class Counted:
     def resampled(self, weights: np.ndarray) -> np.ndarray:
         """Its value for each resample `(resamples,)`; `weights` `(resamples, rows)` say how often each row is in it."""
         return self.value(weights @ self.counts)
-
-
-def counted(metric: Metric, gold: Sequence[Any], answers: Sequence[Any]) -> Counted | None:
-    """A metric of `metrics` over such rows; None for one that is no function of sums, as rank correlation."""
-    if isinstance(metric, F1Of):
-        return f1_counted(*_hits(gold, answers, metric.positive))
-    if isinstance(metric, ClassScore):
-        return part_counted(metric.part, *_hits(gold, answers, metric.label))
-    makers: dict[Metric, Callable[..., Counted]] = {
-        accuracy: _accuracy,
-        macro_f1: _macro_f1,
-        matthews: _matthews,
-        pearson: _pearson,
-    }
-    maker = makers.get(metric)
-    return None if maker is None else maker(gold, answers)
 
 
 def mean_counted(values: Numbers, among: Sequence[bool] | None = None) -> Counted:
@@ -128,7 +110,13 @@ def _hits(gold: Sequence[Any], answers: Sequence[Any], label: Any) -> tuple[Any,
     return there & given, given, there
 
 
-def _accuracy(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+def class_counted(gold: Sequence[Any], answers: Sequence[Any], *, label: Any, part: str) -> Counted:
+    """Precision, recall or f1 of one label, whichever `part` names."""
+    return part_counted(part, *_hits(gold, answers, label))
+
+
+def accuracy_counted(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+    """Share of predictions that equal the label."""
     return mean_counted([a == b for a, b in zip(gold, answers, strict=True)])
 
 
@@ -138,12 +126,13 @@ def _one_hot(gold: Sequence[Any], answers: Sequence[Any]) -> tuple[np.ndarray, n
     return eye[[labels[value] for value in gold]], eye[[labels[value] for value in answers]]
 
 
-def _macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+def macro_f1_of_classes_counted(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+    """Mean F1 of the labels that occur, where a row has one; 0 where none does."""
     there, given = _one_hot(gold, answers)
     return macro_f1_counted(there * given, given, there, none=0.0)
 
 
-def _matthews(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+def matthews_counted(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
     """Of any number of classes (Gorodkin 2004), from how often each is there, was given, and both agree."""
     there, given = _one_hot(gold, answers)
     right = (there * given).sum(1)
@@ -157,7 +146,8 @@ def _matthews(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
     return Counted(counts=np.column_stack([np.ones(len(right)), right, there, given]), value=value)
 
 
-def _pearson(gold: Sequence[float], answers: Sequence[float]) -> Counted:
+def pearson_counted(gold: Sequence[float], answers: Sequence[float]) -> Counted:
+    """Pearson correlation; 0 where one side is constant or not finite."""
     given = answers if np.isfinite(answers).all() else np.zeros(len(answers))  # constant, so that the value is 0
     x, y = (np.asarray(values, dtype=float) - np.mean(values) for values in (gold, given))
 

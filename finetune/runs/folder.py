@@ -9,6 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from finetune.data.atomic import write_atomically
 from finetune.errors import UserError
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, load_record
@@ -82,10 +83,3 @@ def data_name(path: str) -> str:
     """What the task of a file or folder of data is called: `reviews.csv`, or `korsts-data` for a folder."""
     resolved = Path(path).resolve()
     return f"{resolved.name}-data" if resolved.is_dir() else resolved.name
-
-
-def write_atomically(file: Path, text: str) -> None:
-    """Either the whole new text is in the file, or the old content is."""
-    scratch = file.with_name(f".{file.name}.tmp")
-    scratch.write_text(text, encoding="utf-8")
-    scratch.replace(file)

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from finetune.data.atomic import output_file
 from finetune.errors import UserError
-from finetune.runs.folder import RunFolder, write_atomically
+from finetune.runs.folder import RunFolder
 
 NOT_READ = ("n_best",)  # most of the file where there is one, and nothing of it is shown
 NEEDED = ("id", "gold", "answer")
@@ -21,14 +22,11 @@ def write_predictions(file: Path, lines: Sequence[Mapping[str, Any]], official: 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    scratch = file.with_name(f".{file.name}.tmp")
-    try:
+    with output_file(file) as scratch:
         pq.write_table(pa.Table.from_pylist(lines), scratch)
-        scratch.replace(file)
-        for name, content in official.items():
-            write_atomically(file.with_name(name), json.dumps(content, ensure_ascii=False, indent=1) + "\n")
-    except OSError as error:
-        raise UserError(f"{file}: cannot be written ({error.strerror})", "Choose another file") from error
+    for name, content in official.items():
+        with output_file(file.with_name(name)) as scratch:
+            scratch.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[str, Any]]:

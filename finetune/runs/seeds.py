@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy.stats import t
 
-from finetune.metrics.scores import ranked
+from finetune.metrics.scores import metric_named
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
@@ -33,9 +33,9 @@ class Summary:
     interval: tuple[float, float] | None = None
 
 
-def summarised(scores: Sequence[float]) -> Summary:
-    """The summary of at least one score."""
-    n, mean, best = len(scores), statistics.fmean(scores), max(scores, key=ranked)
+def summarised(scores: Sequence[float], metric: str) -> Summary:
+    """The summary of at least one score of a metric."""
+    n, mean, best = len(scores), statistics.fmean(scores), max(scores, key=metric_named(metric).rank)
     if n < 2 or not all(map(math.isfinite, scores)):
         return Summary(n=n, mean=mean, best=best)
     sd = statistics.stdev(scores)

@@ -12,11 +12,13 @@ from typing import Any, ClassVar, Literal
 
 from finetune.data.characters import same_text
 from finetune.data.column_types import ColumnFacts
+from finetune.data.issues import Fault, Issue
 from finetune.data.messages import shown
 from finetune.data.rows import OwnRow
 from finetune.data.table import Table
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
+from finetune.task_types.row_issues import UNUSABLE
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.view import View
 
@@ -25,7 +27,11 @@ LONG = 100  # characters of a text that is shown
 
 
 class NoRow(Exception):
-    """Why a record makes no row, in words that go after `row 5`."""
+    """Why a record makes no row, in words that follow `row 5`; `fault` has the issue too."""
+
+    def __init__(self, what: str, issue: Issue = UNUSABLE) -> None:
+        super().__init__(what)
+        self.fault = Fault(what, issue)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from finetune.data.rows import Row, Rows
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +36,7 @@ class Task(ABC):
 
     A task of your own is an instance of one of the shapes in `finetune.heads`, or a subclass of this with every
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
-    `metrics` names the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
+    `metrics` are the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
     a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
     may set; those that every task of the shape has (`own_options`) need no mention. `row_type` is the dataclass of
     its rows, with which saved predictions are read again. With `cross_fits` each row of dev is scored with what
@@ -45,7 +46,7 @@ class Task(ABC):
     name: str
     version: int = 1
     options: tuple[str, ...] = ()
-    metrics: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
     row_type: ClassVar[type | None] = None
@@ -53,7 +54,9 @@ class Task(ABC):
     cross_fits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """The options are those of the shape that this task has, and its own."""
+        """The options are those of the shape that this task has, and its own. Raises UserError for a wrong metric."""
+        if wrong := [given for given in self.metrics if not isinstance(given, Metric)]:
+            raise UserError(f"the task {self.name} has the metric {wrong[0]!r}", "Give objects such as `accuracy`")
         others = (name for name in self.options if name not in self.own_options)
         object.__setattr__(self, "options", tuple(dict.fromkeys((*self.shape_options(), *others))))
 
@@ -79,11 +82,17 @@ class Task(ABC):
     def gold(self, rows: Sequence[Row]) -> list[Answer]:
         """The right answers, so that `score(gold(rows), rows)` is perfect."""
 
-    @abstractmethod
-    def score(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
-        """Every metric by its name."""
-
     # What follows, a shape may leave as it is.
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """The names of the metrics, the headline first."""
+        return tuple(metric.name for metric in self.metrics)
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
+        """Every metric by its name; a task whose metrics have no `score` of their own computes them here."""
+        gold, values = self._columns(answers, rows)
+        return {metric.name: metric.score(gold, values) for metric in self.metrics if metric.score is not None}
 
     def shape_options(self) -> tuple[str, ...]:
         """Those of `own_options` that this task has."""
@@ -118,7 +127,12 @@ class Task(ABC):
 
     def counted(self, answers: Sequence[Answer], rows: Sequence[Row]) -> "dict[str, Counted]":
         """Those of the metrics that are functions of sums over rows, for resampling; `score` gives the same values."""
-        return {}
+        gold, values = self._columns(answers, rows)
+        return {metric.name: metric.sums(gold, values) for metric in self.metrics if metric.sums is not None}
+
+    def _columns(self, answers: Sequence[Answer], rows: Sequence[Row]) -> tuple[list[Any], list[Any]]:
+        """The labels and the predictions of the rows."""
+        return [answer.value for answer in self.gold(rows)], [answer.value for answer in answers]
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Options that are chosen on the first dev split once a model is trained, and saved with it."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from finetune.data.atomic import scratch_file
 from finetune.errors import UserError, first_line
 
 EVERY_SECONDS = 300.0
@@ -49,9 +50,8 @@ class Checkpoints:
         if not self.writes:
             return
         states = {name: part.state_dict() for name, part in parts.items()}
-        scratch = self.file.with_name(".checkpoint.tmp")
-        torch.save({"parts": states, "progress": asdict(progress)}, scratch)
-        scratch.replace(self.file)
+        with scratch_file(self.file) as scratch:
+            torch.save({"parts": states, "progress": asdict(progress)}, scratch)
 
     def save_if_due(self, parts: dict[str, Any], progress: Progress) -> None:
         """The same when the last one is minutes old."""

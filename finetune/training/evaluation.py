@@ -6,6 +6,7 @@ from typing import Any
 
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
+from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
 from finetune.task_types.options import configured
@@ -25,9 +26,14 @@ class Evaluated:
     chosen: Mapping[str, Any]
 
     @property
+    def metric(self) -> Metric:
+        """The metric that decides."""
+        return self.task.metrics[0]
+
+    @property
     def headline(self) -> float:
         """The first metric of the first split."""
-        return next(iter(self.scores.values()))[self.task.metrics[0]]
+        return next(iter(self.scores.values()))[self.metric.name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +67,7 @@ class Evaluation:
         for split, given in found.answers.items():
             metric = TaskMetric(found.task, self.rows[split])
             official = metric.compute(predictions=given, references=range(len(given)))
-            scores[split] = {name: float(official[name]) for name in found.task.metrics}
+            scores[split] = {name: float(official[name]) for name in found.task.metric_names}
         return scores
 
     def remarks(self, found: Evaluated) -> list[str]:

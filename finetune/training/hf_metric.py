@@ -34,7 +34,7 @@ class TaskMetric(evaluate.Metric):  # type: ignore[misc]
 
     def _info(self) -> Any:
         return evaluate.MetricInfo(
-            description=f"Scores of the task {self.task.name}: {', '.join(self.task.metrics)}",
+            description=f"Scores of the task {self.task.name}: {', '.join(self.task.metric_names)}",
             citation="",
             features=datasets.Features(dict.fromkeys(("predictions", "references"), datasets.Value("int64"))),
         )

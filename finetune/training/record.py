@@ -81,7 +81,7 @@ def build_record(
         peak_memory_bytes=peak_memory(accelerator.device),
         epochs=progress.epochs,
         selected_epoch=progress.selected_epoch,
-        headline=task.metrics[0],
+        headline=task.metrics[0].name,
         scores=scores,
         baselines=baselines,
         new_weights=new_weights,

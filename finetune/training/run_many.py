@@ -12,7 +12,6 @@ import torch
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.metrics.scores import ranked
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
@@ -65,17 +64,17 @@ def _better_half(
         settings.setdefault(one.recipe.task, set()).add(_setting(one.recipe))
     if alone := [task for task, some in settings.items() if len(some) < 2]:
         raise UserError(f"--discard-half chooses among settings, and {alone[0]} has one", "Leave it out")
-    scores: dict[str, list[float]] = {}
+    ranks: dict[str, list[float]] = {}
     for one in runs:
         pause = ceil(EARLY * one.recipe.train.epochs)
         found = _tried(one.name, partial(started, one, pause_after=pause), len(runs), watch, failures)
         if isinstance(found, RunRecord):  # it was done before; what it scored early is in its record
             found = found.epochs[min(pause, len(found.epochs)) - 1]["headline"]
         if found is not None:
-            scores.setdefault(_setting(one.recipe), []).append(found)
+            ranks.setdefault(_setting(one.recipe), []).append(one.task.metrics[0].rank(found))
     kept: set[str] = set()
     for task, some in settings.items():
-        order = sorted((each for each in some if each in scores), key=lambda each: -ranked(fmean(scores[each])))
+        order = sorted((each for each in some if each in ranks), key=lambda each: -fmean(ranks[each]))
         kept.update(order[: ceil(len(some) / 2)])
         watch("note", text=f"{task}: {len(kept & some)} of {len(some)} settings go on, the best after early epochs")
     return [one for one in runs if _setting(one.recipe) in kept]

@@ -19,7 +19,8 @@ from torch.nn.utils import get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
 from finetune.inference.engine import Diverged, Engine
-from finetune.metrics.scores import Scores, ranked
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import Scores
 from finetune.models.backbone import Model
 from finetune.models.feature import Feature, label_count
 from finetune.models.kernels import cpu
@@ -46,6 +47,10 @@ class Scored(Protocol):
     @property
     def headline(self) -> float:
         """The first metric of the first split."""
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that decides."""
 
     @property
     def scores(self) -> Scores:
@@ -233,10 +238,10 @@ class Trainer:
         return total
 
     def _end_epoch(self, epoch: int, result: Scored, progress: Progress) -> None:
-        headline, scores = result.headline, result.scores
+        headline, scores, rank = result.headline, result.scores, result.metric.rank
         loss = float(np.mean(progress.losses))
         progress.losses.clear()
-        better = progress.best is None or ranked(headline) > ranked(progress.best)
+        better = progress.best is None or rank(headline) > rank(progress.best)
         progress.epochs.append({"epoch": epoch, "loss": loss, "headline": headline, "scores": scores})
         if better:
             progress.best_epoch = epoch

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.analysis.report.run_files import find_folders, read_run_files
+from finetune.data.atomic import write_atomically
 from finetune.errors import UserError
-from finetune.runs.folder import write_atomically
 
 
 def write_report(names: Sequence[str], output: Path, *, out: Path) -> int:

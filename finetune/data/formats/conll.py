@@ -10,6 +10,7 @@ from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import FileStart
 from finetune.data.formats.find_words import NoSentences, word_lines_of
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, sentences
+from finetune.data.issues import UNREADABLE, Fault
 from finetune.data.open_files import numbered_lines, utf_8
 from finetune.data.records import Record
 from finetune.errors import UserError
@@ -35,7 +36,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
     with form.open_text(path) as file:
         for row, sentence in enumerate(sentences(enumerate(file, start=1), form.layout), start=1):
             if sentence.fault:
-                yield Record(row=row, line=sentence.fault_line, fault=sentence.fault)
+                yield Record(row=row, line=sentence.fault_line, fault=Fault(sentence.fault, UNREADABLE))
             else:
                 values = {**sentence.columns, "document": str(sentence.document)}
                 yield Record(row=row, line=sentence.line, values=values)

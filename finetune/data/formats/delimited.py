@@ -12,11 +12,12 @@ from finetune.data.file_format import FileFormat, Format, NumberedCells, Output,
 from finetune.data.file_start import FileStart
 from finetune.data.formats.dialect import Dialect, csv_reader, find_dialect
 from finetune.data.formats.numbered_cells import numbered_cells
+from finetune.data.issues import UNREADABLE, Fault
 from finetune.data.open_files import utf_8
 from finetune.data.records import AROUND, Record, column_names, encoding_fault
 from finetune.errors import UserError
 
-Cells = tuple[int, list[str], str]  # line, cells, fault
+Cells = tuple[int, list[str], Fault | None]  # line, cells, fault
 CSV, TSV = Dialect(delimiter=",", quoted=True), Dialect(delimiter="\t", quoted=False)
 
 
@@ -86,7 +87,7 @@ def read_strictly(
             continue
         fault = fault or encoding_fault(zip(found, cells, strict=True))
         if fault:
-            raise UserError(f"{path}:{line}: {fault}", "Fix or remove that row")
+            raise UserError(f"{path}:{line}: {fault.what}", "Fix or remove that row")
         yield line, dict(zip(found, cells, strict=True))
 
 
@@ -102,7 +103,7 @@ def _without_empty(rows: Iterable[Cells], *, each_line: bool) -> Iterator[Cells]
         if _is_empty(row):
             empty.append(row[0])
             continue
-        yield from ((line, [], "is an empty line") for line in empty if each_line)
+        yield from ((line, [], Fault("is an empty line", UNREADABLE)) for line in empty if each_line)
         empty.clear()
         yield row
 

@@ -9,6 +9,7 @@ from finetune.data.cells import as_json
 from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import SAMPLE, FileStart
 from finetune.data.formats.labelling_tools import plain_row
+from finetune.data.issues import JSON, REJECTED, Fault
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record, column_names, whole
 from finetune.errors import first_line
@@ -59,7 +60,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
             try:
                 value = json.loads(text)
             except (ValueError, RecursionError) as error:
-                yield Record(row=row, line=line, fault=f"is not JSON ({first_line(error)})")
+                yield Record(row=row, line=line, fault=Fault(f"is not JSON ({first_line(error)})", JSON))
                 continue
             yield of_object(value, row=row, line=line)
 
@@ -67,10 +68,10 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 def of_object(value: Any, *, row: int, line: int) -> Record:
     """The record of a JSON object, or of what a labelling tool wrote; a fault for any other value."""
     if not isinstance(value, dict):
-        return Record(row=row, line=line, fault=NO_OBJECT)
+        return Record(row=row, line=line, fault=Fault(NO_OBJECT, JSON))
     value, fault = plain_row(value)
     if fault:
-        return Record(row=row, line=line, fault=fault, rejected=True)
+        return Record(row=row, line=line, fault=Fault(fault, REJECTED))
     names = column_names(list(value))
     return whole(Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True))))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.formats.dialect import are_rows
+from finetune.data.issues import UNREADABLE, Fault
 from finetune.data.records import Record
 
 FASTTEXT = "__label__"
@@ -65,7 +66,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
                 continue
             row += 1
             if (cells := form.layout.cells(text)) is None:
-                yield Record(row=row, line=line, fault="has no label and text")
+                yield Record(row=row, line=line, fault=Fault("has no label and text", UNREADABLE))
             else:
                 yield Record(row=row, line=line, values={"label": cells[0], "text": cells[1]})
 

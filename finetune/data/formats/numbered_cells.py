@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from finetune.data.formats.dialect import Dialect, csv_reader
 from finetune.data.formats.run_on import joined
+from finetune.data.issues import CELLS, QUOTE, Fault
 
 RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a table in Markdown
 MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed
 
 
-def numbered_cells(file: Iterable[str], dialect: Dialect, *, width: int) -> Iterator[tuple[int, list[str], str]]:
+def numbered_cells(
+    file: Iterable[str], dialect: Dialect, *, width: int
+) -> Iterator[tuple[int, list[str], Fault | None]]:
     """(line, cells, fault) of every row; an empty line has neither cells nor a fault.
 
     A quote that is never closed would swallow what follows: its line alone is faulty, and reading goes on behind it.
@@ -23,18 +26,18 @@ def numbered_cells(file: Iterable[str], dialect: Dialect, *, width: int) -> Iter
         for cells in reader:
             if lines.ended or (len(lines.taken) > 1 and not _ends_well(lines.taken, dialect, cells, width)):
                 number, _ = lines.give_back()
-                yield number, [], "a quote opens in it and is not closed"
+                yield number, [], Fault("a quote opens in it and is not closed", QUOTE)
                 break
             number = lines.taken[0][0]
             lines.clear()
             if dialect.delimiter == "|" and cells and RULE.fullmatch("".join(cells).strip()):
                 continue
             if not cells or cells == [""]:
-                yield number, [], ""
+                yield number, [], None
                 continue
             if dialect.run_on is not None and len(cells) > width:
                 cells = joined(cells, dialect.run_on, width, dialect.delimiter)
-            fault = "" if len(cells) == width else _wrong_width(cells, width, dialect)
+            fault = None if len(cells) == width else Fault(_wrong_width(cells, width, dialect), CELLS)
             yield number, cells, fault
         else:
             return

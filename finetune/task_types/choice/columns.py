@@ -15,6 +15,7 @@ from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
+from finetune.task_types.row_issues import FEW_CHOICES, LABEL_RANGE, MISSING_TEXT
 from finetune.task_types.task import Task
 
 
@@ -62,9 +63,9 @@ class Choice(DataType):
         texts = choices_of([cell_at(values, column) for column in columns])
         for context in contexts:
             if is_missing(cell_at(values, context)):
-                raise NoRow(f"has no text in the column '{context}'")
+                raise NoRow(f"has no text in the column '{context}'", MISSING_TEXT)
         if len(texts) < 2 or not all(text.strip() for text in texts):
-            raise NoRow("has fewer than two choices, or an empty one")
+            raise NoRow("has fewer than two choices, or an empty one", FEW_CHOICES)
         cell = layout.label_in(values)
         gold = None if is_missing(cell) else _place(layout, cell, texts)
         text = "\n".join(as_text(cell_at(values, context)) for context in contexts)
@@ -101,5 +102,5 @@ def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
     ways = [layout.choices_by] if layout.choices_by else list(found)
     number = next((found[way] for way in ways if found[way] is not None), None)
     if number is None:
-        raise NoRow(f"has the label {short(cell)}, which is none of its {len(choices)} choices")
+        raise NoRow(f"has the label {short(cell)}, which is none of its {len(choices)} choices", LABEL_RANGE)
     return number

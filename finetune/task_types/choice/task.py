@@ -11,8 +11,8 @@ from scipy.special import softmax
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy
-from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.pooled import encode_texts
@@ -53,7 +53,7 @@ class ChoiceTask(Task):
     read: Callable[[Source, str], Rows]
     counted_from: int = 0
     lettered: bool = False
-    metrics: tuple[str, ...] = ("accuracy",)
+    metrics: tuple[Metric, ...] = (accuracy,)
     row_type = ChoiceRow
 
     def load(self, source: Source, split: str) -> Rows:
@@ -125,14 +125,6 @@ class ChoiceTask(Task):
     def gold(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
         """The rows' own."""
         return [Answer(value=row.gold) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[ChoiceRow]) -> dict[str, float]:
-        """Share of rows whose choice is the right one."""
-        return {"accuracy": accuracy([row.gold for row in rows], [answer.value for answer in answers])}
-
-    def counted(self, answers: Sequence[Answer], rows: Sequence[ChoiceRow]) -> dict[str, Counted]:
-        """As Task has it."""
-        return {"accuracy": mean_counted([a.value == row.gold for a, row in zip(answers, rows, strict=True)])}
 
     def baselines(self, train: Sequence[ChoiceRow], rows: Sequence[ChoiceRow]) -> dict[str, list[Answer]]:
         """The choice that is most like the context by TF-IDF."""

@@ -11,6 +11,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
+from finetune.task_types.row_issues import NO_MARK
 from finetune.task_types.texts.columns import TextType, labels_of, texts_of
 from finetune.task_types.texts.label_kinds import separator_in
 
@@ -77,5 +78,6 @@ def _marked(layout: Layout, values: Mapping[str, Any]) -> Gold | None:
     if not any(marks.values()):
         return None
     if wrong := [name for name, mark in marks.items() if mark not in NO | YES]:
-        raise NoRow(f"has {short(cell_at(values, wrong[0]))} in the column '{wrong[0]}', where 0 or 1 must stand")
+        cell = short(cell_at(values, wrong[0]))
+        raise NoRow(f"has {cell} in the column '{wrong[0]}', where 0 or 1 must stand", NO_MARK)
     return tuple(name for name, mark in marks.items() if mark in YES)

@@ -11,6 +11,7 @@ from scipy.special import expit
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
 from finetune.metrics.scores import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
 from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
 from finetune.models.feature import Feature
@@ -49,7 +50,7 @@ class MultiLabelTask(Task):
     labels: tuple[str, ...]
     windows: bool = False
     thresholds: Sequence[Probability] | None = None
-    metrics: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...] = ()
     row_type = MultiLabelRow
     own_options = ("windows", "thresholds")
     cross_fits = True
@@ -61,8 +62,9 @@ class MultiLabelTask(Task):
                 f"'thresholds' has {len(self.thresholds)} numbers, and {self.name} has {len(self.labels)} labels",
                 f"Give one for each of {', '.join(self.labels)}",
             )
-        by_label = (f"{label}/{metric}" for label in self.labels for metric in ("f1", "precision", "recall"))
-        object.__setattr__(self, "metrics", ("micro f1", "macro f1", "exact match", *by_label))
+        by_label = (Metric(f"{label}/{part}") for label in self.labels for part in ("f1", "precision", "recall"))
+        over_all = (micro_f1_of_sets, macro_f1_of_sets, exact_match_of_sets)
+        object.__setattr__(self, "metrics", (*over_all, *by_label))
         super().__post_init__()
 
     def load(self, source: Source, split: str) -> Rows:
@@ -120,11 +122,7 @@ class MultiLabelTask(Task):
     def score(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, float]:
         """F1 over all labels together, its mean over the labels that occur, exact match; and by label."""
         gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
-        scores = {
-            "micro f1": micro_f1_of_sets(gold, given),
-            "macro f1": macro_f1_of_sets(gold, given),
-            "exact match": exact_match_of_sets(gold, given),
-        }
+        scores = {metric.name: metric.score(gold, given) for metric in self.metrics if metric.score is not None}
         for label, (precision, recall, f1) in label_set_scores(gold, given, self.labels).items():
             scores |= {f"{label}/f1": f1, f"{label}/precision": precision, f"{label}/recall": recall}
         return scores

@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from finetune.data.column_types import as_number, as_text, is_missing
-from finetune.metrics.scores import ClassScore, Metric, accuracy, macro_f1, pearson, spearman
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.row_issues import NO_NUMBER
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.task import Task
@@ -54,13 +56,11 @@ class Classification(TextType):
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SentenceTask:
         """Macro F1 first; scores of each class where they are not too many."""
-        scorers: dict[str, Metric] = {"macro f1": macro_f1, "accuracy": accuracy}
+        metrics: tuple[Metric, ...] = (macro_f1, accuracy)
         if len(layout.labels) <= MOST_CLASSES:
             parts = ("f1", "precision", "recall")
-            scorers |= {f"{label}/{part}": ClassScore(label, part) for label in layout.labels for part in parts}
-        return SentenceTask(
-            name=name, read=read, labels=layout.labels, metrics=tuple(scorers), scorers=scorers, windows=True
-        )
+            metrics += tuple(class_metric(label, part) for label in layout.labels for part in parts)
+        return SentenceTask(name=name, read=read, labels=layout.labels, metrics=metrics, windows=True)
 
     def fits(self, task: Task) -> bool:
         """A task with classes."""
@@ -92,7 +92,7 @@ class Regression(TextType):
         cell = layout.label_in(values)
         number = as_number(cell, decimal=layout.decimal)
         if number is None and not is_missing(cell):
-            raise NoRow(f"has the label {short(cell)}, which is no number")
+            raise NoRow(f"has the label {short(cell)}, which is no number", NO_NUMBER)
         return SentenceRow(id=name, text=text, pair=pair, gold=number)
 
     def strata(self, golds: Sequence[float]) -> Sequence[int]:
@@ -101,8 +101,7 @@ class Regression(TextType):
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SentenceTask:
         """Spearman's correlation first."""
-        scorers: dict[str, Metric] = {"spearman": spearman, "pearson": pearson}
-        return SentenceTask(name=name, read=read, metrics=tuple(scorers), scorers=scorers, windows=True)
+        return SentenceTask(name=name, read=read, metrics=(spearman, pearson), windows=True)
 
     def fits(self, task: Task) -> bool:
         """A task with numbers."""

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,8 +11,6 @@ from scipy.special import softmax
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
-from finetune.metrics.scores import Metric
-from finetune.metrics.sums import Counted, counted
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.pooled import TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
@@ -36,7 +34,7 @@ class SentenceRow(TextRow):
 class SentenceTask(Task):
     """Classification into `labels`; without labels, regression.
 
-    `read(source, split)` gives the rows; `scorers` are the metrics by name, each a function of gold and answers.
+    `read(source, split)` gives the rows.
     With `class_weight = "balanced"` all classes weigh alike in the loss, however many rows they have. With
     `windows` a single text that is longer than `max_length` is read in windows that share a quarter, and the mean of
     their logits counts; a pair is always cut.
@@ -44,7 +42,6 @@ class SentenceTask(Task):
 
     read: Callable[[Source, str], Rows]
     labels: tuple[str, ...] = ()
-    scorers: Mapping[str, Metric]
     class_weight: Literal["none", "balanced"] = "none"
     windows: bool = False
     class_weights: tuple[float, ...] = ()  # one a label, once the training rows were seen
@@ -120,17 +117,6 @@ class SentenceTask(Task):
     def gold(self, rows: Sequence[SentenceRow]) -> list[Answer]:
         """The rows' own."""
         return [Answer(value=row.gold) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, float]:
-        """Every scorer over all rows."""
-        gold, values = [row.gold for row in rows], [answer.value for answer in answers]
-        return {name: scorer(gold, values) for name, scorer in self.scorers.items()}
-
-    def counted(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, Counted]:
-        """All but rank correlation."""
-        gold, values = [row.gold for row in rows], [answer.value for answer in answers]
-        found = {name: counted(scorer, gold, values) for name, scorer in self.scorers.items()}
-        return {name: one for name, one in found.items() if one is not None}
 
     def baselines(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
         """Majority or mean, and TF-IDF with a linear model."""

@@ -11,6 +11,7 @@ from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow
+from finetune.task_types.row_issues import MISSING_TEXT
 from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.cells import answers_of
 from finetune.task_types.span.guess import says_no_answer, span_layout
@@ -47,7 +48,7 @@ class Span(DataType):
         """The question, its context and the answers. Raises NoRow for a text that is missing."""
         for column in layout.text:
             if is_missing(cell_at(values, column)):
-                raise NoRow(f"has no text in the column '{column}'")
+                raise NoRow(f"has no text in the column '{column}'", MISSING_TEXT)
         if len(layout.text) < 2:
             raise NoRow("needs a question and a context")
         question, context = (layout.text_of(values, column) for column in layout.text[:2])

@@ -11,6 +11,8 @@ from pydantic import Field
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import exact_match
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
 from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import IGNORED, Feature
@@ -74,7 +76,7 @@ class SpanTask(Task):
     n_best: Positive = 20
     threshold: float | None = None
     threshold_em: float | None = None
-    metrics: tuple[str, ...] = ("f1", "em")
+    metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)
     row_type = SpanRow
     own_options = ("stride", "max_question_tokens", "max_answer_tokens", "n_best", *THRESHOLDS)
 
@@ -82,8 +84,8 @@ class SpanTask(Task):
         """Where questions may have no answer, there are scores for either kind."""
         super().__post_init__()
         if self.unanswerable:
-            kinds = [f"{kind}/{metric}" for kind in ("answerable", "unanswerable") for metric in ("f1", "em")]
-            object.__setattr__(self, "metrics", ("f1", "em", *kinds))
+            kinds = (f"{kind}/{metric}" for kind in ("answerable", "unanswerable") for metric in ("f1", "em"))
+            object.__setattr__(self, "metrics", (Metric("f1"), exact_match, *map(Metric, kinds)))
 
     def shape_options(self) -> tuple[str, ...]:
         """As Task has it; thresholds where questions may have no answer."""

@@ -10,7 +10,11 @@ from finetune.data.span_form import LISTS, is_place, is_triple
 from finetune.metrics.entities import chunks
 from finetune.task_types.tagging.segments import segmented
 
+OUTSIDE = "outside the text, empty or without a label: left out"
+TRIMMED = "with blanks at the ends: trimmed"
+OVERLAPPING = "that overlap a longer one: left out"
 WIDENED = "that begin or end within a word: widened to the word"
+LEFT_OUT = (OUTSIDE, OVERLAPPING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,16 +32,16 @@ def spans_of(cell: Any, form: Sequence[str], text: str) -> Spans:
     for item in as_list(cell) or ():
         start, end, label = _triple(item, form)
         if not 0 <= start < end <= len(text) or not text[start:end].strip() or not label:
-            changes["outside the text, empty or without a label: left out"] += 1
+            changes[OUTSIDE] += 1
             continue
         part = text[start:end]
         trimmed = start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
-        changes["with blanks at the ends: trimmed"] += trimmed != (start, end)
+        changes[TRIMMED] += trimmed != (start, end)
         found.append((*trimmed, label))
     kept: list[tuple[int, int, str]] = []
     for span in sorted(dict.fromkeys(found), key=lambda one: (one[0] - one[1], one)):
         if any(span[0] < end and start < span[1] for start, end, _ in kept):
-            changes["that overlap a longer one: left out"] += 1
+            changes[OVERLAPPING] += 1
         else:
             kept.append(span)
     return Spans(spans=tuple(sorted(kept)), changes=+changes)

@@ -14,6 +14,7 @@ from finetune.data.table import Table
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
+from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NO_TAG, WORDS_TAGS
 from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_form, spans_of, tags_for, types_in
 from finetune.task_types.tagging.guess import require_tags, span_layout, tag_layout
 from finetune.task_types.tagging.segments import segmented
@@ -123,9 +124,9 @@ def _of_words(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRo
         return TaggingRow(**place)
     tags, words = layout.tags(gold), place["words"]
     if len(tags) != len(words):
-        raise NoRow(f"has {len(words)} words and {len(tags)} tags")
+        raise NoRow(f"has {len(words)} words and {len(tags)} tags", WORDS_TAGS)
     if wrong := [tag for tag in tags if not TAG.fullmatch(tag)]:
-        raise NoRow(f"has the tag {short(wrong[0])}; tags are O, or B, I, E, S, L or U, a hyphen and a type")
+        raise NoRow(f"has the tag {short(wrong[0])}; tags are O, or B, I, E, S, L or U, a hyphen and a type", NO_TAG)
     return TaggingRow(**place, gold=tuple(to_iob2(tags)))
 
 
@@ -134,13 +135,13 @@ def _words(layout: Layout, cell: Any) -> dict[str, Any]:
     found = as_list(cell)
     words = as_text(cell).split() if found is None else [as_text(word) for word in found]
     if not any(word.strip() for word in words):
-        raise NoRow(f"has no words in the column '{layout.text[0]}'")
+        raise NoRow(f"has no words in the column '{layout.text[0]}'", MISSING_TEXT)
     if layout.characters:
         words = [word or " " for word in words]
         starts = tuple(accumulate(map(len, words[:-1]), initial=0))
         return {"words": tuple(words), "text": "".join(words), "starts": starts}
     if not all(word.strip() for word in words):
-        raise NoRow(f"has an empty word in the column '{layout.text[0]}'")
+        raise NoRow(f"has an empty word in the column '{layout.text[0]}'", EMPTY_WORD)
     return {"words": tuple(words)}
 
 
@@ -153,7 +154,7 @@ def _of_text(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow
     """Words of a text, with the tags that spans of characters give them."""
     column = layout.text[0]
     if is_missing(cell_at(values, column)):
-        raise NoRow(f"has no text in the column '{column}'")
+        raise NoRow(f"has no text in the column '{column}'", MISSING_TEXT)
     text = layout.text_of(values, column)
     words, starts = segmented(text)
     cell = layout.label_in(values)

@@ -10,6 +10,7 @@ import numpy as np
 from finetune.data.rows import ADDED_LATER, Rows
 from finetune.data.source import Source
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
+from finetune.metrics.metric import Metric
 from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.windows import most_context, window_starts
@@ -56,14 +57,15 @@ class TaggingTask(Task):
     types: tuple[str, ...]
     context: Literal["sentence", "document"] = "sentence"
     running_text: bool = False
-    metrics: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...] = ()
     row_type = TaggingRow
     own_options = ("context",)
 
     def __post_init__(self) -> None:
         """The metrics follow from the types."""
-        by_type = (f"{kind}/{metric}" for kind in self.types for metric in ("f1", "precision", "recall"))
-        object.__setattr__(self, "metrics", ("f1", "precision", "recall", "strict f1", *by_type))
+        by_type = (f"{kind}/{part}" for kind in self.types for part in ("f1", "precision", "recall"))
+        names = ("f1", "precision", "recall", "strict f1", *by_type)
+        object.__setattr__(self, "metrics", tuple(map(Metric, names)))
         super().__post_init__()
 
     @property

@@ -8,6 +8,7 @@ from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow
+from finetune.task_types.row_issues import MISSING_TEXT
 from finetune.task_types.texts.guess import text_layout
 
 
@@ -47,7 +48,7 @@ def texts_of(layout: Layout, values: Mapping[str, Any]) -> tuple[str, str | None
     """One text or two. Raises NoRow for one that is missing."""
     for name in layout.text:
         if is_missing(cell_at(values, name)):
-            raise NoRow(f"has no text in the column '{name}'")
+            raise NoRow(f"has no text in the column '{name}'", MISSING_TEXT)
     texts = [layout.text_of(values, name) for name in layout.text]
     return texts[0], texts[1] if len(texts) > 1 else None
 

@@ -11,7 +11,7 @@ from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.svg import INK, NAME, ONE, TWO, axes_of, drawn, percent
 from finetune.analysis.report.text import list_text, score_text
-from finetune.metrics.scores import plain_metrics, ranked
+from finetune.metrics.scores import metric_named, plain_metrics
 from finetune.runs.seeds import Summary, summarised
 from finetune.task_types.marked_text import cut
 
@@ -30,7 +30,7 @@ class Spread:
     @property
     def summary(self) -> Summary:
         """Mean, standard deviation, interval."""
-        return summarised(self.scores)
+        return summarised(self.scores, self.metric)
 
 
 def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
@@ -60,7 +60,9 @@ def _spreads(group: Sequence[RunFiles]) -> list[Spread]:
             metric=metric,
             scores=[run.record.scores[split][metric] for run in group],
             baseline=max(
-                (given[metric] for given in first.baselines.get(split, {}).values()), key=ranked, default=None
+                (given[metric] for given in first.baselines.get(split, {}).values()),
+                key=metric_named(metric).rank,
+                default=None,
             ),
         )
         for split, scores in first.scores.items()

@@ -1,0 +1,36 @@
+"""Tables of docs/ that are made from declarations; `python benchmarks/measured.py --write` puts them there."""
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+from finetune.checks.all_checks import CHECKS
+from finetune.checks.tokenization import ISSUES
+from finetune.data.issues import Issue
+
+KOREAN = tomllib.loads((Path(__file__).parent / "findings_ko.toml").read_text(encoding="utf-8"))
+SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
+
+
+def every_issue() -> list[Issue]:
+    """Each issue that a check may find, once, in the order of the checks."""
+    return list(dict.fromkeys([*(issue for check in CHECKS for issue in check.issues), *ISSUES]))
+
+
+def findings_table(header: str, severity: Callable[[str], str], meaning: Callable[[Issue], str]) -> str:
+    """A line an issue: its code, its severity (and the one it has at worst) and what it means."""
+    lines = [header, "|---|---|---|"]
+    for issue in every_issue():
+        grades = ", ".join(severity(grade) for grade in (issue.severity, issue.worst) if grade)
+        lines.append(f"| `{issue.code}` | {grades} | {meaning(issue)} |")
+    return "\n".join(lines)
+
+
+def blocks() -> dict[str, str]:
+    """Every block that is made from declarations, by its marker."""
+    return {
+        "checks": findings_table("| finding | severity | meaning |", str, lambda issue: issue.meaning),
+        "checks-ko": findings_table(
+            "| 코드 | 정도 | 뜻 |", SEVERITY_KO.__getitem__, lambda issue: str(KOREAN[issue.code])
+        ),
+    }

@@ -1,0 +1,100 @@
+"""What `finetune check` can find is declared once, and no text or label of a user's is taken for a reason."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_check import write_csv, write_jsonl
+
+from finetune import checks
+from finetune.checks import tokenization
+from finetune.checks.all_checks import CHECKS, FILES, findings
+from finetune.checks.split_data import part_of
+from finetune.data.issues import READING, Issue
+from finetune.data.reading import read_table
+from finetune.task_types.columns import Layout
+from finetune.task_types.row_issues import ROW_ISSUES
+
+ROOT = Path(__file__).resolve().parents[1]
+ISSUES = [*dict.fromkeys(issue for check in CHECKS for issue in check.issues), *tokenization.ISSUES]
+HOSTILE = [
+    "no words",
+    "missing text",
+    "has no text",
+    "no number",
+    "0 or 1",
+    "empty word",
+    "words and",
+    "has the tag",
+    "fewer than two",
+    "quote",
+    "cells where",
+    "is not JSON",
+    "another encoding",
+]
+
+
+def codes(path: Path, layout: Layout) -> dict[str, tuple[int, ...]]:
+    """The rows of each error and warning on rows that cannot be read or used, by its code."""
+    lost = {issue.code for issue in (*READING, *ROW_ISSUES)}
+    found = findings([part_of("train", layout, read_table(path))], CHECKS)
+    return {finding.code: finding.rows for finding in found if finding.code in lost}
+
+
+@pytest.mark.parametrize("label", HOSTILE)
+def test_a_label_in_the_words_of_another_reason_changes_no_code(label: str, tmp_path: Path) -> None:
+    rows: list[list[object]] = [["text", "score"], *([f"text {i}", i / 7] for i in range(40)), ["a text", label]]
+    layout = Layout(shape="regression", text=("text",), label=("score",))
+    assert codes(write_csv(tmp_path / "a.csv", rows), layout) == {"no-number": (41,)}
+
+
+@pytest.mark.parametrize("label", HOSTILE)
+def test_a_label_that_is_none_of_the_choices_has_its_own_code(label: str, tmp_path: Path) -> None:
+    good: list[dict[str, Any]] = [{"q": f"question {i}", "a": "milk", "b": "sand", "y": i % 2} for i in range(40)]
+    path = write_jsonl(tmp_path / "a.jsonl", [*good, {"q": "question", "a": "milk", "b": "sand", "y": label}])
+    layout = Layout(shape="choice", text=("q", "a", "b"), label=("y",), contexts=1)
+    assert codes(path, layout) == {"label-range": (41,)}
+
+
+@pytest.mark.parametrize("tag", HOSTILE)
+def test_an_unknown_tag_has_its_own_code(tag: str, tmp_path: Path) -> None:
+    good: list[dict[str, Any]] = [{"words": ["in", f"Bonn{i}"], "tags": ["O", "B-LOC"]} for i in range(40)]
+    path = write_jsonl(tmp_path / "a.jsonl", [*good, {"words": ["in", "Bonn"], "tags": ["O", tag]}])
+    layout = Layout(shape="tagging", text=("words",), label=("tags",))
+    assert codes(path, layout) == {"no-tag": (41,)}
+
+
+@pytest.mark.parametrize("cell", HOSTILE)
+def test_a_cell_too_many_is_a_cell_too_many_whatever_it_holds(cell: str, tmp_path: Path) -> None:
+    lines = ["text,label", *(f"text {i},{'good' if i % 2 else 'bad'}" for i in range(40)), f"a text, {cell},good"]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines) + "\n")
+    layout = Layout(shape="classification", text=("text",), label=("label",))
+    assert codes(path, layout) == {"cells": (41,)}
+
+
+@pytest.mark.parametrize("column", ["no words", "0 or 1", "empty word"])
+def test_the_name_of_a_column_changes_no_code(column: str, tmp_path: Path) -> None:
+    rows: list[list[object]] = [[column, "score"], *([f"text {i}", i / 7] for i in range(40)), ["", 1.5]]
+    layout = Layout(shape="regression", text=(column,), label=("score",))
+    assert codes(write_csv(tmp_path / "a.csv", rows), layout) == {"missing-text": (41,)}
+
+
+def test_every_issue_is_declared_once_and_by_a_check() -> None:
+    assert len({issue.code for issue in ISSUES}) == len(ISSUES)
+    for file in (*FILES, tokenization):
+        assert {value for value in vars(file).values() if isinstance(value, Issue)} <= {*ISSUES}, file.__name__
+
+
+def test_every_file_with_checks_is_asked() -> None:
+    folder = Path(str(checks.__file__)).parent
+    declaring = {file.stem for file in folder.glob("*.py") if "\nCHECKS = (" in file.read_text(encoding="utf-8")}
+    assert declaring == {file.__name__.rpartition(".")[2] for file in FILES}
+
+
+def test_every_finding_has_a_meaning_in_both_languages() -> None:
+    korean = tomllib.loads((ROOT / "benchmarks" / "findings_ko.toml").read_text(encoding="utf-8"))
+    assert [*korean] == [issue.code for issue in ISSUES]
+    assert all(korean.values())
+    assert all(issue.meaning and issue.remedy for issue in ISSUES)
