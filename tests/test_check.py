@@ -19,10 +19,10 @@ from finetune.checks.fix import write_mended
 from finetune.checks.minhash import LEAST, likeness, near_pairs
 from finetune.checks.run_checks import Report, check_data
 from finetune.checks.spellings import misspelled, unified
-from finetune.checks.tag_schemes import is_legal
 from finetune.data import characters
 from finetune.data.characters import census, runs_of
 from finetune.data.reading import read_table
+from finetune.task_types.tagging.remarks import is_legal
 
 InProcess = Callable[..., tuple[int, str, str]]
 KOREAN = ["오늘 날씨가 정말 좋다", "영화가 너무 지루했다", "배우들의 연기가 훌륭하다", "다시는 보고 싶지 않다"]

@@ -6,7 +6,7 @@ A new type is a folder with its task, head, columns and view, and one line in `t
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -18,10 +18,12 @@ from finetune.data.rows import OwnRow
 from finetune.data.table import Table
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
+from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import UNUSABLE
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.view import View
 
+Clean = Callable[[str], str]
 MOST_VALUES = 12  # of a label, in a summary
 LONG = 100  # characters of a text that is shown
 
@@ -63,10 +65,15 @@ class DataType(ABC):
 
     `task_class` is the class of its tasks, `view` shows its predictions in a report. `inputs` is an example of the
     settings that name its columns; with `by_text` these are looked for also where the user named the texts but not the
-    type, and with `any_columns` a model reads another number of them than in training. `named`: its labels are names
-    of a closed set. `labels_are` and `units_are` are the words for its labels and for what must be in one split alone.
-    A text with fewer than `least_words` may come again. `respelled`: labels are texts whose spelling may vary.
+    type, and with `any_columns` a model reads another number of them than in training.
+
+    `named`: labels are names of a closed set; `respelled`: they are texts whose spelling may vary; `labels_rows`: each
+    row has one gold as a whole; `empty_is_label`: so has an empty cell. `labels_are` and `units_are` are the words for
+    labels and for what must be in one split alone; a text with fewer than `least_words` may come again.
+
     `batch_size` and `max_length` are those of the starting recipe; a `max_length` of None is fitted to the texts.
+    `capped` is the option of its tasks that says how many tokens of the first input are read. `issues` are what its
+    `remarks` may have, with the shared ones.
     """
 
     name: ClassVar[str]
@@ -78,10 +85,14 @@ class DataType(ABC):
     units_are: ClassVar[str] = "texts"
     least_words: ClassVar[int] = 1
     respelled: ClassVar[bool] = False
+    labels_rows: ClassVar[bool] = False
+    empty_is_label: ClassVar[bool] = False
+    capped: ClassVar[str] = ""
     by_text: ClassVar[bool] = False
     any_columns: ClassVar[bool] = False
     batch_size: ClassVar[int] = 16
     max_length: ClassVar[int | None] = None
+    issues: ClassVar[tuple[Issue, ...]] = ()
 
     # From columns to a layout.
 
@@ -153,7 +164,39 @@ class DataType(ABC):
         """What is done to labels as they are read, in words, each with the indexes of the rows."""
         return {}
 
-    # Rows.
+    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
+        """What a user should know of the rows of a file before training; the issues are `issues` or shared ones."""
+        return ()
+
+    # Cells and rows.
+
+    def needed(self, layout: Layout) -> tuple[str, ...]:
+        """The columns without which a record makes no row."""
+        return layout.text
+
+    def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
+        """Why a record with all needed cells makes no row once it is fixed, in words after `rows dropped`; or empty."""
+        return ""
+
+    def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
+        """A record with its texts and labels cleaned, each by `clean`; what else is done is added to `done`."""
+        for name in (*layout.text, *layout.label):
+            cell = values.get(name)
+            if isinstance(cell, str):
+                values[name] = clean(cell)
+            elif isinstance(cell, list):
+                values[name] = [clean(item) if isinstance(item, str) else item for item in cell]
+        return values
+
+    def sequences(
+        self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
+    ) -> tuple[list[str], list[str] | None]:
+        """What a tokenizer gets for some rows: their texts, and the other halves where they are pairs."""
+        return [texts[row] for row in rows], None
+
+    def truncates(self, layout: Layout) -> bool:
+        """Whether a row that is too long loses its end; else it is read in windows."""
+        return False
 
     @abstractmethod
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> OwnRow:

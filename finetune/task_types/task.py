@@ -40,7 +40,7 @@ class Task(ABC):
     a run is scored on, the first decides. `options` names the fields, of the task or of its reader, that a recipe
     may set; those that every task of the shape has (`own_options`) need no mention. `row_type` is the dataclass of
     its rows, with which saved predictions are read again. With `cross_fits` each row of dev is scored with what
-    `calibrate` chose on other rows of dev.
+    `calibrate` chose on other rows of dev. With `missing_is_wrong` a row without an answer in a scored file counts 0.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Task(ABC):
     row_type: ClassVar[type | None] = None
     own_options: ClassVar[tuple[str, ...]] = ()
     cross_fits: ClassVar[bool] = False
+    missing_is_wrong: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """The options are those of the shape that this task has, and its own. Raises UserError for a wrong metric."""
@@ -137,6 +138,10 @@ class Task(ABC):
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Options that are chosen on the first dev split once a model is trained, and saved with it."""
         return {}
+
+    def with_odds(self, values: Sequence[Any], odds: Sequence[float]) -> list[Answer]:
+        """Answers with the odds that there is none, for `calibrate`. Raises UserError where all rows have an answer."""
+        raise UserError(f"the rows of {self.name} all have answers", "Leave --null-odds out")
 
     def decided(self, answers: Sequence[Answer]) -> list[Answer]:
         """The same answers as the task's options decide them now, from their probabilities: for `cross_fits`."""

@@ -1,6 +1,6 @@
 """A context and several choices, one of them right: own data of the type `choice`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,13 +8,16 @@ from finetune.data.characters import same_text
 from finetune.data.column_types import as_text, is_missing
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
+from finetune.data.table import Table
 from finetune.task_types.candidates import best_label, label_candidates
+from finetune.task_types.choice import remarks
 from finetune.task_types.choice.cells import choice_named, choices_of
 from finetune.task_types.choice.guess import choice_layout, choices_by, contexts_in, counted_from
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
+from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import FEW_CHOICES, LABEL_RANGE, MISSING_TEXT
 from finetune.task_types.task import Task
 
@@ -24,10 +27,12 @@ class Choice(DataType):
 
     name = "choice"
     task_class = ChoiceTask
+    issues = remarks.ISSUES
     view = ChoiceView
     inputs = "context,choice1,choice2 label=answer"
     labels_are = "answers"
     any_columns = True
+    labels_rows = True
 
     def find(self, evidence: Evidence) -> Layout | None:
         """A list of choices, or columns whose names are those of choices, and what they continue."""
@@ -57,6 +62,10 @@ class Choice(DataType):
         """The number of the choice, from 1."""
         return () if gold is None else (f"choice {gold + 1}",)
 
+    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
+        """As `remarks.py` has them."""
+        return remarks.remarks(rows)
+
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
         """The context and the choices. Raises NoRow for one that is missing, and a label that is not one of them."""
         contexts, columns = layout.text[: layout.contexts], layout.text[layout.contexts :]
@@ -70,6 +79,23 @@ class Choice(DataType):
         gold = None if is_missing(cell) else _place(layout, cell, texts)
         text = "\n".join(as_text(cell_at(values, context)) for context in contexts)
         return ChoiceRow(id=name, context=text, choices=texts, gold=gold)
+
+    def needed(self, layout: Layout) -> tuple[str, ...]:
+        """The context; a choice may be missing."""
+        return layout.text[:1]
+
+    def sequences(
+        self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
+    ) -> tuple[list[str], list[str] | None]:
+        """The context, and the longest choice."""
+        columns = [table.columns[name] for name in layout.text]
+        contexts, choices = columns[: layout.contexts], columns[layout.contexts :]
+        firsts = ["\n".join(as_text(cells[row]) for cells in contexts) for row in rows]
+        return firsts, [max(choices_of([cells[row] for cells in choices]), key=len) for row in rows]
+
+    def truncates(self, layout: Layout) -> bool:
+        """Context and choice are a pair, which is cut."""
+        return True
 
     def facts(self, row: ChoiceRow) -> dict[str, str]:
         """The context, each choice, and the number of the right one."""

@@ -1,21 +1,24 @@
 """Any number of labels for a text or a pair: own data of the type `multi-label`."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from finetune.data.column_types import NO, YES, as_text, is_missing
+from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
+from finetune.task_types.remarks import UNEVEN, Remark, SplitRows, majority, one_label
 from finetune.task_types.row_issues import NO_MARK
 from finetune.task_types.texts.columns import TextType, labels_of, texts_of
 from finetune.task_types.texts.label_kinds import separator_in
 
 Gold = tuple[str, ...]
+MOST_SHOWN = 5  # labels of a set in a message
 
 
 class MultiLabel(TextType):
@@ -47,6 +50,20 @@ class MultiLabel(TextType):
     def shown_label(self, gold: Gold) -> str:
         """Their names."""
         return ", ".join(gold) or "no label"
+
+    def remarks(self, rows: SplitRows) -> Iterator[Remark]:
+        """The set of labels that most rows have."""
+        counts = Counter(gold for gold in rows.golds if gold is not None)
+        if not counts:
+            return
+        (most, count), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
+        more = f" and {len(most) - MOST_SHOWN} more" * (len(most) > MOST_SHOWN)
+        name = f"no label but {', '.join(map(shown, most[:MOST_SHOWN]))}{more}" if most else "no label"
+        if len(counts) == 1:
+            yield one_label(count, name, worst=rows.trains)
+            return
+        what = f"most rows have {name}: to answer that always has exact match {100 * share:.1f}"
+        yield majority(what, uneven=share >= UNEVEN)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> MultiLabelRow:
         """The texts with their labels. Raises NoRow for a text that is missing, and a mark that is not 0 or 1."""

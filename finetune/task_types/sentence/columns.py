@@ -1,7 +1,7 @@
 """A class or a number for a text or a pair: own data of the types `classification` and `regression`."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.remarks import ONE_LABEL, Remark, SplitRows, of_single_labels
 from finetune.task_types.row_issues import NO_NUMBER
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.sentence.view import LabelView, NumberView
@@ -42,6 +43,10 @@ class Classification(TextType):
     def labels_in(self, gold: str | None) -> tuple[str, ...]:
         """The class."""
         return () if gold is None else (gold,)
+
+    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
+        """The class that most rows have."""
+        return of_single_labels(rows, scores=True, worst=rows.trains)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SentenceRow:
         """The texts with their class. Raises NoRow for a text that is missing."""
@@ -81,6 +86,11 @@ class Regression(TextType):
             return "none"
         mean = sum(golds) / len(golds)
         return f"{min(golds):g} to {max(golds):g}, mean {mean:.4g}, {len(set(golds)):,} different ones"
+
+    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
+        """Numbers that are all the same."""
+        same = len({gold for gold in rows.golds if gold is not None}) == 1
+        return [Remark(issue=ONE_LABEL, what="all rows have the same number", worst=True)] if same else []
 
     def shown_label(self, gold: float) -> str:
         """The number."""

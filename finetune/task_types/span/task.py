@@ -78,6 +78,7 @@ class SpanTask(Task):
     threshold_em: float | None = None
     metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)
     row_type = SpanRow
+    missing_is_wrong = True  # as in the official script for SQuAD 1.1
     own_options = ("stride", "max_question_tokens", "max_answer_tokens", "n_best", *THRESHOLDS)
 
     def __post_init__(self) -> None:
@@ -204,6 +205,12 @@ class SpanTask(Task):
             _, threshold = best_threshold(scores, odds, answerable, answered)
             found[name] = min(odds) - 1 if threshold is None else threshold  # which answers nothing at all
         return found if self.threshold_em is None else {"threshold": found["threshold"]}
+
+    def with_odds(self, values: Sequence[str], odds: Sequence[float]) -> list[Answer]:
+        """As Task has it."""
+        if not self.unanswerable:
+            return super().with_odds(values, odds)
+        return [SpanAnswer(value=value, null_odds=odd) for value, odd in zip(values, odds, strict=True)]
 
     def baselines(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
         """The sentence of the context that shares most words with the question; and never an answer."""

@@ -13,8 +13,10 @@ from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
+from finetune.task_types.data_type import LONG, Clean, DataType, Evidence, NoRow, short
+from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NO_TAG, WORDS_TAGS
+from finetune.task_types.tagging import remarks
 from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_form, spans_of, tags_for, types_in
 from finetune.task_types.tagging.guess import require_tags, span_layout, tag_layout
 from finetune.task_types.tagging.segments import segmented
@@ -28,6 +30,7 @@ class Tagging(DataType):
 
     name = "tagging"
     task_class = TaggingTask
+    issues = remarks.ISSUES
     view = TagsView
     named = True
     by_text = True
@@ -82,9 +85,25 @@ class Tagging(DataType):
         texts, cells = (table.columns[names[0]] for names in (layout.text, layout.label))
         return {f"spans {what}": rows for what, rows in changed_spans(texts, cells, layout.spans).items()}
 
+    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
+        """As `remarks.py` has them."""
+        return remarks.remarks(rows)
+
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
         """The words with their tags. Raises NoRow for an empty word, and for tags that do not fit the words."""
         return _of_text(layout, values, name) if layout.spans else _of_words(layout, values, name)
+
+    def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
+        """An empty word."""
+        cell = values[layout.text[0]]
+        words = [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split(" ")
+        return "" if layout.spans or layout.characters or all(words) else "with an empty word"
+
+    def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
+        """Each word and tag; nothing where entities are places of characters."""
+        if layout.spans or layout.characters:
+            return values
+        return super().fixed(layout, values, lambda text: " ".join(map(clean, text.split())), done)
 
     def facts(self, row: TaggingRow) -> dict[str, str]:
         """The words, and those in entities with their tags."""

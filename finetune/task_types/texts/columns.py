@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from finetune.data.column_types import as_list, as_text, is_missing
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
+from finetune.data.table import Table
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow
 from finetune.task_types.row_issues import MISSING_TEXT
@@ -16,6 +17,7 @@ class TextType(DataType):
     """Data with one text or two a row, in columns of their own."""
 
     batch_size = 32
+    labels_rows = True
     inputs: ClassVar[str] = "text label=label"
 
     def find(self, evidence: Evidence) -> Layout | None:
@@ -35,6 +37,19 @@ class TextType(DataType):
     def shown_label(self, gold: Any) -> str:
         """A gold that is known, in words."""
         return shown(str(gold), LONG)[1:-1]
+
+    def sequences(
+        self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
+    ) -> tuple[list[str], list[str] | None]:
+        """The texts, or both halves of pairs."""
+        if len(layout.text) == 1:
+            return super().sequences(layout, table, texts, rows)
+        firsts, seconds = ([as_text(table.columns[name][row]) for row in rows] for name in layout.text)
+        return firsts, seconds
+
+    def truncates(self, layout: Layout) -> bool:
+        """A pair is cut."""
+        return len(layout.text) > 1
 
     def inputs_fault(self, layout: Layout, count: int) -> str:
         """Another number of texts than in training."""
