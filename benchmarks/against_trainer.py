@@ -26,7 +26,7 @@ from transformers import (
 from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.kernels import cpu
-from finetune.task_types.prepare import load_tokenizer
+from finetune.models.tokenizers.load import load_tokenizer
 
 
 class LossTrainer(Trainer):

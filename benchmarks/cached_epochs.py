@@ -24,10 +24,11 @@ from finetune.models import pretrained as weights
 from finetune.models.device import build_accelerator, resolve_device
 from finetune.models.feature import Feature
 from finetune.models.saving import build_model
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.options import configured
-from finetune.task_types.prepare import encode, load_splits, load_tokenizer
+from finetune.task_types.prepare import encode, load_splits
 from finetune.task_types.registry import find
 from finetune.training.evaluation import Evaluation
 from finetune.training.trainer import Trainer

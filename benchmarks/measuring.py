@@ -19,9 +19,10 @@ from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.device import build_accelerator
 from finetune.models.saving import load_backbone
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import task
-from finetune.task_types.prepare import encode, load_splits, load_tokenizer
+from finetune.task_types.prepare import encode, load_splits
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.training.trainer import Trainer
 

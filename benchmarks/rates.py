@@ -19,10 +19,11 @@ from finetune.inference.engine import Engine
 from finetune.models import pretrained as weights
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.saving import build_model
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import parse
 from finetune.task_types import registry
 from finetune.task_types.options import configured, option_names
-from finetune.task_types.prepare import encode, load_splits, load_tokenizer
+from finetune.task_types.prepare import encode, load_splits
 from finetune.training.trainer import Trainer
 
 

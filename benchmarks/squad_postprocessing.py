@@ -23,7 +23,7 @@ import numpy as np
 from finetune.data.source import source_of
 from finetune.models import pretrained as weights
 from finetune.models.feature import Feature
-from finetune.task_types.prepare import load_tokenizer
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.registry import find
 from finetune.task_types.span.task import SpanRow, SpanTask
 

@@ -686,7 +686,7 @@ MENDED = (
 )
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx", ".csv.gz"])
 def test_what_is_mended_is_not_found_again(
     suffix: str, in_process: InProcess, tmp_path: Path, check: Check, tiny_bert: Path
 ) -> None:
@@ -726,6 +726,14 @@ def test_what_is_mended_is_not_found_again(
     table = read_table(fixed)
     assert table.columns["text"][0] == rows[0][0]
     assert set(table.columns["label"]) == {"good", "bad"}
+
+
+def test_mojibake_is_repaired_where_that_is_certain(tmp_path: Path, check: Check) -> None:
+    odd = {3: "cafÃ© au lait, twice", 5: "Ð¿Ñ€Ð¸Ð²ÐµÑ‚ is a word", 7: "itâ€™s fine, Â£5", 9: "half a cafÃ© 좋아요"}
+    (part,) = check(reviews(tmp_path / "bad.csv", text=odd)).parts
+    assert write_mended(part, tmp_path / "fixed.csv") == {"cells decoded in the right encoding": 3}
+    texts = read_table(tmp_path / "fixed.csv").columns["text"]
+    assert [texts[row - 1] for row in odd] == ["café au lait, twice", "привет is a word", "it’s fine, £5", odd[9]]
 
 
 def test_the_mended_file_of_a_clean_one_is_a_copy(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
@@ -878,3 +886,10 @@ def test_the_benchmark_of_check_runs(tmp_path: Path) -> None:
     measured = json.loads(out.read_text())
     assert measured["rows"] == 400
     assert measured["seconds"] > 0 and 0.1 < measured["peak_gigabytes"] < 2
+
+
+def test_scripts_of_any_alphabet_are_named(tmp_path: Path, check: Check) -> None:
+    odd = {5: "ეს წინადადება ქართულად არის", 6: "இது ஒரு தமிழ் வாக்கியம்", 7: "Սա հայերեն նախադասություն է"}
+    (finding,) = (one for one in check(reviews(tmp_path / "a.csv", text=odd)).findings if one.code == "scripts")
+    assert finding.rows == tuple(odd)
+    assert all(name in finding.what for name in ("Latin", "Georgian", "Tamil", "Armenian"))

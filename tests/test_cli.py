@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from toys import CPU, OWN_TASK, only_run, write_columns
 
-from finetune.cli.display import standard_output
+from finetune.cli.console import standard_output
 from finetune.models.device import resolve_precision
 from finetune.runs.predictions import read_predictions
 
@@ -125,7 +125,7 @@ def test_runs_that_diverge_are_counted(here: Finetune, rte: Path, tiny_bert: Pat
     done = here("run", "mine.toml", "train.epochs=2", data=rte)
     assert done.returncode == 2
     assert "training has diverged" in done.stderr
-    assert "diverged: 1, failed runs that no mean has" in done.stdout
+    assert "1 run diverged and is excluded from the mean" in done.stdout
 
 
 def test_the_diagnostic_set_is_predicted_by_an_mnli_model(
@@ -143,7 +143,7 @@ def test_the_diagnostic_set_is_predicted_by_an_mnli_model(
     record = json.loads(out)
     assert (code, set(record["scores"])) == (0, {"dev", "dev-mismatched"})
     code, out, _ = in_process("evaluate", record["id"], "ax", "--predictions", "ax.parquet", data=tmp_path)
-    assert (code, out) == (0, "no gold labels, so no scores\n")
+    assert (code, out) == (0, "no labels, so no scores\n")
     assert [line["gold"] for line in read_predictions(tmp_path / "ax.parquet")] == [None, None]
     full = "Premise\tHypothesis\tLabel\na\tb\tneutral\nc\td\tentailment\n"
     (tmp_path / "diagnostic" / "diagnostic-full.tsv").write_text(full)

@@ -217,11 +217,12 @@ def _fetched(visit: Visit, repository: str) -> set[str]:
 
 
 def _only_error(finished: Finished) -> str:
-    """The one line of standard error with which a user's mistake ends."""
+    """The line of standard error with which a user's mistake ends, after the one that says what is loaded."""
     assert finished.returncode == 2, finished.stderr
     assert "Traceback" not in finished.stderr
-    (line,) = finished.stderr.splitlines()
+    *before, line = finished.stderr.splitlines()
     assert line.startswith("error: ")
+    assert all(": loading " in other for other in before)
     return line
 
 

@@ -16,8 +16,8 @@ from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
 from finetune.models.feature import Feature
 from finetune.models.saving import build_model, load_trained, save_checkpoint
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
-from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.task import Task
 from finetune.training.evaluation import Evaluated, Evaluation
 from finetune.training.logistic import fit_logistic, require_linear

@@ -9,8 +9,8 @@ import pytest
 from toys import CPU, OWN_TASK, only_run
 
 from finetune.models.saving import build_model, save_checkpoint
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
-from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.registry import find
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]

@@ -41,8 +41,8 @@ from finetune.models import saving as checkpoints
 from finetune.models.batch import collate
 from finetune.models.families import family_notes, most_tokens
 from finetune.models.kernels import cpu
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
-from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.task import Task
 
 

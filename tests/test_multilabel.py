@@ -15,8 +15,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from toys import build, fit, labels_task, late_task, sentences, toy
 from transformers import AutoTokenizer
 
-from finetune.cli.display import groups_table
-from finetune.cli.summaries import summary_lines
+from finetune.cli.run_tables import groups_table, summary_lines
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import load

@@ -31,8 +31,8 @@ def test_tasks_recipes_and_data_are_in_the_wheel(wheel: zipfile.ZipFile) -> None
         for file in (ROOT / folder).iterdir():
             if file.suffix in (".py", ".toml", ".csv"):
                 assert f"finetune/{folder}/{file.name}" in names
-    assert "finetune/published.toml" in names
-    assert {f"finetune/report/{name}" for name in ("page.html.j2", "section.html.j2", "style.css")} <= names
+    inner = ("published.toml", "paper_table.html.j2", "report/page.html.j2", "report/style.css")
+    assert {f"finetune/analysis/{name}" for name in inner} <= names
 
 
 def test_the_installed_wheel_runs(wheel: zipfile.ZipFile, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from finetune.checks.fix import write_mended
 from finetune.checks.run_checks import check_data
 from finetune.data.detect import detect
 from finetune.data.formats.dialect import Dialect
-from finetune.data.reading import read_table
+from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.reading import first_rows, read_table, survey
 from finetune.data.records import column_names
 from finetune.data.table import Table
 from finetune.data.writing import write_rows
@@ -420,7 +421,7 @@ FUZZ: dict[str, Any] = {
 @pytest.fixture
 def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keeps the tokenizer from being loaded for each file."""
-    monkeypatch.setattr(tokens, "load_tokenizer", lru_cache(maxsize=1)(tokens.load_tokenizer))
+    monkeypatch.setattr(tokens, "load_text_tokenizer", lru_cache(maxsize=1)(tokens.load_text_tokenizer))
 
 
 @settings(max_examples=200, **FUZZ)
@@ -448,3 +449,20 @@ def test_what_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tu
     write_rows(path, [{"text": text, "label": label} for text, label in written], ["text", "label"])
     if detect(path).layout.quoted:  # else no cell needed quotes
         assert cells(read_table(path)) == written
+
+
+@pytest.mark.parametrize("suffix", sorted(BY_SUFFIX))
+def test_what_is_written_in_a_format_is_read_again(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows{suffix}"
+    texts = [f"a row of words, number {i}" for i in range(30)]
+    rows = [{"text": text, "label": "ab"[i % 2]} for i, text in enumerate(texts)]
+    if suffix == ".conll":
+        write_rows(path, [{"words": text.split(), "answer": ["O"] * 6} for text in texts], ["words", "answer"])
+        assert read_table(path).columns["words"] == [text.split() for text in texts]
+        return
+    assert write_rows(path, rows, ["text", "label"]) == 0
+    table = read_table(path)
+    assert table.columns == {name: [row[name] for row in rows] for name in ("text", "label")}
+    assert table.form.format is BY_SUFFIX[suffix]
+    assert survey(path, table.form) == (30, {"text", "label"})
+    assert list(first_rows(path, table.form, most=5).rows) == [1, 2, 3, 4, 5]

@@ -14,8 +14,8 @@ from finetune.data.source import Source
 from finetune.inference import glue_submission as submission
 from finetune.inference import predictor
 from finetune.models.saving import build_model, save_checkpoint
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
-from finetune.task_types.prepare import load_tokenizer
 from finetune.task_types.registry import find
 
 InProcess = Callable[..., tuple[int, str, str]]

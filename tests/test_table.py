@@ -14,7 +14,7 @@ from scipy import stats
 from finetune.analysis.paper_table import Table, lines_of, load_table, rule, table_files
 from finetune.analysis.paper_table_formats import as_csv, as_html, as_markdown
 from finetune.analysis.published import anchors, beside
-from finetune.cli.summaries import summary_lines, summary_table
+from finetune.cli.run_tables import summary_lines, summary_table
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord, all_records
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised

@@ -9,7 +9,7 @@ from test_encodings import LANGUAGES, sentences
 from transformers import PreTrainedTokenizerBase
 
 from finetune.models import pretrained as weights
-from finetune.task_types.prepare import load_tokenizer
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.vocabulary import language_of, misfit, script_shares
 
 InProcess = Callable[..., tuple[int, str, str]]

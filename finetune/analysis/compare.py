@@ -10,7 +10,6 @@ import numpy as np
 
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.inference.predictor import trained_on
 from finetune.metrics.significance import RESAMPLES, Difference, Resampled, Rescored, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
@@ -18,6 +17,7 @@ from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord, all_records, load_record
 from finetune.runs.seeds import same_but_seeds
+from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Answer, Task
 
 FEW_ROWS = 30

@@ -1,7 +1,6 @@
 """A table of `finetune table` as text: for the terminal, as Markdown, CSV or HTML."""
 
 import csv
-import html
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -69,20 +68,17 @@ def as_csv(lines: Sequence[Line]) -> str:
 
 
 def as_html(table: Table, lines: Sequence[Line]) -> str:
-    """A page of its own."""
-
-    def row(tag: str, cells: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "\n".join(row("td", cells) for cells in _cells(lines))
-    below = "\n".join(f"<p>{html.escape(text)}</p>" for text in (*_below(table, lines), *_behind(lines)))
-    title = html.escape(table.title)
-    return (
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>body{{font:15px system-ui;margin:1rem}}"
-        f"div{{overflow-x:auto}}td,th{{padding:.2rem .6rem;text-align:left;white-space:nowrap}}</style>\n"
-        f"<h1>{title}</h1>\n<div><table>\n{row('th', HEADER)}\n{body}\n</table></div>\n{below}\n</html>\n"
-    )
+    """A complete HTML page. Raises UserError without jinja2."""
+    try:
+        from finetune.analysis.templates import templates_of
+    except ImportError as error:
+        raise UserError(
+            f"a table in HTML needs a package that is not installed ({error.name})",
+            "Install it: pip install 'bert-finetune[report]', or write .md or .csv",
+        ) from error
+    template = templates_of("finetune.analysis").get_template("paper_table.html.j2")
+    notes = [*_below(table, lines), *_behind(lines)]
+    return template.render(title=table.title, header=HEADER, rows=_cells(lines), notes=notes)
 
 
 def write_table(file: Path, name: str, table: Table, lines: Sequence[Line]) -> None:

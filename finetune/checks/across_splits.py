@@ -8,9 +8,9 @@ import numpy as np
 from finetune.checks.check import Check, across
 from finetune.checks.finding import MOSTLY, Finding
 from finetune.checks.split_data import Part
-from finetune.data.column_types import as_text
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
+from finetune.data.values import as_text
 
 LEAKED = 0.01  # share of a split's rows that another one has too, which scores would show
 MISSING_COLUMN = Issue(

@@ -7,12 +7,12 @@ from collections.abc import Container, Iterator, Sequence
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import MANY, MOSTLY, Finding
 from finetune.checks.split_data import Part
-from finetune.data.column_types import as_text, is_missing
 from finetune.data.encodings.detect import spelled
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.issues import READING, REJECTED, Fault, Issue
 from finetune.data.messages import shown
 from finetune.data.records import Record
+from finetune.data.values import as_text, is_missing
 from finetune.task_types.guess import ID_NAMES
 from finetune.task_types.row_issues import ROW_ISSUES
 

@@ -10,8 +10,9 @@ from typing import Any
 from finetune.checks.spellings import unified
 from finetune.checks.split_data import Part, labelled
 from finetune.data.characters import cleaned, without_controls
-from finetune.data.column_types import as_text, is_missing
 from finetune.data.formats.delimited import dialect_of, first_cells
+from finetune.data.mojibake import repaired
+from finetune.data.values import as_text, is_missing
 from finetune.data.writing import ESCAPED, write_rows, written_format
 from finetune.errors import UserError
 
@@ -36,9 +37,9 @@ def write_mended(part: Part, to: Path, *, escape: bool = False) -> dict[str, int
     ):
         raise UserError(f"{to}: cells of {part.file} hold lists", "Name a file that ends with .jsonl")
     counts = Counter(_of_file(part))
-    rows = _rows(part, counts)
+    rows = list(_rows(part, counts))  # some formats go through them twice
     if holds == "texts":
-        rows = ({name: _as_cell(cell) for name, cell in row.items()} for row in rows)
+        rows = [{name: _as_cell(cell) for name, cell in row.items()} for row in rows]
     names = [name for name in part.table.columns if name not in part.table.derived]
     escaped = write_rows(to, rows, names, escaped=names if escape else ())
     return dict(+counts) | ({f"cells {ESCAPED}": escaped} if escaped else {})
@@ -117,7 +118,7 @@ def _mended(part: Part, values: Mapping[str, Any], spellings: Mapping[str, str],
 
 
 def _clean(text: str, done: list[str]) -> str:
-    """The text without control characters and outer spaces, in NFC."""
+    """The text in its own encoding, without control characters and outer spaces, in NFC."""
     if not (text.isascii() and text.isprintable()):
         for what, change in CHANGES.items():
             changed = change(text)
@@ -129,6 +130,7 @@ def _clean(text: str, done: list[str]) -> str:
 
 
 CHANGES: Mapping[str, Callable[[str], str]] = {
+    "cells decoded in the right encoding": repaired,
     "cells without their control characters": without_controls,
     "cells normalised to NFC": partial(unicodedata.normalize, "NFC"),
 }

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
-from finetune.data.column_types import RUINED, as_text
+from finetune.data.column_types import RUINED
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
+from finetune.data.values import as_text
 from finetune.task_types.first_rows import split_columns
 
 OFTEN = 0.5  # share of a column's filled cells

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
-from finetune.data.column_types import as_number, as_text, is_missing
 from finetune.data.issues import Issue
+from finetune.data.values import as_number, as_text, is_missing
 
 SAMPLE = 50_000  # rows
 LEAST_ROWS = 20

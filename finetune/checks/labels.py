@@ -8,9 +8,9 @@ from finetune.checks.finding import MOSTLY, Finding
 from finetune.checks.spellings import misspelled, unified
 from finetune.checks.split_data import Part, labelled
 from finetune.checks.text import BLANK
-from finetune.data.column_types import as_number
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
+from finetune.data.values import as_number
 
 FEW = 10  # rows that a label needs to be learned
 MOST_LABELS = 20_000  # among which misspelled ones are looked for

@@ -10,9 +10,10 @@ from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.device import resolve_device, resolve_precision
 from finetune.models.saving import empty_model, load_config
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task_types.options import option_values
-from finetune.task_types.prepare import encode, length_summary, load_splits, load_tokenizer, truncated_share
+from finetune.task_types.prepare import encode, length_summary, load_splits, truncated_share
 from finetune.task_types.task import Task
 
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from finetune.checks.finding import MOST_ROWS, Finding
 from finetune.data.characters import census, same_text
-from finetune.data.column_types import is_missing
 from finetune.data.issues import Fault, Issue
 from finetune.data.records import Record
 from finetune.data.table import Table
+from finetune.data.values import is_missing
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.row_builder import rows_of

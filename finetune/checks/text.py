@@ -12,18 +12,14 @@ from finetune.checks.split_data import Part
 from finetune.data.characters import SCRIPTS, kind_number
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
+from finetune.data.mojibake import is_mojibake
 
 BLANK = frozenset(("nan", "null", "none", "n/a", "na", "nil", "?", "<na>", "#n/a", "undefined"))
 HTML = re.compile(
     r"</?(a|b|i|u|p|br|hr|em|ul|ol|li|td|tr|div|span|strong|table|img|font|h[1-6])\b[^<>]*>"
     r"|&(amp|lt|gt|quot|nbsp|apos|#\d+);"
 )
-CONTINUED = "[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"  # a UTF-8 byte after the first one, in Latin-1 or CP1252
-LATIN_1, SINGLE = re.compile("[°-þ]"), re.compile("[ㄱ-ㅣﾡ-ￜ]")  # without one of these the next ones need not look
-MOJIBAKE = re.compile(
-    rf"[ÃÂ]{CONTINUED}|â[€\x80]{CONTINUED}|(?:[ÐÑ]{CONTINUED}){{2}}|(?:[à-ï]{CONTINUED}{{2}}){{2}}|ð[Ÿ\x9f]{CONTINUED}"
-    r"|(?:[°-È][¡-þ]){4}"  # Korean in CP949, read as Latin-1
-)
+SINGLE = re.compile("[ㄱ-ㅣﾡ-ￜ]")  # without one of these the next one need not look
 # Korean syllables written as single letters (but not laughter and tears: ㅋㅋㅠㅠ), or in letters of half width
 SPELLED = re.compile("[ㄱ-ㅎ][ㅏ-ㅛㅝ-ㅟㅢㅣ][ㄱ-ㅎ]?[ㄱ-ㅎ][ㅏ-ㅣ]|[ﾡ-ￜ]")
 WORD = re.compile(r"[^\W\d_]{3,}")
@@ -58,8 +54,8 @@ IN_FOREIGN: Mapping[Issue, Holds] = {
         code="mojibake",
         severity="warning",
         meaning="texts that were read in the wrong encoding (such as Ã© for é)",
-        remedy="Export the data again as UTF-8, or decode these texts again",
-    ): lambda text: LATIN_1.search(text) and MOJIBAKE.search(text),
+        remedy="Export the data again as UTF-8; `--fix` repairs those that are UTF-8 read as something else",
+    ): is_mojibake,
     Issue(
         code="not-nfc",
         severity="warning",

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from transformers import PreTrainedTokenizerBase
 
 from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
 from finetune.data.characters import runs_of
-from finetune.data.column_types import as_text
 from finetune.data.issues import Issue
+from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained
-from finetune.task_types.prepare import load_tokenizer
+from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
 from finetune.task_types.vocabulary import MANY_UNKNOWN, misfit
 
 SAMPLE = 20_000  # rows that are cut into tokens
@@ -81,7 +80,7 @@ def tokens(parts: Sequence[Part], model: str, max_length: int, most_asked: int) 
     `most_asked` is how many tokens of a question are read.
     """
     try:
-        tokenizer = load_tokenizer(pretrained.resolve(model).folder)
+        tokenizer = load_text_tokenizer(pretrained.resolve(model).folder)
     except UserError as error:
         what = f"checks of tokens were left out: {error.what}"
         yield parts[0].found(NO_TOKENS, what=what, remedy=error.way_out)
@@ -109,7 +108,7 @@ def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
         yield part.found(WINDOWS, longer, what=f"{share}: they are read in overlapping windows")
 
 
-def _questions(part: Part, cut: Tokens, tokenizer: PreTrainedTokenizerBase, most: int) -> Iterator[Finding]:
+def _questions(part: Part, cut: Tokens, tokenizer: TextTokenizer, most: int) -> Iterator[Finding]:
     """Questions about contexts are cut, whatever max_length is."""
     if not part.kind.capped:
         return
@@ -130,13 +129,13 @@ def _unknown(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
     yield part.found(UNKNOWN_TOKENS, cut.rows[cut.unknown > 0], what=what, worst=share >= MANY_UNKNOWN)
 
 
-def _vocabulary(part: Part, cut: Tokens, tokenizer: PreTrainedTokenizerBase, model: str) -> Iterator[Finding]:
+def _vocabulary(part: Part, cut: Tokens, tokenizer: TextTokenizer, model: str) -> Iterator[Finding]:
     if found := misfit([part.texts[row] for row in cut.rows], tokenizer, model):
         what, remedy = found
         yield part.found(VOCABULARY, what=what, remedy=remedy)
 
 
-def _cut(part: Part, tokenizer: PreTrainedTokenizerBase) -> Tokens | None:
+def _cut(part: Part, tokenizer: TextTokenizer) -> Tokens | None:
     usable = np.flatnonzero(np.fromiter(map(bool, part.texts), bool, len(part.texts)))
     if not len(usable):
         return None
@@ -153,9 +152,7 @@ def _cut(part: Part, tokenizer: PreTrainedTokenizerBase) -> Tokens | None:
     return Tokens(rows=rows, lengths=np.concatenate(lengths), unknown=np.concatenate(unknown), said=said)
 
 
-def _ids(
-    part: Part, tokenizer: PreTrainedTokenizerBase, rows: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ids(part: Part, tokenizer: TextTokenizer, rows: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The tokens of some rows, one behind the other, and how many each row has."""
     firsts, seconds = part.kind.sequences(part.layout, part.table, part.texts, rows)
     encoded = tokenizer(firsts, seconds, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]

@@ -1,10 +1,12 @@
-"""What is printed: texts of data, names of files and records are shown, and never obeyed by a terminal."""
+"""What is printed: texts of data, names of files and records are shown, and never interpreted by a terminal."""
 
 import re
 
 import typer
 
-# Control characters (C0 without tab and newline, C1), what changes the direction of text, and half characters.
+from finetune.errors import UserError
+
+# Control characters (C0 without tab and newline, C1), what changes the direction of text, and lone surrogates.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -16,3 +18,8 @@ def printable(text: str) -> str:
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Prints a text on standard output, or on standard error."""
     typer.echo(printable(text), err=err, nl=nl)
+
+
+def print_error(error: UserError) -> None:
+    """One line on standard error."""
+    echo(f"error: {error}", err=True)

@@ -1,4 +1,4 @@
-"""Counts characters by kind (scripts, control characters, single jamo) in many texts at once."""
+"""Counts characters by kind (Unicode's scripts, control characters, single jamo) in many texts at once."""
 
 import re
 import unicodedata
@@ -8,20 +8,20 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-SCRIPTS = ("Latin", "Hangul", "Han", "Kana", "Cyrillic", "Greek", "Arabic", "Hebrew", "Devanagari", "Thai")
+SCRIPTS = (
+    *("Latin", "Hangul", "Han", "Kana", "Cyrillic", "Greek", "Arabic", "Hebrew", "Devanagari", "Thai", "Armenian"),
+    *("Bengali", "Bopomofo", "Cherokee", "Coptic", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Kannada", "Khmer"),
+    *("Lao", "Malayalam", "Mongolian", "Myanmar", "Oriya", "Sinhala", "Syriac", "Tamil", "Telugu", "Thaana", "Tibetan"),
+    *("Tifinagh", "Yi"),
+)
 KINDS = ("other", *SCRIPTS, "jamo", "control", "replacement")
 CHUNK = 1 << 21  # characters that are looked at together
+LAST = 0x32400  # behind the last character of any script
 
-# Of kinds with a few ranges in several blocks: (first, last, kind); a later range is within an earlier one.
+# What Unicode has in no script or another one: (first, last, kind). It shares marks and signs of Arabic among scripts.
 RANGES = (
-    *((0x41, 0x5A, "Latin"), (0x61, 0x7A, "Latin"), (0xC0, 0x24F, "Latin"), (0x1E00, 0x1EFF, "Latin")),
-    *((0xFF21, 0xFF3A, "Latin"), (0xFF41, 0xFF5A, "Latin"), (0xD7, 0xD7, "other"), (0xF7, 0xF7, "other")),
-    *((0xAC00, 0xD7A3, "Hangul"), (0x3131, 0x318E, "Hangul")),
     *((0x1100, 0x11FF, "jamo"), (0xA960, 0xA97F, "jamo"), (0xD7B0, 0xD7FF, "jamo"), (0xFFA0, 0xFFDC, "jamo")),
-    *((0x3400, 0x4DBF, "Han"), (0x4E00, 0x9FFF, "Han"), (0xF900, 0xFAFF, "Han"), (0x20000, 0x323AF, "Han")),
-    *((0x3041, 0x30FF, "Kana"), (0x31F0, 0x31FF, "Kana"), (0xFF66, 0xFF9F, "Kana")),
-    *((0x400, 0x52F, "Cyrillic"), (0x370, 0x3FF, "Greek"), (0x1F00, 0x1FFF, "Greek"), (0x600, 0x6FF, "Arabic")),
-    *((0x590, 0x5FF, "Hebrew"), (0x900, 0x97F, "Devanagari"), (0xE00, 0xE7F, "Thai"), (0xFFFD, 0xFFFD, "replacement")),
+    *((0x30FC, 0x30FC, "Kana"), (0xFF70, 0xFF70, "Kana"), (0x600, 0x6FF, "Arabic"), (0xFFFD, 0xFFFD, "replacement")),
     *((0x00, 0x08, "control"), (0x0B, 0x0C, "control"), (0x0E, 0x1F, "control"), (0x7F, 0x9F, "control")),
     *((0xAD, 0xAD, "control"), (0x200B, 0x200B, "control"), (0x202A, 0x202E, "control"), (0x2060, 0x2060, "control")),
     (0xFEFF, 0xFEFF, "control"),
@@ -94,7 +94,14 @@ def _counted(texts: Sequence[str]) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=1)
 def _table() -> NDArray[np.uint8]:
+    """The kind of every code point."""
+    import regex
+
     table = np.zeros(0x110000, np.uint8)
+    groups = "|".join(rf"(?P<{name}>\p{{Script={name}}}+)" for name in SCRIPTS if name != "Kana")
+    groups += r"|(?P<Kana>[\p{Script=Hiragana}\p{Script=Katakana}]+)"
+    for found in regex.finditer(groups, "".join(map(chr, range(LAST)))):
+        table[found.start() : found.end()] = KINDS.index(found.lastgroup)
     for first, last, kind in RANGES:
         table[first : last + 1] = KINDS.index(kind)
     return table

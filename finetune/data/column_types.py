@@ -1,8 +1,5 @@
 """What a column holds, seen from its values: numbers, texts, few values that come often, lists, ids, dates."""
 
-import ast
-import json
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +7,13 @@ from itertools import islice, pairwise
 from typing import Any, Literal
 
 from finetune.data.number_formats import reading_of_commas
+from finetune.data.values import as_list, as_number, as_text, is_missing
 
 Kind = Literal["empty", "object", "list", "number", "category", "text", "id"]
 SEEN = 20_000  # values of a column that its kind is seen from
 FEW = 50  # values that a category has at most, or a twentieth of its rows
 NEARLY_ALL = 0.95
 SPLITS = frozenset({"train", "training", "test", "testing", "dev", "val", "valid", "validation", "unassigned"})
-NULL = "\\N"  # as databases write a missing cell
 NOTHING = frozenset({"nan", "NaN", "NaT", "<NA>"})  # as data frames write a missing label; it may be a text
 MARKS = (
     *(("0", "1"), ("false", "true"), ("no", "yes"), ("n", "y"), ("nein", "ja"), ("non", "oui"), ("no", "sí")),
@@ -33,8 +30,6 @@ MARKS = (
 NO = frozenset({"", "f", "-", *(no for no, _ in MARKS)})
 YES = frozenset({"t", "x", "✓", *(yes for _, yes in MARKS)})
 SEPARATORS = ("|", ";", ",")  # of several labels in a cell
-NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
-LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 MONTH = "(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 DATE = re.compile(
     r"(\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./](\d{4}|\d{2})|\d{4}년.*)"
@@ -75,77 +70,6 @@ class ColumnFacts:
     def unique(self) -> bool:
         """Whether no two rows have the same value."""
         return self.filled > 1 and self.distinct == self.filled
-
-
-def is_missing(value: Any) -> bool:
-    """None, not a number, or nothing but spaces; an empty list says something: that there is none."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return True
-    return isinstance(value, str) and (not value.strip() or value == NULL)
-
-
-def as_text(value: Any) -> str:
-    """A cell as text: numbers that are whole without a point, truth values in small letters."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value if isinstance(value, str) else "" if value is None else str(value)
-
-
-def as_number(value: Any, *, decimal: str = ".") -> float | None:
-    """A cell as a finite number; None where it is none. In texts `decimal` is the sign before the decimals; the other
-    one of point and comma may part thousands.
-    """
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        text, thousands = value.strip(), "," if decimal == "." else "."
-        if re.fullmatch(rf"[-+]?\d{{1,3}}(\{thousands}\d{{3}})+(\{decimal}\d*)?", text):
-            text = text.replace(thousands, "")
-        text = text.replace(decimal, ".") if thousands not in text else ""
-        if not NUMBER.fullmatch(text):
-            return None
-        value = text
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def as_list(cell: Any) -> list[Any] | None:
-    """A cell as a list: one it is, or a text that is one in JSON, in Python, or as numpy prints it; else None."""
-    if isinstance(cell, list | tuple):
-        return list(cell)
-    if not isinstance(cell, str) or not LIST.fullmatch(cell):
-        return None
-    found = evaluated(cell)
-    return found if isinstance(found, list) and not _joined_by_python(cell, found) else _as_numpy(cell)
-
-
-def evaluated(text: str) -> Any:
-    """The value that a text writes in JSON or as a Python literal; None where it is neither."""
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return parse(text.strip())
-        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            continue
-    return None
-
-
-def _joined_by_python(cell: str, found: list[Any]) -> bool:
-    """Whether Python joined texts without a comma between them: `['a' 'b']` is one text to it."""
-    return "," not in cell and len(found) == 1 and isinstance(found[0], str) and cell.count("'") + cell.count('"') > 2
-
-
-def _as_numpy(cell: str) -> list[Any] | None:
-    inner = cell.strip()[1:-1]
-    if re.fullmatch(r"""\s*((['"]).*?\2\s*)+""", inner, re.DOTALL):
-        return [found[1] for found in re.findall(r"""(['"])(.*?)\1""", inner, re.DOTALL)]
-    if re.fullmatch(r"\s*[-+]?\d+(\s+[-+]?\d+)*\s*", inner):
-        return [int(number) for number in inner.split()]
-    return None
 
 
 def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
@@ -244,9 +168,3 @@ def _spaced(texts: Sequence[str]) -> bool:
     return not letters or sum(
         "\u2e80" <= char <= "\u9fff" or "\u0e00" <= char <= "\u0eff" for char in letters
     ) < 0.3 * len(letters)
-
-
-def tags_of(cell: Any) -> list[str]:
-    """The tags in one cell: a list, or a text with spaces between them."""
-    found = as_list(cell)
-    return as_text(cell).split() if found is None else [as_text(tag) for tag in found]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from finetune.data.column_types import as_text
+from finetune.data.values import as_text
 from finetune.errors import UserError, first_line
 
 FILES = re.compile(

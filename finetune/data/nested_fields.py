@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from finetune.data.column_types import evaluated
 from finetune.data.span_form import span_form
+from finetune.data.values import evaluated
 
 MOST_FIELDS = 200  # of one column
 DEEPEST = 4  # objects within objects

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from finetune.data.column_types import as_list
+from finetune.data.values import as_list
 
 PLACES = (
     ("start", "end"),

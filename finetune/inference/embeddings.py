@@ -19,9 +19,10 @@ from finetune.models import pretrained
 from finetune.models.backbone import Head
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.saving import build_model
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Recipe
-from finetune.task_types.prepare import encode, load_splits, load_tokenizer
+from finetune.task_types.prepare import encode, load_splits
 from finetune.task_types.task import Task
 
 Pool = Literal["none", "cls", "mean"]

@@ -1,6 +1,5 @@
 """A trained model that answers: `finetune.load(RUN)(...)`, and what `evaluate` and other commands predict with."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -20,15 +19,16 @@ from finetune.models.device import build_accelerator, resolve_device, usable_pre
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import Weights
 from finetune.models.saving import load_config, load_trained
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_words, runs_of
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import load_record
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.options import configured, option_values
-from finetune.task_types.prepare import encode, load_tokenizer
+from finetune.task_types.prepare import encode
+from finetune.task_types.run_task import named_by
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import inputs_fault, layout_from, layout_of, trained_task
 
@@ -141,33 +141,6 @@ class Saved:
         if self.layout is not None:
             return trained_task(self.layout, name=self.task_name)
         return named_by(self.name, self.task_name)
-
-
-def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
-    """The task of a finished run, with or without the weights at hand; `task` is the one that the user named for it.
-
-    Raises UserError where it is not known here, or is another.
-    """
-    file = folder.model / "config.json"
-    settings = json.loads(file.read_text(encoding="utf-8")).get("finetune", {}) if file.is_file() else {}
-    record = load_record(folder.record_file)
-    if task is not None and task.name != record.task:
-        raise UserError(f"{folder.path} is of {record.task}, not of {task.name}", "Name its own task")
-    if task is not None:
-        return task
-    if "layout" in settings:
-        return trained_task(layout_from(settings["layout"]), name=settings["task"])
-    return named_by(str(folder.path), settings.get("task", record.recipe["task"]))
-
-
-def named_by(folder: str, name: str) -> Task:
-    """The task that the files of a model or a run name. Raises UserError for one in a file, whose code would run."""
-    if registry.in_file(name):
-        raise UserError(
-            f"{folder}: its task {name} is code, which is not run unless you name it",
-            "If you trust that file, give its name with --task, in Python with task=",
-        )
-    return registry.installed(name)
 
 
 def saved(model: str | Path, *, out: str | Path = "results") -> Saved:

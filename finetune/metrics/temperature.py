@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import softmax
 
 LOWEST, HIGHEST = 0.05, 20.0
 TINY = 1e-30  # stands for probabilities that are 0 in the precision they were saved in
@@ -20,6 +18,8 @@ def fit_temperature(probabilities: Sequence[Sequence[float]], gold: Sequence[int
 
     Each row has the probabilities of its choices, which may be of different numbers, and the number of the right one.
     """
+    from scipy.optimize import minimize_scalar
+
     logits = centred(probabilities)
     right = logits[np.arange(len(logits)), np.asarray(gold)]
 
@@ -32,6 +32,8 @@ def fit_temperature(probabilities: Sequence[Sequence[float]], gold: Sequence[int
 
 def with_temperature(probabilities: Sequence[float], temperature: float) -> list[float]:
     """The probabilities of one row, its logits divided by the temperature."""
+    from scipy.special import softmax
+
     scaled = np.log(np.maximum(probabilities, TINY)) / temperature
     return softmax(scaled).tolist()  # type: ignore[no-any-return]
 

@@ -40,8 +40,9 @@ def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[st
     if not file.is_file():
         raise UserError(f"{file}: no predictions there", "They are not kept in git; run the recipe again with --force")
     try:
-        columns = [name for name in pq.read_schema(file).names if name not in without]
-        return pq.read_table(file, columns=columns).to_pylist()  # type: ignore[no-any-return]
+        with pq.ParquetFile(file) as opened:  # pq.read_table imports pyarrow.dataset and pandas
+            columns = [name for name in opened.schema_arrow.names if name not in without]
+            return opened.read(columns=columns).to_pylist()  # type: ignore[no-any-return]
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{file}: cannot be read ({error})", "Run the recipe again with --force") from error
 

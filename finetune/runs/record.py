@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -70,6 +70,36 @@ class RunRecord(BaseModel):
     cross_fitted: bool = False
 
 
+class ListedRun(BaseModel):
+    """What a list of runs shows of a record: reading the rest would take most of the time."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    class Seed(BaseModel):
+        """Of the recipe its seed."""
+
+        model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+        seed: int
+
+    id: str
+    task: str
+    finished: str
+    model: str
+    recipe: Seed
+    headline: str
+    scores: dict[str, dict[str, float | None]]
+
+    @property
+    def score(self) -> float:
+        """The headline on the first split, 0 to 1; NaN where it is undefined."""
+        found = next(iter(self.scores.values()))[self.headline]
+        return math.nan if found is None else found
+
+
+AnyRecord = TypeVar("AnyRecord", RunRecord, ListedRun)
+
+
 def run_id(
     recipe: Recipe,
     *,
@@ -119,19 +149,32 @@ def data_fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
 
 def load_record(file: Path) -> RunRecord:
     """Reads a record. Raises UserError for one that is damaged or of another format."""
+    return _read(file, RunRecord)
+
+
+def all_records(out: Path) -> tuple[list[RunRecord], list[UserError]]:
+    """Every record under a results folder, by task and time; and what is wrong with those that cannot be read."""
+    return _read_all(out, RunRecord)
+
+
+def listed_runs(out: Path) -> tuple[list[ListedRun], list[UserError]]:
+    """As `all_records`, of each record what a list shows."""
+    return _read_all(out, ListedRun)
+
+
+def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
     try:
-        return RunRecord.model_validate_json(file.read_text(encoding="utf-8"))
+        return kind.model_validate_json(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as error:
         lines = str(error).splitlines()
         raise UserError(f"{file}: is no readable record ({' '.join(lines[:3])})", "Run again with --force") from error
 
 
-def all_records(out: Path) -> tuple[list[RunRecord], list[UserError]]:
-    """Every record under a results folder, by task and time; and what is wrong with those that cannot be read."""
-    records, damaged = [], []
+def _read_all(out: Path, kind: type[AnyRecord]) -> tuple[list[AnyRecord], list[UserError]]:
+    records, damaged = list[AnyRecord](), []
     for file in sorted(out.glob("*/*/record.json")):
         try:
-            records.append(load_record(file))
+            records.append(_read(file, kind))
         except UserError as error:
             damaged.append(error)
     return sorted(records, key=lambda record: (record.task, record.finished)), damaged

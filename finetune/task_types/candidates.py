@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.data.column_types import MARKS, ColumnFacts, as_text, is_missing
+from finetune.data.column_types import MARKS, ColumnFacts
+from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.column_names import is_about, is_id_name, label_tier, named, text_tier
 

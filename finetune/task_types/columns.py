@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from finetune.data.column_types import NOTHING, as_text, is_missing, tags_of
+from finetune.data.column_types import NOTHING
 from finetune.data.formats.tag_forms import Form, TagForm
 from finetune.data.nested_fields import cell_at
+from finetune.data.values import as_text, is_missing, tags_of
 
 
 @dataclass(frozen=True, kw_only=True)

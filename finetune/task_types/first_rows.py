@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from finetune.data.column_types import SPLITS, as_text, is_missing
+from finetune.data.column_types import SPLITS
 from finetune.data.messages import shown
 from finetune.data.table import Table
+from finetune.data.values import as_text, is_missing
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.row_builder import rows_of

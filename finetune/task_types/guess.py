@@ -5,9 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from finetune.data.column_types import as_number, facts_of, is_missing
+from finetune.data.column_types import facts_of
 from finetune.data.label_names import names_given, names_nearby
 from finetune.data.table import Table
+from finetune.data.values import as_number, is_missing
 from finetune.errors import UserError, nearest
 from finetune.task_types.column_names import IDS, named
 from finetune.task_types.columns import Layout

@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
-from finetune.errors import UserError, first_line
+from finetune.errors import UserError
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
 from finetune.task_types.task import Task
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 
 def load_splits(
@@ -40,19 +41,8 @@ def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
     return {name: [row.id for row in loaded.rows] for name, loaded in splits.items() if loaded.drawn}
 
 
-def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """A model's fast tokenizer. Raises UserError where the folder has none."""
-    try:
-        return AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{folder}: the tokenizer cannot be loaded ({first_line(error)})",
-            "The folder needs tokenizer.json, or the vocabulary",
-        ) from error
-
-
 def encode(
-    task: Task, rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase, max_length: int, config: PretrainedConfig
+    task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, config: "PretrainedConfig"
 ) -> list[Feature]:
     """Features of one split. Raises UserError for a max_length that the encoder has no positions for."""
     most = min(most_tokens(config), tokenizer.model_max_length)

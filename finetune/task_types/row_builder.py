@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from finetune.data.column_types import as_text
 from finetune.data.records import Record
 from finetune.data.rows import OwnRow
 from finetune.data.table import Table
+from finetune.data.values import as_text
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import NoRow
 from finetune.task_types.types import named_type

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from finetune.data.column_types import as_text
 from finetune.data.reading import table_of
+from finetune.data.values import as_text
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types import registry
 from finetune.task_types.first_rows import first_rows

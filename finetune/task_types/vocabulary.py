@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from transformers import PreTrainedTokenizerBase
 
 from finetune.data.characters import SCRIPTS, census, kind_number
 from finetune.data.rows import OwnRow, Row
+from finetune.models.tokenizers.load import TextTokenizer
 
 SAMPLE = 2_000  # texts
 LEAST_LETTERS = 200
@@ -34,7 +34,7 @@ COMMON_WORDS = {  # of languages in the Latin script that have their own
 COMMON = 0.05  # share of the words that these are of a text in the language
 
 
-def misfit(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, model: str) -> tuple[str, str] | None:
+def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> tuple[str, str] | None:
     """What is wrong with an encoder's vocabulary for these texts, and what to do; None where it fits them."""
     words = [WORD.findall(text) for text in texts[:: max(1, len(texts) // SAMPLE)]]
     every = [word for some in words for word in some]
@@ -63,7 +63,7 @@ def misfit(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, model: str)
     return what + f"{100 * unknown:.2g} % of the tokens unknown", _remedy(language_of(every, shares))
 
 
-def vocabulary_notes(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase, model: str) -> list[str]:
+def vocabulary_notes(rows: Sequence[Row], tokenizer: TextTokenizer, model: str) -> list[str]:
     """The same of a task's rows, in a sentence; nothing of rows that do not say what the model reads of them."""
     some = rows[:: max(1, len(rows) // SAMPLE)]
     found = misfit([row.input for row in some if isinstance(row, OwnRow)], tokenizer, model)
@@ -105,6 +105,6 @@ def _knows(unknown: int | None, counts: "np.ndarray") -> bool:
     return unknown is not None and unknown < len(counts)
 
 
-def _is_jamo(tokenizer: PreTrainedTokenizerBase, number: int) -> bool:
+def _is_jamo(tokenizer: TextTokenizer, number: int) -> bool:
     token = tokenizer.convert_ids_to_tokens(number)
     return not token.isascii() and JAMO.search(token) is not None

@@ -14,6 +14,7 @@ from finetune.models import pretrained
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.families import family_notes
 from finetune.models.saving import build_model, save_checkpoint
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.environment import versions
 from finetune.runs.events import EventLog, Watcher
 from finetune.runs.folder import RunFolder
@@ -23,7 +24,7 @@ from finetune.runs.record import RunRecord, data_fingerprint, load_record, run_i
 from finetune.task_types import registry
 from finetune.task_types.options import changed_options, resolved
 from finetune.task_types.prediction_lines import prediction_lines
-from finetune.task_types.prepare import drawn_ids, encode, load_splits, load_tokenizer
+from finetune.task_types.prepare import drawn_ids, encode, load_splits
 from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from finetune.analysis.report import run, several, split
@@ -13,8 +12,8 @@ from finetune.analysis.report.overview import overview
 from finetune.analysis.report.run.settings import settings_block
 from finetune.analysis.report.run_files import RunFiles, labels_of
 from finetune.analysis.report.temperature import Temperature, temperature_of
+from finetune.analysis.templates import templates_of
 from finetune.runs.seeds import groups as groups_of
-from finetune.task_types.marked_text import clean
 from finetune.task_types.types import view_of
 from finetune.task_types.view import View
 
@@ -24,14 +23,7 @@ TOO_LONG = "Left out, since the page would be too large: make a report of this r
 
 def render(runs: Sequence[RunFiles]) -> str:
     """A whole HTML page of under 5 MB about one or several runs."""
-    templates = Environment(
-        loader=PackageLoader("finetune.analysis.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=lambda value: clean(value) if type(value) is str else value,  # Markup is done already
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = templates_of("finetune.analysis.report")
     template = templates.get_template("section.html.j2")
     done: list[Markup] = []
     size = 0

@@ -3,29 +3,22 @@
 import codecs
 import io
 import re
-import unicodedata
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 from finetune.data.encodings.legacy import ENCODINGS, Reading, readings
+from finetune.data.encodings.unicode import CHUNK, Opened, decodes, marked, wide
 from finetune.data.messages import shown
 from finetune.errors import UserError, nearest
 
-CHUNK = 1 << 20
 SAMPLE, LONGEST = 1 << 14, 1 << 10  # bytes that the letters are counted in, and those of one cell or line of them
 PLAIN = 1 << 12  # bytes of the beginning, of which what is ASCII counts too
 SURE = 12.0  # bits by which one encoding must be likelier than the next
 MISFIT = 12.5  # bits a character: with more, the text is in no language that is known here
 WRONG = 0.1  # share of lines with bytes that are not of an encoding, from which on it is the wrong one
 RIVALS = 3  # readings that are shown where they leave it open
-MARKS = (  # the longer ones first
-    *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig")),
-    *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
-)
 SEVEN_BIT = {"iso2022_kr": b"\x1b$)C", "iso2022_jp_2": b"\x1b$"}  # with escape sequences, all bytes are ASCII
 LARGER = {  # of encodings that a name may mean, those that Windows writes under it hold all of them
     **{"shift_jis": "cp932", "euc_kr": "cp949", "gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950"},
@@ -37,9 +30,6 @@ NAMES = {
     **{"iso2022_jp_2": "ISO-2022-JP", "iso2022_kr": "ISO-2022-KR"},
 }
 ASCII = bytes(range(0x80))
-CONTROLS = bytes({*range(0x20)} - {*b"\t\r\n"})
-
-Opened = Callable[[], AbstractContextManager[IO[bytes]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +80,12 @@ def _unicode(opened: Opened) -> Encoding | None:
     """UTF-8, UTF-16 or UTF-32, or what is all ASCII; None for the others."""
     with opened() as file:
         start = file.read(CHUNK)
-    if name := _marked(start) or _wide(start):
-        return Encoding(name=name, damaged=not _decodes(opened, name))
-    if not _decodes(opened, "utf-8"):
+    if name := marked(start) or wide(start):
+        return Encoding(name=name, damaged=not decodes(opened, name))
+    if not decodes(opened, "utf-8"):
         return None
     for name, escape in SEVEN_BIT.items():
-        if escape in start and _decodes(opened, name):
+        if escape in start and decodes(opened, name):
             return Encoding(name=name, sample=_telling(start[:SAMPLE].decode(name, "replace")))
     return Encoding(name="utf-8")
 
@@ -115,48 +105,6 @@ def _as_given(path: Path, opened: Opened, found: Encoding | None, given: str, na
 def _family(name: str) -> str:
     """The same for encodings that differ in a mark, the order of bytes, or a few characters."""
     return re.sub(r"^(utf-(8|16|32)|iso2022-\w\w).*", r"\1", name.replace("_", "-"))
-
-
-def _marked(start: bytes) -> str:
-    return next((name for mark, name in MARKS if start.startswith(mark)), "")
-
-
-def _wide(start: bytes) -> str:
-    """UTF-16 or UTF-32 without a mark, seen from the zero bytes of its ASCII characters; else nothing."""
-    some = start[:8192]
-    zeros = some.count(0)
-    controls = len(some) - len(some.translate(None, CONTROLS))
-    if not zeros or (controls < 0.2 * len(some) and not _has_bad_bytes(some)):
-        return ""
-    for name, width in (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2)):
-        text = some[: len(some) // width * width].decode(name, "replace")
-        odd = sum(unicodedata.category(char) in ("Cc", "Cn", "Co") for char in text if char not in "\t\r\n")
-        plain = sum(char.isascii() for char in text)
-        enough = zeros >= 0.4 * len(some) if width == 4 else plain >= max(0.5 * zeros, 0.01 * len(text))
-        if enough and odd + text.count("\ufffd") <= 0.02 * len(text):
-            return name
-    return ""
-
-
-def _has_bad_bytes(sample: bytes) -> bool:
-    """Whether bytes are not of UTF-8; the last character may be cut."""
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)
-    except UnicodeDecodeError:
-        return True
-    return False
-
-
-def _decodes(opened: Opened, encoding: str) -> bool:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with opened() as file:
-        try:
-            while chunk := file.read(CHUNK):
-                decoder.decode(chunk)
-            decoder.decode(b"", final=True)
-        except UnicodeError:
-            return False
-    return True
 
 
 def _foreign(opened: Opened) -> Iterator[bytes]:
@@ -197,7 +145,7 @@ def _require_readable(path: Path, sample: bytes, given: str, name: str) -> None:
 def _described(opened: Opened, name: str, sample: bytes) -> Encoding:
     """The encoding of that name, and whether it holds for the whole file."""
     line = _telling(sample.decode(name, "replace")) if sample else ""
-    return Encoding(name=name, damaged=not _decodes(opened, name), sample=line)
+    return Encoding(name=name, damaged=not decodes(opened, name), sample=line)
 
 
 def _by_letters(path: Path, opened: Opened, sample: bytes) -> Encoding:
@@ -207,7 +155,7 @@ def _by_letters(path: Path, opened: Opened, sample: bytes) -> Encoding:
     best, *others = readings(sample, start)
     if best.bits > MISFIT * best.signs or others[0].bits - best.bits < SURE:
         raise _unsure(path, [best, *others[: RIVALS - 1]])
-    name = next((name for name in best.encodings if _decodes(opened, name)), best.encodings[0])
+    name = next((name for name in best.encodings if decodes(opened, name)), best.encodings[0])
     return _described(opened, name, sample)
 
 

@@ -12,7 +12,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.characters import codes_of, kind_number, kinds_of
+from finetune.data.characters import SCRIPTS, codes_of, kind_number, kinds_of
 from finetune.data.encodings.languages import REGIONS, Region, Script
 
 UNREADABLE, CONTROL, SYMBOL, UNUSUAL = 30.0, 24.0, 17.0, 13.0  # bits of characters that a language does not list
@@ -128,7 +128,7 @@ def _oddities(text: str) -> float:
     """Bits of what words do not do: mix scripts, go on in capitals, hold a symbol."""
     codes = codes_of(text)
     kinds = kinds_of(codes)
-    letter = (kinds >= kind_number("Latin")) & (kinds <= kind_number("Thai"))
+    letter = (kinds >= kind_number("Latin")) & (kinds <= kind_number(SCRIPTS[-1]))
     east = (kinds >= kind_number("Hangul")) & (kinds <= kind_number("Kana"))
     ascii_only = codes < 0x80
     both = letter[:-1] & letter[1:] & ~(ascii_only[:-1] & ascii_only[1:])

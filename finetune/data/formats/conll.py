@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.column_types import tags_of
 from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import FileStart
 from finetune.data.formats.find_words import NoSentences, word_lines_of
@@ -13,6 +12,7 @@ from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields
 from finetune.data.issues import UNREADABLE, Fault
 from finetune.data.open_files import numbered_lines, utf_8
 from finetune.data.records import Record
+from finetune.data.values import tags_of
 from finetune.errors import UserError
 from finetune.metrics.entities import to_iob2
 

@@ -7,14 +7,15 @@ from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import IO
 
-from finetune.data.cells import flat, safe
 from finetune.data.file_format import FileFormat, Format, NumberedCells, Output, Row
 from finetune.data.file_start import FileStart
-from finetune.data.formats.dialect import Dialect, csv_reader, find_dialect
+from finetune.data.formats.dialect import Dialect, csv_reader
+from finetune.data.formats.find_dialect import find_dialect
 from finetune.data.formats.numbered_cells import numbered_cells
 from finetune.data.issues import UNREADABLE, Fault
 from finetune.data.open_files import utf_8
 from finetune.data.records import AROUND, Record, column_names, encoding_fault
+from finetune.data.written_cells import flat, safe
 from finetune.errors import UserError
 
 Cells = tuple[int, list[str], Fault | None]  # line, cells, fault

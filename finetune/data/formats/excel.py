@@ -8,10 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.cells import flat, without_surrogates
 from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import FileStart
 from finetune.data.records import Record, column_names
+from finetune.data.written_cells import flat, without_surrogates
 from finetune.errors import UserError, first_line
 
 TITLES = 5  # lines above the header of a sheet that may be titles

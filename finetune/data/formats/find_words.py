@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from finetune.data.column_types import as_number, counts_up
+from finetune.data.column_types import counts_up
 from finetune.data.formats.tag_forms import PREFIX, TagForm, are_chunks, form_of
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, is_blank, is_comment
+from finetune.data.values import as_number
 
 LINES = 3_000  # that are looked at
 DELIMITERS = ("\t", ",", ";", SPACES)

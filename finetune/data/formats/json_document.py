@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.cells import as_json
 from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import FileStart
 from finetune.data.formats.json_lines import TABLES, of_object
@@ -15,6 +14,7 @@ from finetune.data.formats.squad_json import is_squad, questions
 from finetune.data.issues import JSON, Fault
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record
+from finetune.data.written_cells import as_json
 from finetune.errors import UserError, first_line
 
 LONGEST_NAME = 40  # characters of a column's

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.cells import as_json
 from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import SAMPLE, FileStart
 from finetune.data.formats.labelling_tools import plain_row
 from finetune.data.issues import JSON, REJECTED, Fault
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record, column_names, whole
+from finetune.data.written_cells import as_json
 from finetune.errors import first_line
 
 LINES_SEEN = 50  # that are tried as JSON

@@ -8,10 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.cells import flat, without_surrogates
 from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import FileStart
 from finetune.data.records import Record
+from finetune.data.written_cells import flat, without_surrogates
 from finetune.errors import UserError, first_line
 
 BATCH = 10_000  # rows

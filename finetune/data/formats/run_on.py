@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from finetune.data.column_types import NUMBER
+from finetune.data.values import NUMBER
 
 FEWEST = 6  # rows from which it can be told
 OFTEN = 0.05  # share of the rows that the smallest width must have

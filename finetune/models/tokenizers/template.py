@@ -1,9 +1,12 @@
 """Adds special tokens around two tokenized texts, so that each text is tokenized only once."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from transformers import PreTrainedTokenizerBase
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +33,7 @@ class Template:
         return ids, np.concatenate(parts).astype(np.int8)
 
 
-def pair_template(tokenizer: PreTrainedTokenizerBase) -> Template:
+def pair_template(tokenizer: "PreTrainedTokenizerBase") -> Template:
     """A fast tokenizer's template for pairs, seen from what it makes of one."""
     encoded = tokenizer("a", "b")
     texts = encoded.sequence_ids(0)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from finetune.data.column_types import as_list, as_number, as_text, is_missing
+from finetune.data.values import as_list, as_number, as_text, is_missing
 from finetune.task_types.choice.task import LETTERS
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from finetune.data.characters import same_text
-from finetune.data.column_types import as_text, is_missing
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
+from finetune.data.values import as_text, is_missing
 from finetune.task_types.candidates import best_label, label_candidates
 from finetune.task_types.choice import remarks
 from finetune.task_types.choice.cells import choice_named, choices_of

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Literal
 
-from finetune.data.column_types import ColumnFacts, as_list, as_number, is_missing
+from finetune.data.column_types import ColumnFacts
+from finetune.data.values import as_list, as_number, is_missing
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.cells import choice_named, choices_of
 from finetune.task_types.choice.task import LETTERS

@@ -6,7 +6,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import softmax
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
@@ -107,6 +106,8 @@ class ChoiceTask(Task):
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[ChoiceRow]
     ) -> list[Answer]:
         """The most probable choice, and the probability of each."""
+        from scipy.special import softmax
+
         return [_answer(softmax(given)) for given in logits]
 
     def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from finetune.data.column_types import NO, YES, as_text, is_missing
+from finetune.data.column_types import NO, YES
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
+from finetune.data.values import as_text, is_missing
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask

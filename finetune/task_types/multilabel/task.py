@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
-from scipy.special import expit
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
@@ -103,6 +102,8 @@ class MultiLabelTask(Task):
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[MultiLabelRow]
     ) -> list[Answer]:
         """The labels that reach their thresholds, and the probability of each label of the task."""
+        from scipy.special import expit
+
         probabilities = expit(logits_by_row(logits, features, len(rows)).astype(np.float64))
         return self.decided([Answer(value=[], probabilities=row.tolist()) for row in probabilities])
 

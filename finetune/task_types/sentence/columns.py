@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from finetune.data.column_types import as_number, as_text, is_missing
+from finetune.data.values import as_number, as_text, is_missing
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.task_types.columns import Layout

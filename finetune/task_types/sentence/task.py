@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import softmax
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
@@ -107,6 +106,8 @@ class SentenceTask(Task):
         means = logits_by_row(logits, features, len(rows))
         if self.regression:
             return [Answer(value=float(row[0])) for row in means]
+        from scipy.special import softmax
+
         return [self._answer(row) for row in softmax(means, axis=-1)]
 
     def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 
 from finetune.task_types.span.search import Spans
 from finetune.task_types.task import Answer
@@ -116,6 +115,8 @@ def _candidates(
 
 def _add_probabilities(lists: Sequence[list[dict[str, Any]]]) -> None:
     """The softmax over each list's logits, for all lists at once."""
+    from scipy.special import softmax
+
     scores = np.full((len(lists), max(map(len, lists), default=0) or 1), -np.inf)
     there = np.arange(scores.shape[1]) < np.array([len(entries) for entries in lists])[:, None]
     scores[there] = [entry["start_logit"] + entry["end_logit"] for entries in lists for entry in entries]

@@ -4,7 +4,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from finetune.data.column_types import as_number, as_text, is_missing
+from finetune.data.values import as_number, as_text, is_missing
 
 
 def answers_of(cell: Any, start: Any) -> list[tuple[str, int | None]]:

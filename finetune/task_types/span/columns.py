@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from finetune.data.characters import cleaned, same_text
-from finetune.data.column_types import as_text, is_missing
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
+from finetune.data.values import as_text, is_missing
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, Clean, DataType, Evidence, NoRow
 from finetune.task_types.remarks import Remark, SplitRows

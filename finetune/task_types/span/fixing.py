@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from finetune.data.characters import cleaned
-from finetune.data.column_types import as_number
+from finetune.data.values import as_number
 
 
 def moved(cell: Any, context: str, *, is_place: bool = False) -> Any:

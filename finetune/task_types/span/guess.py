@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from finetune.data.column_types import ColumnFacts, as_text
+from finetune.data.column_types import ColumnFacts
+from finetune.data.values import as_text
 from finetune.task_types.column_names import label_tier, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.span.cells import answers_of

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from finetune.data.column_types import as_text
 from finetune.data.issues import Issue
+from finetune.data.values import as_text
 from finetune.task_types.remarks import MOSTLY, ONE_LABEL, Remark, SplitRows
 from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.cells import answers_of

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.data.column_types import as_list, as_text, is_missing
 from finetune.data.span_form import LISTS, is_place, is_triple
+from finetune.data.values import as_list, as_text, is_missing
 from finetune.metrics.entities import chunks
 from finetune.task_types.tagging.segments import segmented
 

@@ -6,11 +6,11 @@ from itertools import accumulate
 from typing import Any
 
 from finetune.data.characters import same_text
-from finetune.data.column_types import as_list, as_text, is_missing, tags_of
 from finetune.data.formats.conll import TAG
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
+from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, Clean, DataType, Evidence, NoRow, short

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from finetune.data.column_types import ColumnFacts, as_list, as_text, is_missing
+from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.find_words import are_characters
 from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of
 from finetune.data.span_form import span_form
+from finetune.data.values import as_list, as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import named, text_tier

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from finetune.data.column_types import as_list, as_text, is_missing
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
+from finetune.data.values import as_list, as_text, is_missing
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow
 from finetune.task_types.row_issues import MISSING_TEXT

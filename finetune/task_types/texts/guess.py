@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from finetune.data.column_types import ColumnFacts, as_text, is_missing
+from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of, nameless_columns
 from finetune.data.table import Table
+from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.candidates import Candidate, best_label, best_texts, copied, label_candidates
 from finetune.task_types.column_names import is_id_name

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from finetune.data.column_types import SEPARATORS, ColumnFacts, as_text, is_missing
+from finetune.data.column_types import SEPARATORS, ColumnFacts
 from finetune.data.number_formats import reading_of_commas
+from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import words_of

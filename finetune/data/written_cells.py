@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, time
 from typing import Any
 
-from finetune.data.column_types import NUMBER, as_text
+from finetune.data.values import NUMBER, as_text
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

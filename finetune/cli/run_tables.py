@@ -1,21 +1,73 @@
-"""What the command line shows of several runs: groups of seeds, the best of several settings, and a comparison."""
+"""Tables of runs: one run's scores, a line a run, groups of seeds, and the best of several settings."""
 
 import statistics
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.table import Table
+from rich.text import Text
 
-from finetune.cli.display import plain
-from finetune.metrics.scores import metric_named, plain_metrics
-from finetune.runs.record import RunRecord
+from finetune.analysis.published import beside
+from finetune.cli.console import Terminal, plain
+from finetune.cli.long_table import LongTable
+from finetune.metrics.scores import Scores, metric_named, plain_metrics
+from finetune.runs.dev_choices import all_notes
+from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
-if TYPE_CHECKING:
-    from finetune.analysis.compare import Comparison
-    from finetune.metrics.significance import Difference
 
-NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
+def in_words(scores: Scores) -> str:
+    """`dev f1 84.3, accuracy 77.0`; without the scores of groups."""
+    return "  ".join(
+        f"{split} " + ", ".join(f"{metric} {100 * metrics[metric]:.1f}" for metric in plain_metrics(metrics))
+        for split, metrics in scores.items()
+    )
+
+
+def print_record(console: Terminal, record: RunRecord) -> None:
+    """A run's scores, those of groups where it has some, and its notes."""
+    console.print(record_table(record))
+    if (groups := groups_table(record)) is not None:
+        console.print(groups)
+    for note in all_notes(record):
+        console.print(f"note: {note}", soft_wrap=True)
+
+
+def record_table(record: RunRecord) -> Table:
+    """A run's scores beside its baselines and what was published for the same model and split."""
+    table = Table(title=f"{record.task}, run {record.id} ({record.model})", title_justify="left")
+    metrics = plain_metrics(next(iter(record.scores.values())))
+    for column in ("split", "method", *metrics):
+        table.add_column(column, justify="left" if column in ("split", "method") else "right")
+    for split, scores in record.scores.items():
+        table.add_row(split, "this run", *(Text(f"{100 * scores[metric]:.1f}", "bold") for metric in metrics))
+        for method, given in record.baselines[split].items():
+            table.add_row(split, method, *(f"{100 * given[metric]:.1f}" for metric in metrics))
+        for anchor in beside(record, split):
+            cells = (f"{100 * anchor.score:.1f}" if metric == anchor.metric else "" for metric in metrics)
+            table.add_row(split, f"published: {anchor.source}", *cells)
+    return table
+
+
+def groups_table(record: RunRecord) -> Table | None:
+    """A run's scores by group, such as types of entities; None where its task has no groups."""
+    table = Table(title="by group", title_justify="left")
+    named = [name.rsplit("/", 1) for name in next(iter(record.scores.values())) if "/" in name]
+    groups, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
+    for column in ("split", "group", *metrics):
+        table.add_column(column, justify="left" if column in ("split", "group") else "right")
+    for split, scores in record.scores.items():
+        for group in groups:
+            table.add_row(split, group, *(f"{100 * scores[f'{group}/{metric}']:.1f}" for metric in metrics))
+    return table if groups else None
+
+
+def runs_table(runs: Iterable[ListedRun]) -> LongTable:
+    """A line a run."""
+    rows = [
+        (run.task, run.id, run.model, str(run.recipe.seed), f"{run.headline} {100 * run.score:.1f}", run.finished)
+        for run in runs
+    ]
+    return LongTable("runs", ("task", "id", "model", "seed", "score", "finished"), rows)
 
 
 def summary_table(records: Sequence[RunRecord]) -> Table:
@@ -60,10 +112,11 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
 def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, diverged: int = 0) -> list[str]:
     """Which of several settings is best and on what that was decided; spread by head initialisation and data order.
 
-    `discarded` says that there were more settings, which came to no end; `diverged` counts runs without a score.
+    `discarded` says that there were more settings, which were not finished; `diverged` counts runs without a score.
     """
     found = groups(records)
-    lines = [f"diverged: {diverged}, failed runs that no mean has"] if diverged else []
+    which = "1 run diverged and is" if diverged == 1 else f"{diverged} runs diverged and are"
+    lines = [f"{which} excluded from the mean"] if diverged else []
     tasks = dict.fromkeys(group[0].task for group in found)
     for task in tasks:
         mine = [group for group in found if group[0].task == task]
@@ -89,51 +142,3 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
 
 def _mean(group: Sequence[RunRecord], split: str, metric: str) -> str:
     return f"{100 * statistics.fmean(record.scores[split][metric] for record in group):.1f}"
-
-
-def comparison_table(found: "Comparison") -> Table:
-    """Each metric of both sides, the difference with its interval and p, of several metrics also adjusted by Holm's
-    method, and how many rows would tell it.
-    """
-    several = len(found.differences) > 1
-    sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
-    title = f"{found.task}, {found.rows:,} rows of {found.split}; A is {sides[0]}, B is {sides[1]}"
-    table = Table(title=title, title_justify="left")
-    for column in ("metric", "A", "B", "B - A", "95 % interval", "p", *["p (Holm)"] * several, "rows to tell it"):
-        table.add_column(column, justify="left" if column == "metric" else "right")
-    for name, each in found.differences.items():
-        table.add_row(
-            name,
-            f"{100 * each.a:.1f}",
-            f"{100 * each.b:.1f}",
-            f"{100 * each.value:+.1f}",
-            " to ".join(f"{100 * edge:+.1f}" for edge in each.interval or ()),
-            f"{each.p:.4f}",
-            *[f"{found.holm[name]:.4f}"] * several,
-            _rows_needed(each),
-        )
-    test = "" if found.mcnemar is None else f"McNemar's exact test: p {found.mcnemar:.4f}. "
-    adjusted = f"p (Holm): adjusted for the {len(found.differences)} metrics. " * several
-    needed = "Rows to tell it: for 80 % power at a level of 5 %."
-    table.caption = f"{test}p and interval: paired bootstrap. {adjusted}{needed}"
-    return table
-
-
-def _rows_needed(each: "Difference") -> str:
-    if each.rows_needed is not None:
-        return f"{each.rows_needed:,}"
-    return "more seeds" if each.value else ""
-
-
-def changed_table(found: "Comparison", most: int) -> Table:
-    """Some of the rows that one side has right and the other wrong."""
-    better = [sum(change.better == side for change in found.changed) for side in "ab"]
-    first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
-    title = f"{better[0]} rows that only A has right, {better[1]} that only B has right{first}"
-    table = Table(title=title, title_justify="left", show_lines=True)
-    for column in ("id", "text", "gold", "A", "B"):
-        table.add_column(column, overflow="fold")
-    for change in found.changed[:most]:
-        shown = [value for name, value in change.row.items() if name not in NOT_TEXT and value]
-        table.add_row(str(change.row["id"]), *map(plain, (shown, change.gold, change.a, change.b)))
-    return table

@@ -1,0 +1,29 @@
+"""Arguments and options that several commands take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RESULTS = Path("results")
+
+Data = Annotated[Path | None, typer.Option(help="Folder with the data files; default: $FINETUNE_DATA, then the Hub.")]
+Out = Annotated[Path, typer.Option(help="Folder of all runs.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 or mps; default: the best there is.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+TaskOf = Annotated[
+    str | None, typer.Option("--task", help="The task of the model, where it is in a file (FILE.py:NAME) or not saved.")
+]
+Escape = Annotated[
+    bool, typer.Option("--escape-formulas", help="An apostrophe before cells that a spreadsheet would run.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+Settings = Annotated[list[str] | None, typer.Argument(help="Settings as key=value.")]
+
+
+def complete(incomplete: str) -> list[str]:
+    """Names of recipes and of settings, for the shell's completion."""
+    from finetune.runs.recipe import setting_names
+    from finetune.training.targets import recipe_files
+
+    return [name for name in (*recipe_files(), *(f"{key}=" for key in setting_names())) if name.startswith(incomplete)]

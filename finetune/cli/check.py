@@ -1,0 +1,127 @@
+"""`finetune check`: what a run would use, or what is wrong with data."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from finetune.checks.finding import Finding
+from finetune.checks.fix import require_place, write_mended
+from finetune.checks.run_checks import Report, check_data
+from finetune.cli.arguments import Data, Device, Escape, Json, complete
+from finetune.cli.asking import asking
+from finetune.cli.console import facts_table, standard_output
+from finetune.cli.data_tables import file_line, layout_table
+from finetune.cli.libraries import load_libraries
+from finetune.cli.terminal import echo
+from finetune.data.files import is_data
+from finetune.data.messages import places, so_many
+from finetune.data.source import source_of
+from finetune.errors import UserError
+from finetune.task_types.first_rows import first_rows
+from finetune.training.targets import Planned, expand_targets, split_arguments
+
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+SHOWN = 5  # row numbers
+
+
+def check(
+    targets: Annotated[
+        list[str],
+        typer.Argument(help="A recipe, or your data; and settings as key=value.", autocompletion=complete),
+    ],
+    data: Data = None,
+    limit: Annotated[int | None, typer.Option(help="Of a recipe, use at most so many rows of each split.")] = None,
+    device: Device = None,
+    fix: Annotated[Path | None, typer.Option(help="Of data, write a fixed copy to this file.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Of data, end with 1 for warnings too.")] = False,
+    escape: Escape = False,
+    as_json: Json = False,
+) -> None:
+    """Prints facts of a recipe, or findings in data; ends with 1 where the data has an error."""
+    names, settings = split_arguments(targets)
+    settings |= {} if limit is None else {"limit": limit}
+    if escape and fix is None:
+        raise UserError("--escape-formulas is for the file that --fix writes", "Add --fix FILE, or leave it out")
+    if any(map(is_data, names)):
+        if len(names) > 1:
+            raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
+        _check_data(names[0], settings, fix, escape=escape, strict=strict, as_json=as_json)
+        return
+    if fix is not None:
+        raise UserError("--fix is for your data", "Name a file of data that exists")
+    _check_recipes(expand_targets(names, settings), data, device, as_json=as_json)
+
+
+def _check_recipes(planned: list[Planned], data: Path | None, device: str | None, *, as_json: bool) -> None:
+    """What runs would use."""
+    load_libraries()
+    from finetune.checks.recipe import check as preview
+
+    for one in planned:
+        findings = preview(one.recipe, one.task, source=source_of(data), device=device)
+        if as_json:
+            echo(json.dumps(asdict(findings)))
+            continue
+        console = standard_output()
+        for title, facts in findings.facts.items():
+            console.print(facts_table(title, facts))
+        for example in findings.examples:
+            for tokens in example["tokens"]:
+                console.print(" ".join(tokens))
+            console.print(f"-> {example['label']}")
+
+
+def _check_data(
+    target: str, settings: dict[str, Any], fix: Path | None, *, escape: bool, strict: bool, as_json: bool
+) -> None:
+    """What is wrong with data, and its fixed copy; ends with 1 where there is an error, or if `strict` a warning."""
+    if fix is not None:
+        require_place(fix, target)
+    report = asking(lambda given: check_data(target, given), settings)
+    fixes = {} if fix is None else write_mended(report.parts[0], fix, escape=escape)
+    if as_json:
+        echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": fixes})))
+    else:
+        _print_report(report)
+        if fix is not None:
+            standard_output().print(facts_table(str(fix), fixes or {"mended": "nothing, it is a copy"}))
+    if report.fails(strict=strict):
+        raise typer.Exit(1)
+
+
+def _print_report(report: Report) -> None:
+    """Files, first rows, columns, then all findings and their number."""
+    console = standard_output()
+    for part in report.parts:
+        console.print(file_line(part.split, part.table), soft_wrap=True)
+    for line in first_rows(report.layout, report.parts[0].table):
+        console.print(line, soft_wrap=True)
+    console.print(layout_table(report.layout))
+    for text in _finding_lines(report.findings):
+        console.print(*text, sep="", soft_wrap=True)
+    console.print(_summary(report))
+
+
+def _finding_lines(findings: Sequence[Finding]) -> Iterator[tuple[Text, str]]:
+    """Of each finding its code, in colour; then what it is, where, and what to do."""
+    for finding in findings:
+        code = Text(f"{finding.severity} {finding.code}", STYLES[finding.severity])
+        yield code, f": {finding.what}\n  {_place(finding)}\n  -> {finding.remedy}"
+
+
+def _summary(report: Report) -> str:
+    """`2 errors, 1 warning, 3 notes`."""
+    return ", ".join(so_many(count, severity) for severity, count in report.counts.items())
+
+
+def _place(finding: Finding) -> str:
+    """`reviews.csv: rows 3, 17, 40 and 9 more; lines 4, 18, 41`."""
+    if not finding.count:
+        return finding.file
+    found = list(zip(finding.rows, finding.lines, strict=True))
+    return f"{finding.file}: {places(found, most=SHOWN, count=finding.count)}"

@@ -1,0 +1,98 @@
+"""`finetune compare`: two runs, or two groups of seeds, on the same rows."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from finetune.analysis.compare import Comparison
+from finetune.analysis.compare import compare as compared
+from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
+from finetune.cli.console import plain, standard_output
+from finetune.cli.terminal import echo
+from finetune.metrics.significance import Difference
+from finetune.task_types.registry import find
+
+NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
+
+
+def compare(
+    a: Annotated[str, typer.Argument(help="A run (folder, id, or its task).")],
+    b: Annotated[str, typer.Argument(help="Another run of the same task.")],
+    seeds: Annotated[bool, typer.Option("--seeds", help="Take all runs that differ from each in seeds alone.")] = False,
+    split: Annotated[str | None, typer.Option(help="Default: the split that the task is scored on first.")] = None,
+    changed: Annotated[int, typer.Option(min=0, help="Show so many rows that one has right and one wrong.")] = 5,
+    task: TaskOf = None,
+    out: Out = RESULTS,
+    as_json: Json = False,
+) -> None:
+    """Prints the difference in each metric, and some rows that one side alone has right."""
+    named = None if task is None else find(task)
+    found = compared(a, b, out=out, split=split, seeds=seeds, task=named)
+    if as_json:
+        echo(json.dumps(found.as_json(), default=str))
+        return
+    console = standard_output()
+    console.print(_comparison_table(found))
+    for note in found.notes:
+        console.print(f"note: {note}", soft_wrap=True)
+    if changed and found.changed:
+        console.print(_changed_table(found, changed))
+
+
+def _comparison_table(found: Comparison) -> Table:
+    """Each metric of both sides, the difference with its interval and p, of several metrics also adjusted by Holm's
+    method, and how many rows would show it.
+    """
+    several = len(found.differences) > 1
+    sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
+    title = f"{found.task}, {found.rows:,} rows of {found.split}; A is {sides[0]}, B is {sides[1]}"
+    table = Table(title=title, title_justify="left")
+    for column in (
+        "metric",
+        "A",
+        "B",
+        "B - A",
+        "95 % interval",
+        "p",
+        *["p (Holm)"] * several,
+        "rows needed (80 % power)",
+    ):
+        table.add_column(column, justify="left" if column == "metric" else "right")
+    for name, each in found.differences.items():
+        table.add_row(
+            name,
+            f"{100 * each.a:.1f}",
+            f"{100 * each.b:.1f}",
+            f"{100 * each.value:+.1f}",
+            " to ".join(f"{100 * edge:+.1f}" for edge in each.interval or ()),
+            f"{each.p:.4f}",
+            *[f"{found.holm[name]:.4f}"] * several,
+            _rows_needed(each),
+        )
+    test = "" if found.mcnemar is None else f"McNemar's exact test: p {found.mcnemar:.4f}. "
+    adjusted = f"p (Holm): adjusted for the {len(found.differences)} metrics. " * several
+    needed = "Rows needed: for 80 % power at a level of 5 %."
+    table.caption = f"{test}p and interval: paired bootstrap. {adjusted}{needed}"
+    return table
+
+
+def _rows_needed(each: Difference) -> str:
+    if each.rows_needed is not None:
+        return f"{each.rows_needed:,}"
+    return "more seeds" if each.value else ""
+
+
+def _changed_table(found: Comparison, most: int) -> Table:
+    """Some of the rows that one side has right and the other wrong."""
+    better = [sum(change.better == side for change in found.changed) for side in "ab"]
+    first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
+    title = f"{better[0]} rows that only A has right, {better[1]} that only B has right{first}"
+    table = Table(title=title, title_justify="left", show_lines=True)
+    for column in ("id", "text", "gold", "A", "B"):
+        table.add_column(column, overflow="fold")
+    for change in found.changed[:most]:
+        shown = [value for name, value in change.row.items() if name not in NOT_TEXT and value]
+        table.add_row(str(change.row["id"]), *map(plain, (shown, change.gold, change.a, change.b)))
+    return table

@@ -1,0 +1,55 @@
+"""`finetune evaluate`: the scores of a checkpoint on a task or a file."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out
+from finetune.cli.console import standard_error
+from finetune.cli.libraries import load_libraries
+from finetune.cli.progress import ProgressDisplay
+from finetune.cli.run_tables import in_words
+from finetune.cli.terminal import echo
+from finetune.data.files import is_data
+from finetune.data.source import source_of
+from finetune.errors import UserError
+from finetune.training.targets import split_arguments
+
+
+def evaluate(
+    model: Annotated[
+        str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
+    ],
+    task: Annotated[str, typer.Argument(help="The task to score it on, or a file of data like its training data.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="encoding=NAME, of a file of data.")] = None,
+    split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
+    predictions: Annotated[Path | None, typer.Option(help="Write every answer to this Parquet file.")] = None,
+    data: Data = None,
+    out: Out = RESULTS,
+    device: Device = None,
+    as_json: Json = False,
+) -> None:
+    """Prints the scores of each split."""
+    others, given = split_arguments(settings or [])
+    encoding = str(given.pop("encoding", ""))
+    if unknown := [*others, *given, *(["encoding"] if encoding and not is_data(task) else [])]:
+        raise UserError(f"unknown setting '{unknown[0]}'", "Set encoding=NAME, of a file of data")
+    load_libraries(f"{task}: loading {model}")
+    from finetune.inference.evaluate import evaluate as score
+
+    scores = score(
+        model,
+        task,
+        source=source_of(data),
+        out=out,
+        watch=ProgressDisplay(standard_error()),
+        split=split,
+        device=device,
+        predictions=predictions,
+        encoding=encoding,
+    )
+    if predictions is not None:
+        echo(f"predictions: {predictions}", err=True)
+    echo(json.dumps(scores) if as_json else in_words(scores) or "no labels, so no scores")

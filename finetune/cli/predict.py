@@ -1,0 +1,81 @@
+"""`finetune predict`: answers to every row of a file, or to lines of standard input."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, TaskOf
+from finetune.cli.console import standard_error
+from finetune.cli.libraries import load_libraries
+from finetune.cli.progress import ProgressDisplay
+from finetune.cli.terminal import echo
+from finetune.errors import UserError
+from finetune.metrics.scores import plain_metrics
+from finetune.runs.events import unwatched
+from finetune.task_types.registry import find
+from finetune.training.targets import split_arguments
+
+
+def predict(
+    model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
+    file: Annotated[str, typer.Argument(help="The rows, in any format; - reads lines from standard input.")],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, temperature=dev.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
+    escape: Escape = False,
+    task: TaskOf = None,
+    out: Out = RESULTS,
+    device: Device = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Writes the answers to a file, or prints them where the rows come from standard input."""
+    _, given = split_arguments(settings or [])
+    if file == "-" and (output or escape or given.keys() - {"temperature"}):
+        raise UserError(
+            "-o, --escape-formulas and column settings do not apply to lines of standard input", "Leave them out"
+        )
+    named = None if task is None else find(task)
+    load_libraries("" if quiet else f"{file}: loading {model}")
+    from finetune.inference.answer_rows import answer_lines, lines_of
+    from finetune.inference.predict_file import default_output, predict_file
+    from finetune.inference.predictor import load
+    from finetune.inference.temperature import with_dev_temperature
+
+    watch = unwatched if quiet else ProgressDisplay(standard_error())
+    predictor = load(model, task=named, out=out, watch=watch if file != "-" else unwatched, device=device)
+    if "temperature" in given:
+        predictor = with_dev_temperature(predictor, model, given.pop("temperature"), out=out)
+    if file == "-":
+        for answer in answer_lines(predictor, lines_of(sys.stdin)):
+            echo(json.dumps(answer, ensure_ascii=False))
+        return
+    to = output or default_output(Path(file))
+    options = {name: str(value) for name, value in given.items()}
+    found = predict_file(predictor, Path(file), to, options=options, watch=watch, escape=escape)
+    echo(json.dumps(found.facts(to)) if as_json else _summary(found.facts(to)))
+
+
+def _summary(facts: Mapping[str, Any]) -> str:
+    """What was done, in a few lines; scores where the file has labels."""
+    lines = [f"{facts['rows']:,} rows in {facts['seconds']:.1f} s -> {facts['output']}"]
+    if facts["errors"]:
+        lines.append(f"{facts['errors']:,} rows could not be answered: the column `error` says why")
+    lines += [f"note: {note}" for note in facts["notes"]]
+    scores: dict[str, float] = facts["scores"]
+    if scores:
+        lines.append(", ".join(f"{name} {100 * scores[name]:.1f}" for name in plain_metrics(scores)))
+        groups = dict.fromkeys(name.rpartition("/")[0] for name in scores if "/" in name)
+        lines += [
+            f"  {group}: "
+            + ", ".join(
+                f"{n.rpartition('/')[2]} {100 * v:.1f}" for n, v in scores.items() if n.rpartition("/")[0] == group
+            )
+            for group in groups
+        ]
+    return "\n".join(lines)

@@ -1,0 +1,140 @@
+"""`finetune ls`, `show`, `cp` and `init`: what there is, and recipes to start from."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from finetune.cli.arguments import RESULTS, Json, Out
+from finetune.cli.asking import asking
+from finetune.cli.console import facts_table, plain, standard_output
+from finetune.cli.run_tables import print_record, runs_table
+from finetune.cli.terminal import echo, print_error
+from finetune.errors import UserError
+from finetune.metrics.scores import plain_metrics
+from finetune.metrics.squad import normalised
+from finetune.runs import recipe as recipes
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.predictions import read_predictions
+from finetune.runs.recipe import to_toml
+from finetune.runs.record import listed_runs, load_record
+from finetune.task_types.options import option_names, option_values
+from finetune.task_types.registry import available
+from finetune.task_types.starting_recipe import commented, starting_recipe
+from finetune.training.targets import find_recipes, load_target, recipe_files, split_arguments
+
+
+def ls(out: Out = RESULTS) -> None:
+    """Prints three tables: recipes, tasks and finished runs."""
+    console = standard_output()
+    named = {
+        name: f"{(r := recipes.load(file, options=option_names)).task} with {r.model}"
+        for name, file in recipe_files().items()
+    }
+    console.print(facts_table("recipes", named))
+    metrics = {name: ", ".join(plain_metrics(task.metric_names)) for name, task in sorted(available().items())}
+    console.print(facts_table("tasks", metrics))
+    runs, damaged = listed_runs(out)
+    if runs:
+        console.print(runs_table(runs))
+    for error in damaged:
+        print_error(error)
+
+
+def show(
+    target: Annotated[str, typer.Argument(help="A run (folder or id), a recipe, or a task, for its latest run.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, for a recipe.")] = None,
+    predictions: Annotated[int, typer.Option(min=0, help="Show so many predictions of a run.")] = 0,
+    out: Out = RESULTS,
+    as_json: Json = False,
+) -> None:
+    """Prints a recipe as TOML, or what a run left."""
+    found = find_run(target, out)
+    is_recipe = target in recipe_files() or Path(target).is_file()
+    if found is None and (predictions or not is_recipe):
+        found = latest_run(target, out)
+    if found is None:
+        _print_recipe(target, split_arguments(settings or [])[1], as_json=as_json)
+    else:
+        _print_run(found, predictions, as_json=as_json)
+
+
+def cp(
+    name: Annotated[str, typer.Argument(help="The recipe to copy.")],
+    to: Annotated[Path | None, typer.Argument(help="Default: NAME.toml here.")] = None,
+) -> None:
+    """Writes the file and prints the command that runs it. Raises UserError where a file has that name."""
+    for file in find_recipes(name):
+        target = to or Path(file.name)
+        if target.exists():
+            raise UserError(f"{target} is already there", "Name another file: `finetune cp NAME FILE`")
+        try:
+            target.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"{target}: cannot be written ({error.strerror})", "Name another file") from error
+        echo(f"{file.stem} -> {target}; run it: finetune run {target}")
+
+
+def init(
+    data: Annotated[str, typer.Argument(help="A file or folder of data.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
+) -> None:
+    """Prints a recipe, with what was inferred from the data as comments."""
+    from finetune.checks.refusal import require_sound_data
+
+    _, given = split_arguments(settings or [])
+    recipe, task = asking(lambda settings: starting_recipe(data, settings), given)
+    require_sound_data([task])
+    echo(commented(recipe, task), nl=False)
+
+
+def _print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> None:
+    """A recipe with every setting that it leaves to defaults."""
+    planned = load_target(target, settings)
+    recipe = planned.recipe
+    init_seed, data_seed = recipe.seeds
+    every = option_values(planned.task)
+    options = recipe.options | {name: value for name, value in every.items() if value is not None}
+    complete = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
+    echo(complete.model_dump_json() if as_json else to_toml(complete.model_dump(exclude_none=True)).rstrip())
+
+
+def _print_run(found: RunFolder, predictions: int, *, as_json: bool) -> None:
+    """A finished run: its facts, its scores, and its first predictions."""
+    record = load_record(found.record_file)
+    if as_json:
+        echo(record.model_dump_json())
+        return
+    console = standard_output()
+    facts = record.model_dump(exclude={"scores", "baselines", "epochs", "headline", "notes"})
+    console.print(facts_table(str(found.path), facts))
+    print_record(console, record)
+    for split in record.scores if predictions else ():
+        console.print(f"first {predictions} predictions of {split}, wrong ones marked x")
+        console.print(_predictions_table(read_predictions(found.predictions(split))[:predictions]))
+
+
+def _predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
+    """Predictions, the wrong ones marked."""
+    table = Table(show_lines=True)
+    columns = [
+        name for name in lines[0] if not name.startswith("baseline:") and any(line[name] is not None for line in lines)
+    ]
+    for column in ("", *columns):
+        table.add_column(column, overflow="fold")
+    for line in lines:
+        table.add_row(Text("x", "red") if _wrong(line) else "", *(plain(line[column]) for column in columns))
+    return table
+
+
+def _wrong(line: dict[str, Any]) -> bool:
+    """Whether an answer is none of the golds; texts may differ as SQuAD's exact match lets them."""
+    if line["gold"] is None or isinstance(line["gold"], float):
+        return False
+    if "answers" not in line:
+        return bool(line["gold"] != line["answer"])
+    return normalised(line["answer"]) not in [normalised(gold) for gold in line["answers"] or [""]]

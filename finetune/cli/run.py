@@ -1,0 +1,109 @@
+"""`finetune run`: from recipes or data to trained models, and their scores."""
+
+from typing import Annotated
+
+import typer
+
+from finetune.checks.refusal import require_sound_data
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
+from finetune.cli.asking import asking
+from finetune.cli.console import standard_error, standard_output
+from finetune.cli.data_tables import file_line, layout_table
+from finetune.cli.libraries import first_process, load_libraries
+from finetune.cli.progress import ProgressDisplay
+from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
+from finetune.cli.terminal import echo, print_error
+from finetune.data.files import is_data
+from finetune.data.reading import table_of
+from finetune.data.source import source_of
+from finetune.runs.events import unwatched
+from finetune.runs.record import RunRecord
+from finetune.task_types.first_rows import first_rows
+from finetune.task_types.own_data import own_data
+from finetune.training.targets import Planned, expand_targets, split_arguments
+
+
+def run(
+    targets: Annotated[
+        list[str],
+        typer.Argument(help="Recipes (names, patterns, files), and settings as key=value.", autocompletion=complete),
+    ],
+    data: Data = None,
+    out: Out = RESULTS,
+    seed: Annotated[int | None, typer.Option(help="Same as seed=N.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Run so many seeds, counted up from the recipe's.")] = 1,
+    limit: Annotated[int | None, typer.Option(help="Use at most so many rows of each split.")] = None,
+    device: Device = None,
+    force: Annotated[bool, typer.Option("--force", help="Run again what is already done.")] = False,
+    discard: Annotated[
+        bool,
+        typer.Option("--discard-half", help="Stop the worse half of several settings after a quarter of training."),
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Runs all recipes, prints their records; ends with 2 where one failed."""
+    names, settings = split_arguments(targets)
+    settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
+    silent = quiet or as_json or not first_process()
+    planned = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
+    require_sound_data([one.task for one in planned])
+    if not silent:
+        _print_guesses(names, planned)
+    load_libraries("" if silent else _loading(planned))
+    from finetune.inference.engine import Diverged
+    from finetune.training.run_many import run_all
+
+    watch = unwatched if silent else ProgressDisplay(standard_error())
+    records, failures = run_all(
+        planned, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
+    )
+    if first_process():
+        diverged = sum(isinstance(failure, Diverged) for failure in failures)
+        _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
+    for failure in failures:
+        print_error(failure)
+    if failures:
+        raise typer.Exit(2)
+
+
+def _loading(planned: list[Planned]) -> str:
+    """`glue-mrpc: loading google-bert/bert-base-uncased`."""
+    names = list(dict.fromkeys(one.name for one in planned))
+    models = list(dict.fromkeys(one.recipe.model for one in planned))
+    several = f" ({len(planned)} runs)" if len(planned) > 1 else ""
+    return f"{', '.join(names)}: loading {', '.join(models)}{several}"
+
+
+def _print_guesses(names: list[str], planned: list[Planned]) -> None:
+    """Of your data among the targets' names, what its files are and what their columns were taken for."""
+    console = standard_error()
+    targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}
+    tasks = [one.task for one in planned if one.recipe.task in targets]
+    for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
+        for split, file in read.files.items():
+            table = table_of(file, read.encoding)
+            console.print(file_line(split, table), soft_wrap=True)
+            if split == "train":
+                for line in first_rows(read.layout, table):
+                    console.print(line, soft_wrap=True)
+        console.print(layout_table(read.layout))
+
+
+def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int) -> None:
+    """Finished runs, and where they are several what they say together."""
+    console = standard_output()
+    for record in records:
+        if as_json:
+            echo(record.model_dump_json())
+        elif quiet:
+            echo(f"{record.task} {record.id}  {in_words(record.scores)}")
+        else:
+            print_record(console, record)
+    if len(records) > 1 and not as_json:
+        console.print(summary_table(records))
+        for text in summary_lines(records, discarded=discarded, diverged=diverged):
+            console.print(text, soft_wrap=True)
+    if len(records) == 1 and not as_json and not quiet:
+        number = records[0].id
+        console.print(f"next: finetune predict {number} FILE, finetune report {number}")

@@ -1,0 +1,34 @@
+"""`finetune submission`: the zip that GLUE's server takes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from finetune.cli.arguments import RESULTS, Data, Device, Out
+from finetune.cli.console import facts_table, standard_error, standard_output
+from finetune.cli.libraries import load_libraries
+from finetune.cli.progress import ProgressDisplay
+from finetune.data.source import source_of
+
+
+def submission(
+    runs: Annotated[list[str], typer.Argument(help="Trained runs, one for each task (folder, id, or task's name).")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The zip to write.")],
+    fill_missing: Annotated[bool, typer.Option("--fill-missing", help="Constants for tasks without a run.")] = False,
+    data: Data = None,
+    out: Out = RESULTS,
+    device: Device = None,
+) -> None:
+    """Writes the zip and prints which run predicted each of its files."""
+    load_libraries(f"{output}: loading {len(runs)} models" if len(runs) > 1 else f"{output}: loading {runs[0]}")
+    from finetune.inference.glue_submission import submit
+
+    watch = ProgressDisplay(standard_error())
+    predicted = submit(
+        runs, output, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing
+    )
+    facts = {
+        name: f"predicted by {run}" if run else "constant baseline (no run given)" for name, run in predicted.items()
+    }
+    standard_output().print(facts_table(str(output), facts))

@@ -1,0 +1,88 @@
+"""Cells as values: whether they are missing, and as texts, numbers and lists."""
+
+import ast
+import json
+import math
+import re
+from typing import Any
+
+NULL = "\\N"  # as databases write a missing cell
+NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
+LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
+
+
+def is_missing(value: Any) -> bool:
+    """None, not a number, or nothing but spaces; an empty list says something: that there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    return isinstance(value, str) and (not value.strip() or value == NULL)
+
+
+def as_text(value: Any) -> str:
+    """A cell as text: numbers that are whole without a point, truth values in small letters."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def as_number(value: Any, *, decimal: str = ".") -> float | None:
+    """A cell as a finite number; None where it is none. In texts `decimal` is the sign before the decimals; the other
+    one of point and comma may part thousands.
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        text, thousands = value.strip(), "," if decimal == "." else "."
+        if re.fullmatch(rf"[-+]?\d{{1,3}}(\{thousands}\d{{3}})+(\{decimal}\d*)?", text):
+            text = text.replace(thousands, "")
+        text = text.replace(decimal, ".") if thousands not in text else ""
+        if not NUMBER.fullmatch(text):
+            return None
+        value = text
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def as_list(cell: Any) -> list[Any] | None:
+    """A cell as a list: one it is, or a text that is one in JSON, in Python, or as numpy prints it; else None."""
+    if isinstance(cell, list | tuple):
+        return list(cell)
+    if not isinstance(cell, str) or not LIST.fullmatch(cell):
+        return None
+    found = evaluated(cell)
+    return found if isinstance(found, list) and not _joined_by_python(cell, found) else _as_numpy(cell)
+
+
+def evaluated(text: str) -> Any:
+    """The value that a text writes in JSON or as a Python literal; None where it is neither."""
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(text.strip())
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+    return None
+
+
+def _joined_by_python(cell: str, found: list[Any]) -> bool:
+    """Whether Python joined texts without a comma between them: `['a' 'b']` is one text to it."""
+    return "," not in cell and len(found) == 1 and isinstance(found[0], str) and cell.count("'") + cell.count('"') > 2
+
+
+def _as_numpy(cell: str) -> list[Any] | None:
+    inner = cell.strip()[1:-1]
+    if re.fullmatch(r"""\s*((['"]).*?\2\s*)+""", inner, re.DOTALL):
+        return [found[1] for found in re.findall(r"""(['"])(.*?)\1""", inner, re.DOTALL)]
+    if re.fullmatch(r"\s*[-+]?\d+(\s+[-+]?\d+)*\s*", inner):
+        return [int(number) for number in inner.split()]
+    return None
+
+
+def tags_of(cell: Any) -> list[str]:
+    """The tags in one cell: a list, or a text with spaces between them."""
+    found = as_list(cell)
+    return as_text(cell).split() if found is None else [as_text(tag) for tag in found]

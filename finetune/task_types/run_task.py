@@ -1,0 +1,37 @@
+"""The task of a finished run, from the run's files: no weights are needed, and no code runs that a folder names."""
+
+import json
+
+from finetune.errors import UserError
+from finetune.runs.folder import RunFolder
+from finetune.runs.record import load_record
+from finetune.task_types import registry
+from finetune.task_types.task import Task
+from finetune.task_types.types import layout_from, trained_task
+
+
+def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
+    """The task of a finished run, with or without the weights at hand; `task` is the one that the user named for it.
+
+    Raises UserError where it is not known here, or is another.
+    """
+    file = folder.model / "config.json"
+    settings = json.loads(file.read_text(encoding="utf-8")).get("finetune", {}) if file.is_file() else {}
+    record = load_record(folder.record_file)
+    if task is not None and task.name != record.task:
+        raise UserError(f"{folder.path} is of {record.task}, not of {task.name}", "Name its own task")
+    if task is not None:
+        return task
+    if "layout" in settings:
+        return trained_task(layout_from(settings["layout"]), name=settings["task"])
+    return named_by(str(folder.path), settings.get("task", record.recipe["task"]))
+
+
+def named_by(folder: str, name: str) -> Task:
+    """The task that the files of a model or a run name. Raises UserError for one in a file, whose code would run."""
+    if registry.in_file(name):
+        raise UserError(
+            f"{folder}: its task {name} is code, which is not run unless you name it",
+            "If you trust that file, give its name with --task, in Python with task=",
+        )
+    return registry.installed(name)

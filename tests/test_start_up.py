@@ -1,0 +1,200 @@
+"""What each command imports, and what stands in for imports that take seconds: its results are the same."""
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+from transformers import AutoTokenizer
+
+from finetune.cli.long_table import LongTable
+from finetune.models import pretrained
+from finetune.models.tokenizers.load import JsonTokenizer, load_text_tokenizer
+from finetune.runs.predictions import write_predictions
+from finetune.runs.record import RunRecord, all_records, listed_runs
+
+HEAVY = {"torch", "transformers", "datasets", "evaluate", "accelerate", "sklearn"}  # each takes a second or more
+LOADED = """
+import json, sys
+from finetune.cli.app import main
+sys.argv[0] = "finetune"
+try:
+    main()
+except SystemExit as ended:
+    code = ended.code or 0
+print(json.dumps({"code": code, "modules": sorted({name.partition(".")[0] for name in sys.modules})}), file=sys.stderr)
+"""
+TEXTS = [
+    *("the cat sat on the red house", "", "  two  spaces ", "Café ÀÉ naïve a\u0301", "漢字 안녕하세요 😀", "x" * 120),
+    *("[CLS] a [SEP] b [MASK]", "<s> a </s> <unk>", "don't, stop! (really?)", "zzz qqq 12345 under\tthe\nmoon"),
+]
+
+
+def write_run(out: Path, name: str, wrong: int) -> None:
+    """A finished run of RTE: its record and its predictions, of which so many are wrong."""
+    labels = ("entailment", "not_entailment")
+    folder = out / "rte" / name
+    folder.mkdir(parents=True)
+    lines = [
+        {"id": str(i), "text": "a", "pair": "b", "gold": labels[i % 2], "answer": labels[(i + (i < wrong)) % 2]}
+        | {"probabilities": [0.5, 0.5]}
+        for i in range(40)
+    ]
+    write_predictions(folder / "predictions-dev.parquet", lines, {})
+    record = RunRecord(
+        id=name, task="rte", task_version=1, finished=name, recipe={"task": "rte", "seed": wrong, "limit": None},
+        model="minilm", weights="w", data="d", data_origin={}, rows={"dev": 40}, features={}, truncated={}, notes=[],
+        versions={}, git_commit=None, device="cpu", precision="fp32", processes=1, seconds={},
+        examples_per_second=1.0, peak_memory_bytes=1, epochs=[], selected_epoch=1, headline="accuracy",
+        scores={"dev": {"accuracy": 1 - wrong / 40}}, baselines={"dev": {}}, new_weights=[],
+    )  # fmt: skip
+    (folder / "record.json").write_text(record.model_dump_json())
+
+
+@pytest.fixture
+def here(tmp_path: Path, tiny_albert: Path) -> Path:
+    """A folder with two runs, a file of data and a link to an encoder."""
+    for name, wrong in (("aaaaaaaaaa", 4), ("bbbbbbbbbb", 12)):
+        write_run(tmp_path / "results", name, wrong)
+    rows = "".join(f"the {word} cat sat {i},{'yn'[i % 2]}\n" for i, word in enumerate(["red", "blue"] * 30))
+    (tmp_path / "rows.csv").write_text(f"text,label\n{rows}")
+    (tmp_path / "encoder").symlink_to(tiny_albert)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("--help", 0),
+        *((f"{name} --help", 0) for name in ("run", "predict", "evaluate", "check")),
+        ("ls", 0),
+        ("show glue-mrpc", 0),
+        ("show aaaaaaaaaa --predictions 2", 0),
+        ("compare aaaaaaaaaa bbbbbbbbbb", 0),
+        ("compare aaaaaaaaaa bbbbbbbbbb --json", 0),
+        ("table", 0),
+        ("table glue", 0),
+        ("init rows.csv", 0),
+        ("cp glue-mrpc", 0),
+        ("check rows.csv model=encoder", 0),
+        ("check rows.csv model=encoder --fix fixed.csv --json", 0),
+        ("run no-such-recipe", 2),
+    ],
+)
+def test_what_reads_files_imports_no_torch(here: Path, command: str, code: int) -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED, *command.split()], cwd=here, capture_output=True, text=True)
+    loaded = json.loads(done.stderr.splitlines()[-1]) if done.stderr else {}
+    assert loaded.get("code") == code, done.stderr
+    assert HEAVY & set(loaded["modules"]) == set()
+
+
+def test_help_imports_neither_rich_nor_pydantic() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED, "--help"], capture_output=True, text=True)
+    assert {"rich", "pydantic", "numpy"} & set(json.loads(done.stderr.splitlines()[-1])["modules"]) == set()
+
+
+@pytest.mark.parametrize("command", ["run rows.csv model=encoder", "predict aaaaaaaaaa rows.csv"])
+def test_what_is_done_is_printed_before_torch_is_imported(here: Path, command: str) -> None:
+    (here / "results" / "rte" / "aaaaaaaaaa" / "record.json").write_text("{}")  # so that nothing is trained or loaded
+    (here / "encoder").unlink()
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "finetune", *command.split()],
+        cwd=here,
+        capture_output=True,
+        text=True,
+    )
+    lines = done.stderr.splitlines()
+    first = next(number for number, line in enumerate(lines) if ": loading " in line)
+    before = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines[:first]}
+    assert HEAVY & before == set()
+
+
+def same_ids(folder: Path) -> None:
+    """The same ids as transformers' tokenizer, of texts and of pairs."""
+    ours, theirs = JsonTokenizer(folder), AutoTokenizer.from_pretrained(folder)
+    for inputs in ([TEXTS], [TEXTS, TEXTS[::-1]]):
+        assert ours(*inputs)["input_ids"] == theirs(*inputs)["input_ids"]
+    plain = {"add_special_tokens": False}
+    assert ours(TEXTS, **plain)["input_ids"] == theirs(TEXTS, **plain)["input_ids"]
+    assert ours.unk_token_id == theirs.unk_token_id
+    assert ours.convert_ids_to_tokens(7) == theirs.convert_ids_to_tokens(7)
+
+
+def saved_again(folder: Path, to: Path) -> Path:
+    """The tokenizer as transformers saves it, with tokenizer.json."""
+    AutoTokenizer.from_pretrained(folder).save_pretrained(to)
+    (to / "config.json").write_bytes((folder / "config.json").read_bytes())
+    return to
+
+
+def test_ids_without_transformers_are_those_of_transformers(tiny_encoder: Path, tmp_path: Path) -> None:
+    folder = saved_again(tiny_encoder, tmp_path)
+    assert isinstance(load_text_tokenizer(folder), JsonTokenizer)
+    same_ids(folder)
+
+
+def test_ids_of_minilm_are_those_of_transformers() -> None:
+    folder = pretrained.resolve("minilm").folder
+    assert isinstance(load_text_tokenizer(folder), JsonTokenizer)
+    same_ids(folder)
+
+
+def changed(file: Path, **values: Any) -> None:
+    """A JSON file with some of its values replaced."""
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: changed(folder / "tokenizer_config.json", do_lower_case=False),
+        lambda folder: changed(folder / "tokenizer_config.json", mask_token="[GAP]"),
+        lambda folder: changed(folder / "tokenizer_config.json", split_special_tokens=True),
+        lambda folder: changed(folder / "tokenizer.json", normalizer=None),
+        lambda folder: (folder / "tokenizer_config.json").unlink(),
+        lambda folder: (folder / "tokenizer.json").write_text("{"),
+    ],
+)
+def test_settings_that_tokenizer_json_does_not_follow_need_transformers(
+    tiny_bert: Path, tmp_path: Path, change: Callable[[Path], Any]
+) -> None:
+    folder = saved_again(tiny_bert, tmp_path)
+    assert JsonTokenizer(folder).is_faithful()
+    change(folder)
+    assert not JsonTokenizer(folder).is_faithful()
+
+
+@pytest.mark.parametrize("width", [48, 60, 80, 120])
+def test_a_long_table_looks_as_richs_does(width: int) -> None:
+    draw = random.Random(width)
+    words = ("a", "longer-word", "안녕하세요", "two words", "", "2026-11-21T09:42:30+00:00", "tab\tand\nline")
+    rows = [(draw.choice(words), f"{number:010d}", draw.choice(words)) for number in range(60)]
+    theirs = Table("name", "id", "finished", title="runs", title_justify="left")
+    for row in rows:
+        theirs.add_row(*row)
+    printed = []
+    for table in (theirs, LongTable("runs", ("name", "id", "finished"), rows)):
+        console = Console(width=width, markup=False, emoji=False, highlight=False, force_terminal=False)
+        with console.capture() as captured:
+            console.print(table)
+        printed.append(captured.get())
+    assert printed[0] == printed[1]
+
+
+def test_a_list_of_runs_has_what_their_records_have(here: Path) -> None:
+    out = here / "results"
+    (out / "rte" / "damaged").mkdir()
+    (out / "rte" / "damaged" / "record.json").write_text('{"id": "damaged"')
+    runs, damaged = listed_runs(out)
+    records, as_damaged = all_records(out)
+    assert [(r.id, r.task, r.finished, r.model, r.recipe.seed, r.headline, r.score) for r in runs] == [
+        (r.id, r.task, r.finished, r.model, r.recipe["seed"], r.headline, r.scores["dev"][r.headline]) for r in records
+    ]
+    assert len(damaged) == len(as_damaged) == 1
+    assert str(out / "rte" / "damaged") in damaged[0].what
