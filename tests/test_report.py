@@ -50,9 +50,9 @@ from finetune.task_types.multilabel.view import LabelsView
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.span.answers import SpanAnswer
-from finetune.task_types.span.task import SpanRow
+from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.view import SpanView
-from finetune.task_types.tagging.task import TaggingRow
+from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import view_of

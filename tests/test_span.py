@@ -17,12 +17,13 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.squad import best_threshold, normalised, score_v1, score_v2
 from finetune.models.feature import label_count
+from finetune.task_types import SpanRow, SpanTask
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.head import SpanHead
 from finetune.task_types.span.search import Window, best_spans, null_logits
-from finetune.task_types.span.task import SpanRow, SpanTask, sentences
+from finetune.task_types.span.task import sentences
 from finetune.task_types.task import Answer
 
 

@@ -17,9 +17,9 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
 from finetune.models.tokenizers.windows import most_context, window_starts
+from finetune.task_types import TaggingRow, TaggingTask
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
-from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 from finetune.task_types.task import Answer
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]

@@ -9,8 +9,10 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence, NoRow
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.task_types.span.task import SpanRow, SpanTask
-from finetune.task_types.tagging.task import TaggingRow, TaggingTask
+from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.task import SpanTask
+from finetune.task_types.tagging.row import TaggingRow
+from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.view import View
 

@@ -10,12 +10,12 @@ from finetune.data.label_names import names_given, names_nearby
 from finetune.data.table import Table
 from finetune.data.values import as_number, is_missing
 from finetune.errors import UserError, nearest
-from finetune.task_types.column_names import IDS, named
+from finetune.task_types.column_names import named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
+from finetune.task_types.name_words import IDS
 from finetune.task_types.types import data_types, named_type
 
-ID_NAMES = IDS
 ROLES = ("text", "label", "id", "group")  # settings that name columns
 
 

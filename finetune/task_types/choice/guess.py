@@ -11,8 +11,9 @@ from finetune.data.values import as_list, as_number, is_missing
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.cells import choice_named, choices_of
 from finetune.task_types.choice.task import LETTERS
-from finetune.task_types.column_names import STRONG_TEXTS, is_about, is_id_name, label_tier, named, stem_of, words_of
+from finetune.task_types.column_names import is_about, is_id_name, label_tier, named, stem_of, words_of
 from finetune.task_types.columns import Layout
+from finetune.task_types.name_words import STRONG_TEXTS
 
 CHOICES = ("choices", "options", "endings", "candidates", "선택지", "보기")
 WHOLE = ("startphrase", "ctx", "prompt", "premise", "sent1")  # of which one is all that the choices continue

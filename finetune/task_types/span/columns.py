@@ -18,7 +18,8 @@ from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.cells import answers_of
 from finetune.task_types.span.fixing import moved
 from finetune.task_types.span.guess import says_no_answer, span_layout
-from finetune.task_types.span.task import SpanRow, SpanTask
+from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.task import SpanTask
 from finetune.task_types.span.view import SpanView
 
 

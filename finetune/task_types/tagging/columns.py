@@ -19,8 +19,9 @@ from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NO_TAG, WOR
 from finetune.task_types.tagging import remarks
 from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_form, spans_of, tags_for, types_in
 from finetune.task_types.tagging.guess import require_tags, span_layout, tag_layout
+from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
-from finetune.task_types.tagging.task import TaggingRow, TaggingTask
+from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
 

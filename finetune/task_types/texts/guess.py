@@ -8,10 +8,11 @@ from finetune.data.formats.delimited import dialect_of, nameless_columns
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
-from finetune.task_types.candidates import Candidate, best_label, best_texts, copied, label_candidates
+from finetune.task_types.candidates import Candidate, best_label, copied, label_candidates
 from finetune.task_types.column_names import is_id_name
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
+from finetune.task_types.text_candidates import best_texts
 from finetune.task_types.texts.label_kinds import CLASSES, label_kind
 from finetune.task_types.texts.not_choices import require_no_choices
 
