@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from finetune.data.formats.delimited import TSV, read_strictly
-from finetune.data.rows import Rows
-from finetune.data.source import Source
+from finetune.data import TSV, Source, read_strictly
 from finetune.errors import UserError
-from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
-from finetune.task_types.declared_options import option
+from finetune.task_types import ChoiceRow, ChoiceTask, Rows, option
 
 COLUMNS = ("category", "context", "choice0", "choice1", "choice2", "choice3", "gold")
 

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from finetune.data import Source, hub_rows
 from finetune.data.formats.conll import read_tagged
 from finetune.data.formats.word_lines import DOCUMENT
-from finetune.data.rows import Rows
-from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
 from finetune.metrics.entities import to_iob2
-from finetune.task_types.tagging.task import TaggingRow, TaggingTask
+from finetune.task_types import Rows, TaggingRow, TaggingTask
 
 NO_DOCUMENTS = "does not mark its documents: with context = document, windows reach over all neighbouring sentences"
 

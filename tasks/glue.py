@@ -8,13 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from finetune.data.formats.delimited import TSV, read_strictly
-from finetune.data.rows import Rows
-from finetune.data.source import Source, hub_rows
+from finetune.data import TSV, Source, hub_rows, read_strictly
 from finetune.errors import UserError
-from finetune.metrics.metric import Metric
-from finetune.metrics.scores import accuracy, f1_of, matthews, pearson, spearman
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
+from finetune.metrics import Metric, accuracy, f1_of, matthews, pearson, spearman
+from finetune.task_types import Rows, SentenceRow, SentenceTask
 
 REPOSITORY = "nyu-mll/glue"
 SPLITS = {"train": ("train.tsv", "train"), "dev": ("dev.tsv", "validation"), "test": ("test.tsv", "test")}

@@ -5,12 +5,10 @@ Positives reword, negatives share words, so that counting words is not enough.
 
 from pathlib import Path
 
-from finetune.data.formats.delimited import CSV, read_strictly
-from finetune.data.rows import Rows
-from finetune.data.source import Source
+from finetune.data import CSV, Source, read_strictly
 from finetune.errors import UserError
-from finetune.metrics.scores import accuracy, f1_of
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
+from finetune.metrics import accuracy, f1_of
+from finetune.task_types import Rows, SentenceRow, SentenceTask
 
 
 def read(_: Source, split: str) -> Rows:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from finetune.data import Source, hub_rows
 from finetune.data.file_format import FileFormat
 from finetune.data.formats.json_document import FORMAT, load
 from finetune.data.formats.squad_json import questions
-from finetune.data.rows import Rows
-from finetune.data.source import Source, hub_rows
 from finetune.errors import UserError
+from finetune.task_types import Rows, SpanRow, SpanTask
 from finetune.task_types.span.answer_place import located
-from finetune.task_types.span.task import SpanRow, SpanTask
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -1,10 +1,8 @@
 """SWAG (Zellers et al. 2018): which of four sentences follows, from the official csv files or the Hub."""
 
-from finetune.data.formats.delimited import CSV, read_strictly
-from finetune.data.rows import Rows
-from finetune.data.source import Source, hub_rows
+from finetune.data import CSV, Source, hub_rows, read_strictly
 from finetune.errors import UserError
-from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types import ChoiceRow, ChoiceTask, Rows
 
 REPOSITORY = "allenai/swag"
 SPLITS = {"train": ("train.csv", "train"), "dev": ("val.csv", "validation"), "test": ("test.csv", "test")}

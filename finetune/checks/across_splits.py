@@ -11,7 +11,6 @@ from finetune.checks.split_data import Part
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.data.values import as_text
-from finetune.task_types.columns import NAMED
 
 LEAKED = 0.01  # share of a split's rows that another one has too, which scores would show
 MISSING_COLUMN = Issue(
@@ -55,7 +54,7 @@ def missing_columns(parts: Sequence[Part]) -> Iterator[Finding]:
 def unseen_labels(parts: Sequence[Part]) -> Iterator[Finding]:
     """Labels that the file for training has no row of."""
     train, *others = parts
-    for part in others if train.layout.shape in NAMED else ():
+    for part in others if train.kind.named else ():
         if unseen := [name for name in part.label_counts if name not in train.label_counts]:
             what = f"labels that {train.file} has no row of: {', '.join(map(shown, unseen[:5]))}"
             rows = part.rows_with(unseen)

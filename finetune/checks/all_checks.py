@@ -4,14 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from finetune.checks import (
     across_splits,
-    answers_and_choices,
-    char_spans,
     duplicates,
     file_format,
     ids,
     label_leaks,
     labels,
-    tag_schemes,
+    of_types,
     text,
 )
 from finetune.checks.check import Check
@@ -24,10 +22,8 @@ FILES = (
     ids,
     text,
     labels,
+    of_types,
     label_leaks,
-    tag_schemes,
-    char_spans,
-    answers_and_choices,
     across_splits,
     duplicates,
 )

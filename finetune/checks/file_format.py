@@ -13,7 +13,7 @@ from finetune.data.issues import READING, REJECTED, Fault, Issue
 from finetune.data.messages import shown
 from finetune.data.records import Record
 from finetune.data.values import as_text, is_missing
-from finetune.task_types.guess import ID_NAMES
+from finetune.task_types.name_words import IDS
 from finetune.task_types.row_issues import ROW_ISSUES
 
 AROUND = " \t\r\n\ufeff\0"  # what may stand around a name
@@ -171,7 +171,7 @@ def double_ids(part: Part) -> Iterator[Finding]:
     """Ids that several rows have."""
     columns = part.table.columns
     taken = (*part.layout.text, *part.layout.label)
-    name = part.layout.id or next((name for name in columns if name.lower() in ID_NAMES and name not in taken), "")
+    name = part.layout.id or next((name for name in columns if name.lower() in IDS and name not in taken), "")
     if not part.has([name]):
         return
     ids = [as_text(cell).strip() for cell in columns[name] if not is_missing(cell)]

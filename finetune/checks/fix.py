@@ -1,10 +1,8 @@
 """`finetune check DATA --fix OUT`: a copy of a file with what can be mended without asking."""
 
-import json
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,9 @@ from finetune.checks.split_data import Part, labelled
 from finetune.data.characters import cleaned, without_controls
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.mojibake import repaired
-from finetune.data.values import as_number, as_text, is_missing
+from finetune.data.values import as_text, is_missing
 from finetune.data.writing import ESCAPED, write_rows, written_format
 from finetune.errors import UserError
-from finetune.task_types.columns import Layout
 
 
 def require_place(to: Path, target: str) -> None:
@@ -67,21 +64,21 @@ def _of_file(part: Part) -> dict[str, int]:
 def _rows(part: Part, counts: Counter[str]) -> Iterator[dict[str, Any]]:
     """The rows that stay, mended; counts what was done."""
     layout = part.layout
-    spellings = unified(part.label_counts) if layout.shape in ("classification", "multi-label") else {}
-    needed = layout.text[:1] if layout.shape == "choice" else layout.text
+    spellings = unified(part.label_counts) if part.kind.respelled else {}
+    needed = part.kind.needed(layout)
     some_labelled = labelled(part)
     unlabelled = _unlabelled(part) if some_labelled else set()
     seen: set[tuple[int, Any]] = set()
     keys = part.keys.tolist()
     for index, record in enumerate(part.table.records()):
         done: list[str] = []
-        values = _mended(layout, record.values, spellings, done)
+        values = _mended(part, record.values, spellings, done)
         same = (keys[index], _gold(part.golds[index], spellings))
         if any(is_missing(values.get(name)) for name in needed):
             counts["rows dropped without a text"] += 1
-        elif _has_empty_word(layout, values):
-            counts["rows dropped with an empty word"] += 1
-        elif index in unlabelled or (some_labelled and _lost_label(layout, values)):
+        elif spoiled := part.kind.spoiled(layout, values):
+            counts[f"rows dropped {spoiled}"] += 1
+        elif index in unlabelled or (some_labelled and _lost_label(part, values)):
             counts["rows dropped without a label"] += 1
         elif keys[index] and same in seen:
             counts["rows dropped that repeat an earlier one"] += 1
@@ -91,20 +88,15 @@ def _rows(part: Part, counts: Counter[str]) -> Iterator[dict[str, Any]]:
             yield values
 
 
-def _has_empty_word(layout: Layout, values: Mapping[str, Any]) -> bool:
-    words = layout.shape == "tagging" and not layout.spans and not layout.characters
-    return words and not all(_words(values[layout.text[0]]))
-
-
 def _unlabelled(part: Part) -> set[int]:
     unusable = {index for index, _ in part.unusable}
     return {index for index, gold in enumerate(part.golds) if gold is None and index not in unusable}
 
 
-def _lost_label(layout: Layout, values: Mapping[str, Any]) -> bool:
+def _lost_label(part: Part, values: Mapping[str, Any]) -> bool:
     """Whether the label was nothing but control characters."""
-    cells = [values.get(name) for name in layout.label]
-    return layout.shape != "span" and all(cell is None or (isinstance(cell, str) and not cell) for cell in cells)
+    cells = [values.get(name) for name in part.layout.label]
+    return not part.kind.empty_is_label and all(cell is None or (isinstance(cell, str) and not cell) for cell in cells)
 
 
 def _gold(gold: Any, spellings: Mapping[str, str]) -> Any:
@@ -114,30 +106,15 @@ def _gold(gold: Any, spellings: Mapping[str, str]) -> Any:
     return spellings.get(gold, gold)
 
 
-def _mended(layout: Layout, values: Mapping[str, Any], spellings: Mapping[str, str], done: list[str]) -> dict[str, Any]:
+def _mended(part: Part, values: Mapping[str, Any], spellings: Mapping[str, str], done: list[str]) -> dict[str, Any]:
     """The cells of one row with clean texts, and labels in one spelling; adds what was done to `done`."""
-    new = dict(values)
-    if layout.shape == "span" and len(layout.text) == 2:
-        return _mended_span(layout, new, done)
-    if layout.spans or layout.characters:  # whose places would no longer be right
-        return new
-    for name in (*layout.text, *layout.label):
-        cell = new.get(name)
-        if isinstance(cell, str) and layout.shape == "tagging":
-            new[name] = " ".join(_clean(word, done) for word in cell.split())
-        elif isinstance(cell, str):
-            new[name] = _clean(cell, done)
-        elif isinstance(cell, list):
-            new[name] = [_clean(item, done) if isinstance(item, str) else item for item in cell]
+    layout = part.layout
+    new = part.kind.fixed(layout, dict(values), partial(_clean, done=done), done)
     for name in layout.label if spellings else ():
         spelled = _spelled(new.get(name), layout.separator, spellings)
         done += ["labels spelled as most rows have them"] * (spelled != new.get(name))
         new[name] = spelled
     return new
-
-
-def _words(cell: Any) -> list[str]:
-    return [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split(" ")
 
 
 def _clean(text: str, done: list[str]) -> str:
@@ -168,34 +145,3 @@ def _spelled(cell: Any, separator: str, spellings: Mapping[str, str]) -> Any:
     parts = cell.split(separator) if separator else [cell]
     named = [cleaned(spellings.get(part.strip(), part)) for part in parts]
     return cell if named == parts else separator.join(named)
-
-
-def _mended_span(layout: Layout, values: dict[str, Any], done: list[str]) -> dict[str, Any]:
-    """Question, context and answers; where characters of a context go, the answers' places move with them."""
-    question, context = layout.text
-    if isinstance(values.get(question), str):
-        values[question] = _clean(values[question], done)
-    before = as_text(values.get(context))
-    after = cleaned(before)
-    if after != before:
-        done.append("contexts in NFC and without control characters")
-        values[context] = after
-        for name in (*layout.label, "answer_start"):
-            if name in values:
-                values[name] = _moved(values[name], before, is_place=name == "answer_start")
-    return values
-
-
-def _moved(cell: Any, context: str, *, is_place: bool = False) -> Any:
-    """Answers, and the places where they begin, as they are in the cleaned context."""
-    if isinstance(cell, dict):
-        return {key: _moved(inner, context, is_place=key == "answer_start") for key, inner in cell.items()}
-    if isinstance(cell, list):
-        return [_moved(inner, context, is_place=is_place) for inner in cell]
-    if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
-        with suppress(ValueError):
-            return json.dumps(_moved(json.loads(cell), context), ensure_ascii=False)
-    place = as_number(cell) if is_place else None
-    if place is not None:
-        return len(cleaned(context[: int(place)]))
-    return cleaned(cell) if isinstance(cell, str) else cell

@@ -36,7 +36,7 @@ LABEL_IN_TEXT = Issue(
 def telling_columns(part: Part) -> Iterator[Finding]:
     """Columns that are neither text nor label, and whose value decides the label."""
     layout = part.layout
-    if not part.trains or layout.shape in ("span", "tagging"):
+    if not part.trains or not part.kind.labels_rows:
         return
     taken = (*layout.text, *layout.label, layout.id, layout.group)
     rows = _sample(part)
@@ -52,12 +52,14 @@ def telling_columns(part: Part) -> Iterator[Finding]:
 
 def label_in_text(part: Part) -> Iterator[Finding]:
     """Texts that name their own label and no other."""
-    if not part.trains or part.layout.shape != "classification":
+    if not part.trains or not part.kind.named:
         return
     folded = {name: name.casefold() for name in part.label_counts if len(name) >= SHORTEST and as_number(name) is None}
     if len(folded) < len(part.label_counts) or not 2 <= len(folded) <= 100:
         return
     rows = _sample(part)
+    if not all(isinstance(part.golds[row], str) for row in rows):
+        return
     naming = [row for row in rows if _names_its_own(part.texts[row].casefold(), part.golds[row], folded)]
     if len(rows) >= LEAST_ROWS and len(naming) >= NEARLY_ALL * len(rows):
         what = f"the label's name stands in {100 * len(naming) / len(rows):.0f} % of the texts, and no other label's"

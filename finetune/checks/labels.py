@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import MOSTLY, Finding
@@ -12,12 +11,9 @@ from finetune.checks.text import BLANK
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.data.values import as_number
-from finetune.task_types.columns import NAMED
 
 FEW = 10  # rows that a label needs to be learned
 MOST_LABELS = 20_000  # among which misspelled ones are looked for
-UNEVEN = 0.9  # share of the most frequent label
-MOSTLY_O = 0.99  # share of words in no entity: far fewer than the usual ones
 SHOWN = 5
 NO_LABEL_COLUMN = Issue(
     code="no-label-column",
@@ -80,25 +76,6 @@ FEW_ROWS = Issue(
     meaning=f"labels with fewer than {FEW} rows",
     remedy=SINGLE_ROW.remedy,
 )
-ONE_LABEL = Issue(
-    code="one-label",
-    severity="warning",
-    worst="error",
-    meaning="all rows have the same label, number or tag",
-    remedy="There is nothing to learn; name another column: label=COLUMN",
-)
-MAJORITY = Issue(
-    code="majority",
-    severity="note",
-    meaning="what it scores to predict the most frequent label always",
-    remedy="Compare the model's scores with these",
-)
-IMBALANCE = Issue(
-    code="imbalance",
-    severity="warning",
-    meaning="one label has nearly all rows, or one type nearly all entities",
-    remedy="Go by the F1 of each label; add rows with the rare ones",
-)
 
 
 def missing_labels(part: Part) -> Iterator[Finding]:
@@ -126,7 +103,7 @@ def missing_labels(part: Part) -> Iterator[Finding]:
 
 def blank_labels(part: Part) -> Iterator[Finding]:
     """Labels that are a word for nothing."""
-    if part.layout.shape not in NAMED:
+    if not part.kind.named:
         return
     if found := [name for name in part.label_counts if name.casefold() in BLANK]:
         what = f"labels that look like a missing one: {', '.join(map(shown, found))}"
@@ -135,7 +112,7 @@ def blank_labels(part: Part) -> Iterator[Finding]:
 
 def spaces(part: Part) -> Iterator[Finding]:
     """Labels with spaces around them."""
-    if part.layout.shape not in ("classification", "multi-label"):
+    if not part.kind.respelled:
         return
     columns = [part.table.columns[name] for name in part.layout.label if name in part.table.columns]
     indexes = {i for cells in columns for i, cell in enumerate(cells) if type(cell) is str and cell != cell.strip()}
@@ -146,7 +123,7 @@ def spaces(part: Part) -> Iterator[Finding]:
 
 def variants(part: Part) -> Iterator[Finding]:
     """Labels that differ only in case or spaces, or as numbers in how they are written."""
-    if part.layout.shape not in NAMED:
+    if not part.kind.named:
         return
     if changed := unified(part.label_counts):
         pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(changed.items())[:SHOWN])
@@ -163,7 +140,7 @@ def variants(part: Part) -> Iterator[Finding]:
 
 def typos(part: Part) -> Iterator[Finding]:
     """Rare labels that are one letter away from a frequent one."""
-    if part.layout.shape not in NAMED or len(part.label_counts) > MOST_LABELS:
+    if not part.kind.named or len(part.label_counts) > MOST_LABELS:
         return
     if found := misspelled(part.label_counts):
         pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(found.items())[:SHOWN])
@@ -172,7 +149,7 @@ def typos(part: Part) -> Iterator[Finding]:
 
 def small_classes(part: Part) -> Iterator[Finding]:
     """Labels with too few rows to be learned, in the file for training."""
-    if part.layout.shape not in NAMED or not part.trains:
+    if not part.kind.named or not part.trains:
         return
     spellings = unified(part.label_counts)
     counts: Counter[str] = Counter()
@@ -184,58 +161,6 @@ def small_classes(part: Part) -> Iterator[Finding]:
     if few:
         what = f"{FEW_ROWS.meaning}: {_listed(f'{name} ({counts[name]})' for name in few)}"
         yield part.found(FEW_ROWS, part.rows_with(few), what=what)
-
-
-def balance(part: Part) -> Iterator[Finding]:
-    """One label alone, or one that most rows have: what it scores to answer it always."""
-    if part.layout.shape == "regression":
-        if len({gold for gold in part.golds if gold is not None}) == 1:
-            yield part.found(ONE_LABEL, what="all rows have the same number", worst=True)
-        return
-    if part.layout.shape == "tagging":
-        yield from _tags_balance(part)
-        return
-    sets = part.layout.shape == "multi-label"
-    counts: Counter[Any] = Counter(gold for gold in part.golds if gold is not None) if sets else part.label_counts
-    if part.layout.shape == "span" or not counts:
-        return
-    (most, rows), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
-    name = (f"no label but {_listed(map(shown, most))}" if most else "no label") if sets else f"the label {shown(most)}"
-    if len(counts) == 1:
-        remedy = "Training and scores need two or more; name another column: label=COLUMN"
-        worst = part.trains and part.layout.shape != "choice"
-        yield part.found(ONE_LABEL, what=f"all {rows:,} labelled rows have {name}", remedy=remedy, worst=worst)
-        return
-    scores = f"accuracy {100 * share:.1f}" if not sets else f"exact match {100 * share:.1f}"
-    if part.layout.shape == "classification":
-        scores += f" and macro F1 {100 * 2 * share / (1 + share) / len(counts):.1f}"
-    what = f"most rows have {name}" if sets else f"the most frequent label is {shown(most)}"
-    yield _majority(part, f"{what}: to answer that always has {scores}", uneven=share >= UNEVEN)
-
-
-def _tags_balance(part: Part) -> Iterator[Finding]:
-    """The same of tags: how many words are in no entity, and whether one type has nearly all entities."""
-    tags = Counter(tag for gold in part.golds for tag in gold or ())
-    types = Counter({name: sum(tags[f"{begin}-{name}"] for begin in "BU") for name in part.label_counts})
-    if not tags:
-        return
-    if not types:
-        yield part.found(ONE_LABEL, what="no word is in an entity: all tags are O", worst=part.trains)
-        return
-    share = tags["O"] / tags.total()
-    what = f"{100 * share:.1f} % of the words are in no entity: to answer O always has that accuracy, and F1 0"
-    yield _majority(part, what, uneven=share >= MOSTLY_O)
-    most, entities = types.most_common(1)[0]
-    if len(types) > 1 and entities >= UNEVEN * types.total():
-        what = f"{100 * entities / types.total():.1f} % of the entities are of the type {shown(most)}"
-        yield part.found(IMBALANCE, what=what, remedy="Look at the F1 of each type; add rows with the others")
-
-
-def _majority(part: Part, what: str, *, uneven: bool) -> Finding:
-    if not uneven:
-        return part.found(MAJORITY, what=what)
-    macro = "Go by macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
-    return part.found(IMBALANCE, what=what, remedy=macro if part.layout.shape == "classification" else "")
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -250,5 +175,4 @@ CHECKS = (
     Check(find=in_each(variants), issues=(LABEL_VARIANT, LABEL_NUMBER)),
     Check(find=in_each(typos), issues=(LABEL_TYPO,)),
     Check(find=in_each(small_classes), issues=(SINGLE_ROW, FEW_ROWS)),
-    Check(find=in_each(balance), issues=(ONE_LABEL, MAJORITY, IMBALANCE), refuses=True),
 )

@@ -12,8 +12,9 @@ from finetune.models.device import resolve_device, resolve_precision
 from finetune.models.saving import empty_model, load_config
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
-from finetune.task_types.options import option_values, resolved
+from finetune.task_types.options import option_values
 from finetune.task_types.prepare import encode, length_summary, load_splits, truncated_share
+from finetune.task_types.task import Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +25,10 @@ class Preview:
     examples: list[dict[str, Any]]
 
 
-def check(recipe: Recipe, *, source: Source, device: str | None = None, shown: int = 2) -> Preview:
-    """Finds task, data and model, and encodes all rows. Raises UserError where a run would stop."""
+def check(recipe: Recipe, task: Task, *, source: Source, device: str | None = None, shown: int = 2) -> Preview:
+    """Finds data and model, and encodes all rows of a recipe's task. Raises UserError where a run would stop."""
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
-    _, task = resolved(recipe.task, recipe.options)
     splits = load_splits(task, source, limit=recipe.limit)
     files = pretrained.resolve(recipe.model)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)

@@ -1,26 +1,22 @@
 """What keeps a run on data from being started: the errors of the cheap checks, as `finetune check` words them."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from finetune.checks.all_checks import CHECKS, findings
 from finetune.checks.split_data import part_of
 from finetune.data.messages import places
 from finetune.data.reading import table_of
 from finetune.errors import UserError
-from finetune.runs.recipe import Recipe
-from finetune.task_types.options import resolved
-from finetune.task_types.own_data import OwnData
+from finetune.task_types.own_data import OwnData, own_data
+from finetune.task_types.task import Task
 
 SHOWN = 3  # row numbers
 
 
-def require_sound_data(recipes: Sequence[Recipe]) -> None:
-    """Raises UserError as `require_sound` does, for the data of those recipes that train on a user's own."""
-    for recipe in {json.dumps([one.task, one.options], sort_keys=True): one for one in recipes}.values():
-        _, task = resolved(recipe.task, recipe.options)
-        if isinstance(read := getattr(task, "read", None), OwnData):
-            require_sound(read)
+def require_sound_data(tasks: Iterable[Task]) -> None:
+    """Raises UserError as `require_sound` does, for those of the tasks that are of a user's own data."""
+    for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
+        require_sound(read)
 
 
 def require_sound(read: OwnData) -> None:

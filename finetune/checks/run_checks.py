@@ -17,8 +17,8 @@ from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option
-from finetune.task_types.span.task import SpanTask
 from finetune.task_types.starting_recipe import MODEL, fitting_length
+from finetune.task_types.types import named_type
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +66,18 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
         if "max_length" in settings
         else fitting_length(OwnData(layout=layout, files=files, encoding=encoding))
     )
-    asked = recipe.options.get("max_question_tokens")
-    asked = asked if isinstance(asked, int) else SpanTask.max_question_tokens
-    of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe.model, length, asked)
+    most = _capped(layout, recipe)
+    of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe.model, length, most)
     return Report(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))
+
+
+def _capped(layout: Layout, recipe: Recipe) -> int:
+    """How many tokens of its first input a type reads, as the recipe or its tasks have it; 0 for all."""
+    kind = named_type(layout.shape)
+    if not kind.capped:
+        return 0
+    given = recipe.options.get(kind.capped)
+    return given if isinstance(given, int) else int(getattr(kind.task_class, kind.capped))
 
 
 def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:

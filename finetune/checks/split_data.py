@@ -15,11 +15,11 @@ from finetune.data.characters import census, same_text
 from finetune.data.issues import Fault, Issue
 from finetune.data.records import Record
 from finetune.data.table import Table
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import is_missing
 from finetune.task_types.columns import Layout
-from finetune.task_types.row_builder import NoRow, gold_of, input_of, rows_of
-
-FEW_WORDS = 5
+from finetune.task_types.data_type import DataType, NoRow
+from finetune.task_types.row_builder import rows_of
+from finetune.task_types.types import named_type
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +42,14 @@ class Part:
         return str(self.table.path)
 
     @property
+    def kind(self) -> DataType:
+        """The type of the data."""
+        return named_type(self.layout.shape)
+
+    @property
     def thing(self) -> str:
-        """What must not stand in two splits, in a word."""
-        return "contexts" if self.layout.shape == "span" else "texts"
+        """What must not be in two splits, in a word."""
+        return self.kind.units_are
 
     @property
     def size(self) -> int:
@@ -68,55 +73,30 @@ class Part:
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
-        """A number for each text, equal for texts that say the same; 0 where it does not count.
-
-        Short sentences with tags do not count: they come again by nature.
-        """
-        if self.layout.shape != "tagging":
-            return text_keys(self.texts)
-        return text_keys([text if text.count(" ") + 1 >= FEW_WORDS else "" for text in self.texts])
+        """A number for each text, equal for texts that say the same; 0 where it is too short to count."""
+        least = self.kind.least_words
+        return text_keys([text if text.count(" ") + 1 >= least else "" for text in self.texts])
 
     @cached_property
     def unit_keys(self) -> NDArray[np.int64]:
-        """The same of what must not stand in two splits: the texts, but the contexts alone where these have answers."""
-        return text_keys(self.units) if self.layout.shape == "span" else self.keys
+        """The same of what must not be in two splits."""
+        return self.keys if self.units is self.texts else text_keys(self.units)
 
     @cached_property
     def units(self) -> Sequence[str]:
-        """What must not stand in two splits."""
-        if self.layout.shape != "span":
-            return self.texts
-        contexts = self.table.columns[self.layout.text[-1]]
-        return [as_text(context) if text else "" for text, context in zip(self.texts, contexts, strict=True)]
+        """What must not be in two splits."""
+        return self.kind.units(self.layout, self.table, self.texts)
 
     @cached_property
     def label_counts(self) -> Counter[str]:
         """How many rows have each label."""
-        if self.layout.shape == "classification":
-            counts = Counter(self.golds)
-            counts.pop(None, None)
-            return counts
-        return Counter(label for gold in self.golds for label in self.labels_in(gold))
-
-    def labels_in(self, gold: Any) -> tuple[str, ...]:
-        """The labels of a gold: classes, types of entities, or the number of a choice; a number has none."""
-        match self.layout.shape:
-            case "classification":
-                return () if gold is None else (gold,)
-            case "multi-label":
-                return gold or ()
-            case "tagging":
-                return tuple({tag[2:] for tag in gold or () if tag != "O"})
-            case "choice":
-                return () if gold is None else (f"choice {gold + 1}",)
-        return ()
+        kind = self.kind
+        return Counter(label for gold in self.golds for label in kind.labels_in(gold))
 
     def rows_with(self, labels: Iterable[str]) -> list[int]:
         """The indexes of the rows that have one of these labels."""
-        wanted = set(labels)
-        if self.layout.shape == "classification":
-            return [index for index, gold in enumerate(self.golds) if gold in wanted]
-        return [index for index, gold in enumerate(self.golds) if not wanted.isdisjoint(self.labels_in(gold))]
+        wanted, kind = set(labels), self.kind
+        return [index for index, gold in enumerate(self.golds) if not wanted.isdisjoint(kind.labels_in(gold))]
 
     def has(self, columns: Iterable[str]) -> bool:
         """Whether the file has all of these columns."""
@@ -162,8 +142,8 @@ def part_of(split: str, layout: Layout, table: Table) -> Part:
     for index, row in rows_of(layout, table):
         if isinstance(row, NoRow):
             unusable.append((index, row.fault))
-        texts.append("" if isinstance(row, NoRow) else input_of(row))
-        golds.append(None if isinstance(row, NoRow) else gold_of(row))
+        texts.append("" if isinstance(row, NoRow) else row.input)
+        golds.append(None if isinstance(row, NoRow) else row.gold)
     return Part(split=split, layout=layout, table=table, texts=texts, golds=golds, unusable=unusable)
 
 

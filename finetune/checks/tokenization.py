@@ -14,12 +14,10 @@ from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
-from finetune.task_types.columns import Shape, choices_of
 from finetune.task_types.vocabulary import MANY_UNKNOWN, misfit
 
 SAMPLE = 20_000  # rows that are cut into tokens
 SOME_UNKNOWN = 0.001  # share of the tokens
-CUT: dict[Shape, bool] = {"choice": True, "tagging": False, "span": False}  # others: a pair is cut, a text is not
 NO_TOKENS = Issue(
     code="no-tokens",
     severity="note",
@@ -104,7 +102,7 @@ def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
     if not len(longer):
         return
     share = f"{_percent(len(longer) / len(cut.rows))} of the rows{cut.said} are longer than max_length {max_length}"
-    if CUT.get(part.layout.shape, len(part.layout.text) > 1):
+    if part.kind.truncates(part.layout):
         yield part.found(TRUNCATED, longer, what=f"{share}: the longer text loses its end")
     else:
         yield part.found(WINDOWS, longer, what=f"{share}: they are read in overlapping windows")
@@ -112,7 +110,7 @@ def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
 
 def _questions(part: Part, cut: Tokens, tokenizer: TextTokenizer, most: int) -> Iterator[Finding]:
     """Questions about contexts are cut, whatever max_length is."""
-    if part.layout.shape != "span":
+    if not part.kind.capped:
         return
     texts = [as_text(part.table.columns[part.layout.text[0]][row]) for row in cut.rows]
     encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
@@ -156,22 +154,10 @@ def _cut(part: Part, tokenizer: TextTokenizer) -> Tokens | None:
 
 def _ids(part: Part, tokenizer: TextTokenizer, rows: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The tokens of some rows, one behind the other, and how many each row has."""
-    firsts, seconds = _inputs(part, rows)
+    firsts, seconds = part.kind.sequences(part.layout, part.table, part.texts, rows)
     encoded = tokenizer(firsts, seconds, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
     sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
     return np.concatenate([np.asarray(some, np.int64) for some in encoded]), sizes
-
-
-def _inputs(part: Part, rows: Sequence[int]) -> tuple[list[str], list[str] | None]:
-    """The texts of each row as the tokenizer takes them; of choices the longest."""
-    columns = [part.table.columns[name] for name in part.layout.text]
-    if part.layout.shape == "tagging" or len(columns) == 1:
-        return [part.texts[row] for row in rows], None
-    contexts = part.layout.contexts if part.layout.shape == "choice" else 1
-    firsts = ["\n".join(as_text(cells[row]) for cells in columns[:contexts]) for row in rows]
-    if part.layout.shape != "choice":
-        return firsts, [as_text(columns[1][row]) for row in rows]
-    return firsts, [max(choices_of([cells[row] for cells in columns[contexts:]]), key=len) for row in rows]
 
 
 def _percent(share: float) -> str:

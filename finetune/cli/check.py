@@ -22,9 +22,8 @@ from finetune.data.files import is_data
 from finetune.data.messages import places, so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.runs.recipe import Recipe
 from finetune.task_types.first_rows import first_rows
-from finetune.training.targets import expand_targets, split_arguments
+from finetune.training.targets import Planned, expand_targets, split_arguments
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 SHOWN = 5  # row numbers
@@ -58,13 +57,13 @@ def check(
     _check_recipes(expand_targets(names, settings), data, device, as_json=as_json)
 
 
-def _check_recipes(recipes: list[tuple[str, Recipe]], data: Path | None, device: str | None, *, as_json: bool) -> None:
+def _check_recipes(planned: list[Planned], data: Path | None, device: str | None, *, as_json: bool) -> None:
     """What runs would use."""
-    load_libraries("" if as_json else loading(recipes))
+    load_libraries("" if as_json else loading(planned))
     from finetune.checks.recipe import check as preview
 
-    for _, recipe in recipes:
-        findings = preview(recipe, source=source_of(data), device=device)
+    for one in planned:
+        findings = preview(one.recipe, one.task, source=source_of(data), device=device)
         if as_json:
             echo(json.dumps(asdict(findings)))
             continue

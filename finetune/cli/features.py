@@ -13,7 +13,7 @@ from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
 from finetune.data.source import source_of
 from finetune.runs.recipe import override_value
-from finetune.training.targets import load_recipe, split_arguments
+from finetune.training.targets import load_target, split_arguments
 
 
 class Pool(StrEnum):
@@ -39,12 +39,19 @@ def features(
 ) -> None:
     """Writes the file and prints how many vectors it holds."""
     _, given = split_arguments(settings or [])
-    recipe = load_recipe(target, given | {"model": model, "layers": override_value(layers)})
+    planned = load_target(target, given | {"model": model, "layers": override_value(layers)})
     load_libraries(f"{target}: loading {model}")
     from finetune.inference.embeddings import write_features
 
     watch = ProgressDisplay(standard_error())
     count, width = write_features(
-        recipe, output, source=source_of(data), split=split, pool=pool.value, watch=watch, device=device
+        planned.recipe,
+        planned.task,
+        output,
+        source=source_of(data),
+        split=split,
+        pool=pool.value,
+        watch=watch,
+        device=device,
     )
     echo(f"{count:,} sequences of the split '{split}', vectors of {width:,} numbers -> {output}")

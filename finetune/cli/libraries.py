@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from finetune.cli.terminal import echo
-from finetune.runs.recipe import Recipe
+from finetune.training.targets import Planned
 
 
 def first_process() -> bool:
@@ -28,9 +28,9 @@ def load_libraries(doing: str = "") -> None:
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
-def loading(recipes: Sequence[tuple[str, Recipe]]) -> str:
-    """`glue-mrpc: loading google-bert/bert-base-uncased`, of named recipes."""
-    names = dict.fromkeys(name for name, _ in recipes)
-    models = dict.fromkeys(recipe.model for _, recipe in recipes)
-    several = f" ({len(recipes)} runs)" if len(recipes) > 1 else ""
+def loading(planned: Sequence[Planned]) -> str:
+    """`glue-mrpc: loading google-bert/bert-base-uncased`."""
+    names = dict.fromkeys(one.name for one in planned)
+    models = dict.fromkeys(one.recipe.model for one in planned)
+    several = f" ({len(planned)} runs)" if len(planned) > 1 else ""
     return f"{', '.join(names)}: loading {', '.join(models)}{several}"

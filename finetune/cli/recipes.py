@@ -22,10 +22,10 @@ from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import to_toml
 from finetune.runs.record import listed_runs, load_record
-from finetune.task_types.options import option_names, option_values, resolved
+from finetune.task_types.options import option_names, option_values
 from finetune.task_types.registry import available
 from finetune.task_types.starting_recipe import commented, starting_recipe
-from finetune.training.targets import find_recipes, load_recipe, recipe_files, split_arguments
+from finetune.training.targets import find_recipes, load_target, recipe_files, split_arguments
 
 
 def ls(out: Out = RESULTS) -> None:
@@ -84,19 +84,20 @@ def init(
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
 ) -> None:
     """Prints a recipe, with what was inferred from the data as comments."""
-    from finetune.checks.refusal import require_sound
+    from finetune.checks.refusal import require_sound_data
 
     _, given = split_arguments(settings or [])
-    recipe, read = asking(lambda settings: starting_recipe(data, settings), given)
-    require_sound(read)
-    echo(commented(recipe, read), nl=False)
+    recipe, task = asking(lambda settings: starting_recipe(data, settings), given)
+    require_sound_data([task])
+    echo(commented(recipe, task), nl=False)
 
 
 def _print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> None:
     """A recipe with every setting that it leaves to defaults."""
-    recipe = load_recipe(target, settings)
+    planned = load_target(target, settings)
+    recipe = planned.recipe
     init_seed, data_seed = recipe.seeds
-    every = option_values(resolved(recipe.task, recipe.options)[1])
+    every = option_values(planned.task)
     options = recipe.options | {name: value for name, value in every.items() if value is not None}
     complete = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
     echo(complete.model_dump_json() if as_json else to_toml(complete.model_dump(exclude_none=True)).rstrip())

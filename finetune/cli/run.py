@@ -1,7 +1,7 @@
 """`finetune run`: from recipes or data to trained models, and their scores."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,8 +20,8 @@ from finetune.data.source import source_of
 from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows
-from finetune.task_types.starting_recipe import starting_recipe
-from finetune.training.targets import expand_targets, split_arguments
+from finetune.task_types.own_data import own_data
+from finetune.training.targets import Planned, expand_targets, split_arguments
 
 LARGE = 2_000_000  # bytes
 
@@ -51,17 +51,17 @@ def run(
     silent = quiet or as_json or not first_process()
     if not silent:
         _print_large(names)
-    recipes = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
-    require_sound_data([recipe for _, recipe in recipes])
+    planned = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
+    require_sound_data([one.task for one in planned])
     if not silent:
-        _print_guesses(names, settings)
-    load_libraries("" if silent else loading(recipes))
+        _print_guesses(names, planned)
+    load_libraries("" if silent else loading(planned))
     from finetune.inference.engine import Diverged
     from finetune.training.run_many import run_all
 
     watch = unwatched if silent else ProgressDisplay(standard_error())
     records, failures = run_all(
-        recipes, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
+        planned, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
     )
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
@@ -81,11 +81,12 @@ def _print_large(names: list[str]) -> None:
             echo(f"{name}: reading {size / 1e6:.0f} MB", err=True)
 
 
-def _print_guesses(names: list[str], settings: dict[str, Any]) -> None:
-    """Of your data, what its files are and what their columns were taken for."""
+def _print_guesses(names: list[str], planned: list[Planned]) -> None:
+    """Of your data among the targets' names, what its files are and what their columns were taken for."""
     console = standard_error()
-    for name in filter(is_data, names):
-        _, read = starting_recipe(name, settings)
+    targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}
+    tasks = [one.task for one in planned if one.recipe.task in targets]
+    for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
         for split, file in read.files.items():
             table = table_of(file, read.encoding)
             console.print(file_line(split, table), soft_wrap=True)

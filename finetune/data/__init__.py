@@ -1,1 +1,11 @@
-"""A user's own data: files of many formats, what their columns mean, what is wrong with them, tasks made of them."""
+"""Files and tables: encodings, formats, what columns hold, and where a task's files are.
+
+These names are the public ones: what a task reads its rows with.
+"""
+
+from finetune.data.formats.delimited import CSV, TSV, read_strictly
+from finetune.data.open_files import numbered_lines
+from finetune.data.rows import Rows
+from finetune.data.source import Source, hub_rows
+
+__all__ = ["CSV", "TSV", "Rows", "Source", "hub_rows", "numbered_lines", "read_strictly"]

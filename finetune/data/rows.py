@@ -2,10 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 ADDED_LATER = {"added later": True}  # of a row's field: at its default it is left out of the data's fingerprint
 Row = Any  # a frozen dataclass with an `id`; its fields become columns of the predictions
+
+
+@runtime_checkable
+class OwnRow(Protocol):
+    """A row that a file of a user's own data gives: `gold` is None where it is not known."""
+
+    @property
+    def id(self) -> str:
+        """As the data has it, or the row's number."""
+
+    @property
+    def gold(self) -> Any:
+        """What the model is to answer."""
+
+    @property
+    def input(self) -> str:
+        """All that the model reads, in one text."""
 
 
 def row_fields(row: Row) -> dict[str, Any]:

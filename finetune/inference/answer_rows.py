@@ -11,12 +11,12 @@ from finetune.data.issues import Fault
 from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
-from finetune.task_types.columns import Layout, inputs_fault
-from finetune.task_types.row_builder import NoRow, row_of
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import DataType, NoRow
+from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import UNUSABLE
-from finetune.task_types.tagging.char_spans import as_spans, in_form
-from finetune.task_types.task import Answer, Task
-from finetune.task_types.types import shape_of
+from finetune.task_types.task import Answer
+from finetune.task_types.types import inputs_fault, named_type, type_of
 
 if TYPE_CHECKING:
     from finetune.inference.predictor import Predictor
@@ -34,7 +34,7 @@ class Answered:
 
 def answer_records(predictor: "Predictor", layout: Layout, records: Sequence[Record]) -> list[Answered]:
     """The answer to each record, in their order."""
-    bare = replace(layout, label=())
+    bare, kind = replace(layout, label=()), named_type(layout.shape)
     done: list[Answered] = [Answered({})] * len(records)
     rows: list[Row] = []
     places: list[int] = []
@@ -49,16 +49,9 @@ def answer_records(predictor: "Predictor", layout: Layout, records: Sequence[Rec
         rows.append(row)
         places.append(place)
     for place, row, (answer, cut) in zip(places, rows, _answers(predictor, rows), strict=True):
-        cells = {ERROR: answer} if isinstance(answer, str) else _cells(predictor.task, layout, answer, row)
+        cells = {ERROR: answer} if isinstance(answer, str) else kind.cells(predictor.task, layout, answer, row)
         done[place] = Answered({name: _rounded(cell) for name, cell in cells.items()}, cut)
     return done
-
-
-def _cells(task: Task, layout: Layout, answer: Answer, row: Row) -> dict[str, Any]:
-    """What is written of an answer: entities as spans of characters where the training file had them so."""
-    if not layout.spans:
-        return task.cells(answer, row)
-    return {"answer": in_form(as_spans(answer.value, row.words, row.starts), layout.spans, row.text)}
 
 
 def beside(record: Record, answered: Answered, taken: Collection[str]) -> dict[str, Any]:
@@ -157,9 +150,7 @@ def _rows_of_table(
 
 def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layout, str]:
     """The cells of a row, which of them the model reads, and what is wrong with them, if anything."""
-    shape = shape_of(predictor.task)
-    if shape is None:
-        raise UserError(f"the task {predictor.task.name} has a shape of its own", "Call the model with a row's inputs")
+    kind = _type_of(predictor)
     trained = predictor.layout
     names = list(signature(predictor.task.row).parameters)
     if isinstance(given, Mapping):
@@ -170,18 +161,25 @@ def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layo
         fault = inputs_fault(trained, len(text)) if text else ""
         spans = trained.spans if trained else ()
         text = text or (trained.text if trained else tuple(names[:1]))
-        return cells, Layout(shape=shape, text=text, spans=spans), fault
+        return cells, Layout(shape=kind.name, text=text, spans=spans), fault
     several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
     inputs: tuple[Any, ...] = tuple(given) if several else (given,)
-    if shape == "tagging" and len(inputs) > 1:
-        inputs = (list(inputs),)
-    if shape == "choice" and len(inputs) > len(names):
-        inputs = (inputs[0], list(inputs[1:]))
+    inputs = kind.arranged(inputs, names)
     fault = inputs_fault(trained, len(inputs))
     if len(inputs) > len(names):
         fault = fault or f"has {len(inputs)} inputs where the model reads {' and '.join(names)}"
     values = dict(zip(names, inputs, strict=False))
-    return values, Layout(shape=shape, text=tuple(values), spans=trained.spans if trained else ()), fault
+    return values, Layout(shape=kind.name, text=tuple(values), spans=trained.spans if trained else ()), fault
+
+
+def _type_of(predictor: "Predictor") -> DataType:
+    """The type of the model's rows. Raises UserError where it is not known."""
+    kind = type_of(predictor.task)
+    if kind is None:
+        raise UserError(
+            f"the task {predictor.task.name} is of no type of data that is known", "Call the model with a row's inputs"
+        )
+    return kind
 
 
 def _rounded(cell: Any) -> Any:

@@ -22,8 +22,8 @@ from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Recipe
-from finetune.task_types.options import resolved
 from finetune.task_types.prepare import encode, load_splits
+from finetune.task_types.task import Task
 
 Pool = Literal["none", "cls", "mean"]
 AT_ONCE = 2_048  # sequences whose vectors are held together
@@ -49,9 +49,10 @@ class EveryPosition(Head):
 
 
 def write_features(
-    recipe: Recipe, file: Path, *, source: Source, split: str, pool: Pool, watch: Watcher, device: str | None = None
-) -> tuple[int, int]:
-    """Writes the vectors of a split to a Parquet or .npz file; gives how many sequences there were, and the width.
+    recipe: Recipe, task: Task, file: Path, *, source: Source, split: str, pool: Pool, watch: Watcher,
+    device: str | None = None,
+) -> tuple[int, int]:  # fmt: skip
+    """Writes the vectors of a task's split to a Parquet or .npz file; gives how many sequences, and the width.
 
     Raises UserError for layers whose weights are learned, and for a file of another format.
     """
@@ -67,17 +68,16 @@ def write_features(
         )
     if not file.absolute().parent.is_dir():
         raise UserError(f"{file}: cannot be written (no such folder)", "Make the folder, or choose another file")
-    found = _vectors(recipe, source=source, split=split, pool=pool, watch=watch, device=device)
+    found = _vectors(recipe, task, source=source, split=split, pool=pool, watch=watch, device=device)
     with output_file(file) as scratch:
         return writers[file.suffix](scratch, found)
 
 
 def _vectors(
-    recipe: Recipe, *, source: Source, split: str, pool: Pool, watch: Watcher, device: str | None
+    recipe: Recipe, task: Task, *, source: Source, split: str, pool: Pool, watch: Watcher, device: str | None
 ) -> Iterator[Vectors]:
     """Every sequence of the split's rows, in their order."""
     place = resolve_device(device)
-    _, task = resolved(recipe.task, recipe.options)
     rows = load_splits(task, source, limit=recipe.limit, names=[split])[split].rows
     files = pretrained.resolve(recipe.model)
     model, _ = build_model(files.folder, lambda _: EveryPosition(()), recipe, device=place)

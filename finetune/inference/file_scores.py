@@ -8,12 +8,11 @@ from typing import Any, overload
 from finetune.data.messages import so_many
 from finetune.data.records import Record
 from finetune.data.rows import Row
-from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.columns import Layout
-from finetune.task_types.row_builder import NoRow, row_of
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.task_types.tagging.char_spans import spans_of, tags_for
+from finetune.task_types.data_type import NoRow
+from finetune.task_types.row_builder import row_of
 from finetune.task_types.task import Answer, Task
+from finetune.task_types.types import named_type
 
 SCORED = ("gold", "answers")  # the fields of rows that scores are made of
 
@@ -56,35 +55,44 @@ class Repeated(list[Any]):
         super().append(self.seen.setdefault(repr(one), one))
 
 
+class Kept:
+    """Rows and answers as scores need them: without texts, and of numbers the numbers alone."""
+
+    def __init__(self) -> None:
+        self.rows: Any = Repeated()
+        self.answers: Any = Repeated()
+
+    def append(self, row: Row, gold: Any, value: Any) -> None:
+        """Adds one at the end. Where the first gold is a number, all are."""
+        if isinstance(gold, float) and not self.rows:
+            bare = without_texts(row)
+            self.rows, self.answers = Numbers(lambda one: replace(bare, gold=one)), Numbers(lambda v: Answer(value=v))
+        number = isinstance(self.rows, Numbers)
+        self.rows.append(gold if number else without_texts(row))
+        self.answers.append(value if number else Answer(value=value))
+
+
 def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]], notes: list[str]) -> dict[str, float]:
     """The task's scores over the rows that have both gold and answer; a note says which labels were not known."""
     strange: list[int] = []
-    kept: tuple[Any, Any] = (Repeated(), Repeated())
-    number = isinstance(task, SentenceTask) and task.regression
-    if number:
-        kept = Numbers(lambda gold: SentenceRow(id="", text="", gold=gold)), Numbers(lambda v: Answer(value=v))
-    place = task.place if isinstance(task, ChoiceTask) else None
-    for record, value in labelled:
-        if value is None:
+    kept, kind = Kept(), named_type(layout.shape)
+    for record, cell in labelled:
+        if cell is None:
             continue
         try:
             row = row_of(layout, record)
         except NoRow:
             strange.append(record.row)
             continue
-        if layout.spans:
-            value = list(tags_for(row.words, row.starts, spans_of(value, layout.spans, row.text).spans)[0])
         gold = task.gold([row])[0].value
         if gold is not None and not task.fits(gold, row):
             strange.append(record.row)
         elif gold is not None:
-            kept[0].append(gold if number else without_texts(row))
-            kept[1].append(value if number else Answer(value=place(value) if place else value))
+            kept.append(row, gold, kind.value(task, layout, cell, row))
     if strange:
         have = f"{so_many(len(strange))}, first {strange[0]}, with a label"
         notes.append(f"{have} that the model does not know: not scored")
-    rows, answers = kept
-    return task.score(answers, rows) if len(rows) else {}
+    return task.score(kept.answers, kept.rows) if len(kept.rows) else {}
 
 
 def without_texts(row: Row) -> Row:

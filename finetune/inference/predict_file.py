@@ -25,7 +25,7 @@ from finetune.inference.predictor import Predictor
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess, named_columns
-from finetune.task_types.types import shape_of
+from finetune.task_types.types import type_of
 
 WINDOW = 4_096  # rows that are sorted by length and predicted together
 FIRST_WINDOW = 64
@@ -138,9 +138,11 @@ def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) 
 
     Raises UserError for a column that is not there, and where the number of texts is another than in training.
     """
-    shape = shape_of(predictor.task)
-    if shape is None:
-        raise UserError(f"the task {predictor.task.name} has a shape of its own", "Use it in Python: finetune.load")
+    kind = type_of(predictor.task)
+    if kind is None:
+        raise UserError(
+            f"the task {predictor.task.name} is of no type of data that is known", "Use it in Python: finetune.load"
+        )
     if unknown := [name for name in options if name not in ("text", "label")]:
         raise UserError(
             f"unknown setting '{unknown[0]}'", "Set text=COLUMN, label=COLUMN or encoding=NAME; all columns are kept"
@@ -153,14 +155,14 @@ def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) 
         return replace(trained, label=kept, id=""), []
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Look at it with `finetune check`")
-    found = guess(sample, {**options, "shape": shape}, labelled="label" in options)
-    wanted = 0 if trained is None else len(trained.text)
-    if wanted and wanted != len(found.text) and shape != "choice":
-        raise UserError(
-            f"{sample.path}: has no column {' and '.join(trained.text if trained else ())}, as there was in training",
-            f"Name {'two' if wanted > 1 else 'the one'} to read: text=COLUMN{',COLUMN' * (wanted > 1)}",
-        )
+    found = guess(sample, {**options, "shape": kind.name}, labelled="label" in options)
     if trained is not None:
+        wanted = len(trained.text)
+        if wanted != len(found.text) and not kind.any_columns:
+            raise UserError(
+                f"{sample.path}: has no column {' and '.join(trained.text)}, as there was in training",
+                f"Name {'two' if wanted > 1 else 'the one'} to read: text=COLUMN{',COLUMN' * (wanted > 1)}",
+            )
         kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
         found = replace(trained, text=found.text, label=kept, group="", rest=found.rest)
     return replace(found, id=""), [f"read as text: {', '.join(found.text)} (text=COLUMN names another)"]

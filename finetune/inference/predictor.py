@@ -25,12 +25,12 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_words, runs_of
 from finetune.runs.recipe import Recipe
 from finetune.task_types import registry
-from finetune.task_types.columns import Layout, inputs_fault
+from finetune.task_types.columns import Layout
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.prepare import encode
 from finetune.task_types.run_task import named_by
 from finetune.task_types.task import Answer, Task
-from finetune.task_types.types import layout_from, layout_of, trained_task
+from finetune.task_types.types import inputs_fault, layout_from, layout_of, trained_task
 
 DEFAULT_LENGTH = 128
 

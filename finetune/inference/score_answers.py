@@ -11,10 +11,8 @@ import numpy as np
 from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types.options import configured
+from finetune.task_types.options import configured, option_values
 from finetune.task_types.prepare import load_splits
-from finetune.task_types.span.answers import SpanAnswer
-from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Answer, Task
 
 SHOWN = 3  # ids in a note
@@ -53,8 +51,6 @@ def score_file(
             )
     if null_odds is None:
         return FileScores(scores=_scores(task, given, rows), thresholds={}, notes=notes)
-    if not isinstance(task, SpanTask) or not task.unanswerable:
-        raise UserError(f"the rows of {task.name} all have answers", "Leave --null-odds out")
     scores, thresholds = _with_thresholds(task, given, _odds(null_odds, given, rows), rows)
     return FileScores(scores=scores, thresholds=thresholds, notes=notes)
 
@@ -70,17 +66,16 @@ def _scores(task: Task, given: Given, rows: Sequence[Row]) -> dict[str, float]:
 
 
 def _with_thresholds(
-    task: SpanTask, given: Given, odds: Mapping[str, float], rows: Sequence[Row]
+    task: Task, given: Given, odds: Mapping[str, float], rows: Sequence[Row]
 ) -> tuple[dict[str, float], dict[str, float]]:
     answered = [row for row in rows if row.id in given]
-    spans = [SpanAnswer(value=given[row.id], null_odds=odds[row.id]) for row in answered]
-    task = configured(task, task.calibrate(spans, answered))  # type: ignore[assignment]
+    answers = task.with_odds([given[row.id] for row in answered], [odds[row.id] for row in answered])
+    known = option_values(configured(task, task.calibrate(answers, answered)))
 
     def at(threshold: float) -> dict[str, float]:
         return _scores(task, {name: "" if odds[name] > threshold else given[name] for name in odds}, rows)
 
-    chosen = {"threshold": task.threshold, "threshold_em": task.threshold_em}
-    thresholds = {name: value for name, value in chosen.items() if value is not None}
+    thresholds = {name: known[name] for name in ("threshold", "threshold_em") if known[name] is not None}
     best = {"best em": at(thresholds["threshold_em"])["em"]} if "threshold_em" in thresholds else {}
     return at(thresholds["threshold"]) | best, thresholds
 
@@ -90,7 +85,7 @@ def _notes(task: Task, file: Path, given: Given, rows: Sequence[Row]) -> list[st
     names = {row.id for row in rows}
     missing, extra = [row.id for row in rows if row.id not in given], [name for name in given if name not in names]
     what = f"{file}: has no prediction for {len(missing):,} of {len(rows):,} rows"
-    if missing and (not isinstance(task, SpanTask) or len(missing) == len(rows)):
+    if missing and (not task.missing_is_wrong or len(missing) == len(rows)):
         raise UserError(
             f"{what}, first {missing[0]}",
             "Add them (an empty text says that there is no answer), or choose the right --data and --split",

@@ -10,9 +10,7 @@ from finetune.metrics.temperature import fit_temperature
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import read_lines
 from finetune.runs.record import load_record
-from finetune.task_types.choice.task import ChoiceTask
-from finetune.task_types.sentence.task import SentenceTask
-from finetune.task_types.views import view_of
+from finetune.task_types.types import type_of, view_of
 
 
 def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: Path) -> Predictor:
@@ -24,7 +22,8 @@ def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: P
     if value != "dev":
         raise UserError(f"'temperature' is {value!r}", "It can be dev: fitted on the dev predictions of the run")
     task = predictor.task
-    if not isinstance(task, ChoiceTask | SentenceTask) or (isinstance(task, SentenceTask) and task.regression):
+    kind = type_of(task)
+    if kind is None or not kind.view.softmax:
         raise UserError(
             f"the answers of {task.name} can have no temperature", "Leave it out: it is for single labels and choices"
         )
@@ -32,7 +31,7 @@ def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: P
     if folder is None:
         raise UserError(f"'{model}' is no run of finetune, so it has no dev predictions", "Leave temperature=dev out")
     split = next(iter(load_record(folder.record_file).scores))
-    view = view_of(read_lines(folder, split), task.labels if isinstance(task, SentenceTask) else ())
+    view = view_of(read_lines(folder, split), getattr(task, "labels", ()), name=kind.name)
     chances = None if view is None else view.chances()
     if chances is None:
         raise UserError(

@@ -1,1 +1,9 @@
-"""Scores and their sums, entities, significance, calibration: pure functions."""
+"""Scores and their sums, entities, significance, calibration: pure functions.
+
+These names are the public ones: the metrics that a task can be declared with.
+"""
+
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import accuracy, f1_of, macro_f1, matthews, pearson, spearman
+
+__all__ = ["Metric", "accuracy", "f1_of", "macro_f1", "matthews", "pearson", "spearman"]

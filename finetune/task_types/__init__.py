@@ -1,1 +1,40 @@
-"""What a row is, how it becomes tokens, which head reads the encoder, how answers are scored."""
+"""What a row is, how it becomes tokens, which head reads the encoder, how predictions are made and scored.
+
+These names are the public ones: what a task or a type of data in another package is made of.
+"""
+
+from finetune.data.rows import Rows
+from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import DataType, Evidence, NoRow
+from finetune.task_types.declared_options import option
+from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
+from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.task import SpanTask
+from finetune.task_types.tagging.row import TaggingRow
+from finetune.task_types.tagging.task import TaggingTask
+from finetune.task_types.task import Answer, Task
+from finetune.task_types.view import View
+
+__all__ = [
+    "Answer",
+    "ChoiceRow",
+    "ChoiceTask",
+    "DataType",
+    "Evidence",
+    "Layout",
+    "MultiLabelRow",
+    "MultiLabelTask",
+    "NoRow",
+    "Rows",
+    "SentenceRow",
+    "SentenceTask",
+    "SpanRow",
+    "SpanTask",
+    "TaggingRow",
+    "TaggingTask",
+    "Task",
+    "View",
+    "option",
+]

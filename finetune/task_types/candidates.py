@@ -1,4 +1,4 @@
-"""Which columns could be the label or the text: ranked by name, by how full they are, and by what they hold.
+"""Which columns could be the label: ranked by name, by how full they are, and by what they hold.
 
 Where two could be, none is taken: the user is asked (`Ambiguous`).
 """
@@ -12,34 +12,12 @@ from typing import Any
 from finetune.data.column_types import MARKS, ColumnFacts
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
-from finetune.task_types.column_names import is_about, is_id_name, label_tier, named, text_tier
+from finetune.task_types.column_names import is_about, is_id_name, label_tier, text_tier
 
-PAIRS = (
-    ("sentence1", "sentence2"),
-    ("sentence_a", "sentence_b"),
-    ("text_a", "text_b"),
-    ("text", "text_pair"),
-    ("premise", "hypothesis"),
-    *(("query", name) for name in ("document", "passage", "context", "paragraph")),
-    *(("question", name) for name in ("passage", "context", "paragraph", "document", "sentence")),
-    ("question", "answer"),
-    ("claim", "evidence"),
-    ("context", "hypothesis"),
-    ("context", "response"),
-    ("title", "body"),
-    ("title", "text"),
-    ("title", "content"),
-    ("title", "description"),
-    ("제목", "내용"),
-    ("제목", "본문"),
-    ("标题", "内容"),
-)
 SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
-FEW_ROWS = 5  # of which a column may have one value by chance
 FULL = 0.9  # share of the cells that hold something
 HALF = 0.5
 LONG = 6  # words of a cell from which it is hardly a label
-FREE = 1.2  # words of a cell from which it may be a text
 SHOWN = 4  # values
 UNNAMED, NUMBERS = 3, 4  # levels of labels without a name that says so
 
@@ -132,30 +110,6 @@ def best_label(
     return same[0], rivals
 
 
-def best_texts(
-    facts: Mapping[str, ColumnFacts], label: Sequence[str], *, header: bool, file: str
-) -> tuple[tuple[str, ...], str]:
-    """(the text, or a pair; why); none where no column is a text. Raises Ambiguous as `best_label` does."""
-    free = {name: fact for name, fact in facts.items() if name not in label and _may_be_text(fact)}
-    if pair := _pair(free):
-        return pair, "their names: a pair"
-    tiers = {name: tier for name in free if (tier := text_tier(name)) is not None}
-    for strong in (0, 1):
-        some = [name for name, tier in tiers.items() if tier == strong]
-        if some:
-            return _only(some, free, file), "its name"
-    unnamed = [name for name in free if name not in tiers and _is_free_text(free[name])]
-    if tiers and not any(free[name].words >= LONG for name in unnamed):
-        return _only(list(tiers), free, file), "its name"
-    some = [*tiers, *unnamed]
-    if len(some) == 2 and not header:
-        return tuple(some), "the two columns of texts: a pair"
-    if some:
-        return _only(some, free, file), "the only column of texts"
-    rest = [name for name, fact in free.items() if fact.kind in ("text", "category") and not fact.marks]
-    return (_only(rest, free, file), "the only column of texts") if rest else ((), "none was found")
-
-
 def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
     """What a column holds, in a few words: `3 values: bad, fair, good; 20 % empty`."""
     some: dict[str, None] = {}
@@ -240,52 +194,3 @@ def _equivalent(one: Candidate, other: Candidate, columns: Mapping[str, Sequence
         if not is_missing(a) and not is_missing(b)
     }
     return len(pairs) == one.distinct and len({a for a, _ in pairs}) == len({b for _, b in pairs}) == len(pairs)
-
-
-def _may_be_text(fact: ColumnFacts) -> bool:
-    if fact.kind not in ("text", "category") or is_about(fact.name) or is_id_name(fact.name):
-        return False
-    says_text = text_tier(fact.name) in (0, 1)  # also where all rows have the same
-    return fact.share > 0.02 and (fact.distinct > 1 or fact.filled < FEW_ROWS or says_text)
-
-
-def _is_free_text(fact: ColumnFacts) -> bool:
-    return fact.kind == "text" and (fact.words >= FREE or fact.unspaced)
-
-
-def _pair(free: Mapping[str, ColumnFacts]) -> tuple[str, ...]:
-    some = {n: f for n, f in free.items() if f.filled < 50 or (f.kind == "text" and f.distinct > 0.1 * f.filled)}
-    for pair in PAIRS:
-        if len(found := named(some, pair)) == 2:
-            return tuple(found)
-    names = [name for name, fact in free.items() if _is_free_text(fact) or text_tier(name) is not None]
-    for first, second in (("1", "2"), ("a", "b"), ("A", "B")):
-        alike = [(one, other) for one in names for other in names if _differ(one, other, first, second)]
-        if len(alike) == 1:
-            return alike[0]
-    for stem, body in (("title", "body"), ("title", "text"), ("title", "content"), ("headline", "body")):
-        parts = [(a, f"{a[: -len(stem)]}{body}") for a in names if a.lower().endswith(stem)]
-        alike = [(a, b) for a, wanted in parts for b in names if b.lower() == wanted.lower()]
-        if len(alike) == 1:
-            return alike[0]
-    return ()
-
-
-def _differ(one: str, other: str, first: str, second: str) -> bool:
-    """Whether two names are one but for `first` in one where the other has `second`, as in question1 and question2."""
-    if len(one) != len(other) or sum(a != b for a, b in zip(one, other, strict=True)) != 1:
-        return False
-    place = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-    if (one[place], other[place]) != (first, second):
-        return False
-    if first.isdigit():
-        return len(one) > 1 and not one[place - 1 : place].isdigit()
-    return len(one) == 1 or (place == len(one) - 1 and not one[place - 1].isalpha())
-
-
-def _only(some: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> tuple[str, ...]:
-    if len(some) == 1:
-        return (some[0],)
-    choices = [(f"text={name}", f"{free[name].words:.0f} words a row") for name in some[:5]]
-    both = [(f"text={','.join(some)}", "as a pair")] if len(some) == 2 else []
-    raise Ambiguous(f"{file}: {len(some)} columns could be the text", [*choices, *both])

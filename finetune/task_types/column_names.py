@@ -9,128 +9,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-# The words of each list are in the order in which they are preferred.
-STRONG_LABELS = (
-    *("label", "labels", "gold_label", "target", "class", "gold", "y", "targets", "classes", "true_label"),
-    *(
-        "레이블",
-        "라벨",
-        "정답",
-        "标签",
-        "標籤",
-        "ラベル",
-        "метка",
-        "etiqueta",
-        "etikett",
-        "étiquette",
-        "etichetta",
-        "etiket",
-    ),
-)
-CLASSES = ("class", "classes", "target", "targets", "y")  # which in a longer name say less
-LABELS = (
-    *("category", "sentiment", "topic", "tag", "tags", "stars", "rating", "score", "similarity", "intent", "emotion"),
-    *("polarity", "stance", "toxicity", "toxic", "spam", "answer", "output", "is_duplicate", "duplicate", "sarcasm"),
-    *("sarcastic", "hate", "offensive", "relation", "entailment", "judgment", "judgement", "grade", "verdict", "mood"),
-    *("categories", "topics", "emotions", "quality", "relevance", "acceptability", "difficulty", "urgency"),
-    *("분류", "평점", "감정", "감성", "카테고리", "주제", "클래스", "긍부정", "별점", "점수", "유형", "의도"),
-    *("klasse", "kategorie", "bewertung", "stimmung", "note", "thema", "classe", "catégorie", "sujet", "sentimento"),
-    *(
-        "clase",
-        "categoría",
-        "categoria",
-        "sentimiento",
-        "calificación",
-        "tema",
-        "polaridad",
-        "kategori",
-        "duygu",
-        "sınıf",
-    ),
-    *("类别", "類別", "分类", "分類", "情感", "情绪", "评分", "カテゴリ", "感情", "評価", "正解", "星"),
-    *("класс", "категория", "оценка", "тональность", "рейтинг", "тема", "эмоция"),
-)
-STRONG_TEXTS = (
-    *("text", "sentence", "document", "review", "content", "comment", "body", "message", "tweet", "utterance", "post"),
-    *(
-        "문장",
-        "내용",
-        "본문",
-        "리뷰",
-        "텍스트",
-        "댓글",
-        "발화",
-        "文本",
-        "内容",
-        "评论",
-        "句子",
-        "正文",
-        "テキスト",
-        "本文",
-    ),
-    *("レビュー", "コメント", "文", "текст", "предложение", "отзыв", "комментарий", "сообщение", "texto", "texte"),
-    *("comentario", "commentaire", "kommentar", "satz", "frase", "phrase", "metin", "yorum", "cümle", "reseña", "avis"),
-    *("nachricht", "bewertungstext", "oración", "mensaje", "mensagem", "testo", "recensione", "commento"),
-)
-WEAK_TEXTS = (
-    *("headline", "title", "description", "summary", "question", "query", "subject", "abstract", "caption", "sms"),
-    *(
-        "premise",
-        "hypothesis",
-        "utt",
-        "sentence1",
-        "prompt",
-        "input",
-        "passage",
-        "paragraph",
-        "context",
-        "article",
-        "statement",
-        "claim",
-        "response",
-        "request",
-    ),
-    *(
-        "제목",
-        "질문",
-        "요약",
-        "기사",
-        "标题",
-        "タイトル",
-        "件名",
-        "质问",
-        "заголовок",
-        "вопрос",
-        "titel",
-        "titre",
-        "título",
-    ),
-)
-# A column whose name ends with one of these says something about the row or the label, and is neither text nor label.
-ABOUT = (
-    *("confidence", "confidences", "agreement", "probability", "prob", "count", "counts", "num", "number", "length"),
-    *("date", "time", "timestamp", "created", "updated", "at", "day", "month", "year", "utc", "created_utc", "datum"),
-    *("url", "link", "uri", "href", "permalink", "path", "file", "filename", "source", "author", "user", "username"),
-    *(
-        "annotator",
-        "annotators",
-        "worker",
-        "rater",
-        "lang",
-        "language",
-        "locale",
-        "country",
-        "split",
-        "fold",
-        "version",
-    ),
-    *("hash", "votes", "likes", "retweets", "email", "phone", "zip", "latitude", "longitude", "coord", "timezone"),
-    *("lead_time", "span", "helpfulness", "numerator", "denominator", "작성일", "날짜", "작성자", "언어", "출처"),
-)
-IDS = (
-    *("id", "ids", "idx", "index", "guid", "uid", "uuid", "_id", "row_id", "key", "no", "nr", "번호", "아이디", "编号"),
-    *("序号", "номер", "identifier", "pk", "rowid", "sno", "asin"),
-)
+from finetune.task_types.name_words import ABOUT, CLASSES, IDS, LABELS, STRONG_LABELS, STRONG_TEXTS, WEAK_TEXTS
+
 WORD = re.compile(r"[^\W\d_]+|\d+")
 LATIN_ACCENT = re.compile("([A-Za-z])[\u0300-\u036f]+")
 CAPITAL = re.compile(r"(?<=[a-zа-я])(?=[A-ZА-Я])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -206,3 +86,11 @@ def named(names: Iterable[str], wanted: Sequence[str]) -> list[str]:
     """Those of `names` that are one of the wanted ones whatever their case, in the order of the wanted ones."""
     lower: Mapping[str, str] = {name.lower().replace(" ", "_"): name for name in names}
     return [lower[name] for name in wanted if name in lower]
+
+
+def stem_of(name: str) -> str:
+    """A name without the number or letter at its end: `sol` of sol1, `op` of opa; nothing without either."""
+    if re.fullmatch(r"column \d+", name):
+        return ""  # of a file without a header
+    match = re.fullmatch(r"(.*?[^\d_ .-])[_ .-]?(\d)|(.{2,}?)[_ .-]([a-eA-E])|(op)([a-e])", name)
+    return next((part for part in (match[1], match[3], match[5]) if part), "").lower() if match else ""

@@ -6,30 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finetune.data.characters import same_text
-from finetune.data.rows import Row
-from finetune.task_types.choice.task import ChoiceRow
-from finetune.task_types.columns import Layout
-from finetune.task_types.row_builder import gold_of, input_of
-from finetune.task_types.span.task import SpanRow
-from finetune.task_types.tagging.task import TaggingRow
+from finetune.data.rows import OwnRow
+from finetune.task_types.data_type import DataType
 
 SHARE = 0.1  # of the rows that go to dev where no dev file is given
 MOST = 10_000  # rows that dev gets at most
 
 
-def drawn_for_dev(layout: Layout, rows: Sequence[Row], groups: Sequence[Any] | None = None) -> set[int]:
+def drawn_for_dev(kind: DataType, rows: Sequence[OwnRow], groups: Sequence[Any] | None = None) -> set[int]:
     """Which of the rows are dev: stratified by label, by group where there is one, equal texts on one side."""
-    texts = [unit_text(row) for row in rows]
+    texts = [kind.unit(row) for row in rows]
     if groups is None and len(set(texts)) < 2:  # one document, or one context: then its sentences, or its questions
-        texts = [same_text(input_of(row)) for row in rows]
-    return dev_rows(texts, _strata(layout, rows), groups)
-
-
-def unit_text(row: Row) -> str:
-    """What rows that must stay together have in common: their text, context, words or document."""
-    if isinstance(row, TaggingRow) and row.document:
-        return row.document
-    return same_text(row.context if isinstance(row, SpanRow | ChoiceRow) else input_of(row))
+        texts = [same_text(row.input) for row in rows]
+    return dev_rows(texts, kind.strata([row.gold for row in rows]), groups)
 
 
 def dev_rows(
@@ -55,13 +44,6 @@ def dev_rows(
             chosen.update(unit[1])
             room -= len(unit[1])
     return chosen if chosen or len(every) < 2 else set(min(every, key=_by_size)[1])
-
-
-def number_strata(values: Sequence[float]) -> list[int]:
-    """The tenth that each number is in; of few numbers a larger part, so that each part has two."""
-    ranks = {value: rank for rank, value in enumerate(sorted(values))}
-    parts = max(1, min(10, len(values) // 2))
-    return [parts * ranks[value] // max(1, len(values)) for value in values]
 
 
 Unit = tuple[str, list[int]]  # what it is sorted by, and the numbers of its rows
@@ -90,17 +72,6 @@ def _drawn(members: Sequence[Unit], share: float) -> list[int]:
         if len(taken) < wanted and len(taken) + len(rows) <= 1.5 * wanted + 1:
             taken += rows
     return taken
-
-
-def _strata(layout: Layout, rows: Sequence[Row]) -> list[Any]:
-    """What each of the two sides should have alike: labels, but for sets that come once, or tenths of the numbers."""
-    golds = [gold_of(row) for row in rows]
-    if layout.shape == "regression":
-        return number_strata(golds)
-    if layout.shape == "multi-label":
-        counts = Counter(golds)
-        return [gold if counts[gold] > 1 else "" for gold in golds]
-    return golds if layout.shape == "classification" else [""] * len(rows)
 
 
 def _units(texts: Sequence[str], groups: Sequence[Any] | None) -> list[list[int]]:

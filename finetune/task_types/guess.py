@@ -3,32 +3,19 @@
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
-from finetune.data.column_types import ColumnFacts, facts_of
+from finetune.data.column_types import facts_of
 from finetune.data.label_names import names_given, names_nearby
 from finetune.data.table import Table
+from finetune.data.values import as_number, is_missing
 from finetune.errors import UserError, nearest
-from finetune.task_types.candidates import best_label, label_candidates
-from finetune.task_types.column_names import IDS, named
-from finetune.task_types.columns import NAMED, Layout, Shape, found_labels, numbers_of
-from finetune.task_types.guess_special import (
-    choice_task,
-    choices_by,
-    contexts_in,
-    counted_from,
-    says_no_answer,
-    span_task,
-)
-from finetune.task_types.guess_tags import require_tags, span_layout, tag_layout
-from finetune.task_types.guess_texts import text_layout
+from finetune.task_types.column_names import named
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import DataType, Evidence
+from finetune.task_types.name_words import IDS
+from finetune.task_types.types import data_types, named_type
 
-ID_NAMES = IDS
-INPUTS = {
-    "span": "question,context label=answers",
-    "tagging": "words label=tags",
-    "choice": "context,choice1,choice2 label=answer",
-}
 ROLES = ("text", "label", "id", "group")  # settings that name columns
 
 
@@ -39,26 +26,54 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     Raises UserError for a column that the table lacks, where no text can be found, and (as Ambiguous) where two
     readings are as likely.
     """
+    evidence = _evidence(table, given, labelled=labelled)
+    names = names_given(given["labels"]) if given.get("labels") else {}
+    if names:
+        columns = evidence.chosen.get("label") or table.columns
+        evidence = replace(evidence, table=replace(table, names={**table.names, **dict.fromkeys(columns, names)}))
+    layout = _first_guess(evidence)
+    kind = named_type(layout.shape)
+    layout = _with_roles(kind.completed(layout, evidence), evidence)
+    layout = _with_names(layout, kind, evidence.table, names)
+    return replace(layout, labels=found_labels(layout, table.columns))
+
+
+def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+    """The names of all labels in a table's columns, numbers in their order, other names in the alphabet's."""
+    if len(layout.label) > 1:
+        return layout.label
+    kind = named_type(layout.shape)
+    if not layout.label or not kind.named:
+        return ()
+    cells = [cell for cell in columns.get(layout.label[0], ()) if not layout.lacks(cell)]
+    names = {name for cell in cells for name in kind.names(layout, cell)}
+    numbers = {name: as_number(name) for name in names}
+    if all(number is not None for number in numbers.values()):
+        return tuple(sorted(names, key=lambda name: (numbers[name], name)))
+    return tuple(sorted(names))
+
+
+def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evidence:
+    """What the guess is made from. Raises UserError for a setting that is not allowed, or names no column."""
     facts = {name: facts_of(name, values) for name, values in table.columns.items()}
     parents = {name.rpartition(".")[0] for name in table.derived}
     facts |= {name: replace(facts[name], kind="object") for name in parents if name in facts}
     chosen = {name: named_columns(given[name], facts, name, table) for name in ROLES if given.get(name)}
-    shape = _checked(given, "shape", get_args(Shape))
-    decimal = _checked(given, "decimal", (",", "."))
-    names = names_given(given["labels"]) if given.get("labels") else {}
+    shape, decimal = given.get("shape"), given.get("decimal")
+    if shape is not None:
+        named_type(shape)
+    if decimal not in (None, ",", "."):
+        raise UserError(f"decimal is '{decimal}'", f"{nearest(str(decimal), [',', '.'])}It is one of , .")
     if not labelled:
         chosen = {"label": [], **chosen}
-    if names:
-        table = replace(table, names={**table.names, **dict.fromkeys(chosen.get("label") or table.columns, names)})
-    layout = _special(table, facts, chosen, shape) or text_layout(table, facts, chosen, shape, decimal)
-    layout = _with_roles(layout, facts, chosen)
-    layout = _with_names(layout, table, names)
-    if layout.shape == "choice" and layout.label:
-        layout = replace(layout, counted_from=counted_from(layout, table.columns))
-        layout = replace(layout, choices_by=choices_by(layout, table.columns))
-    if layout.shape == "span" and layout.label:
-        layout = replace(layout, unanswerable=any(map(says_no_answer, table.columns[layout.label[0]])))
-    return replace(layout, labels=found_labels(layout, table.columns))
+    return Evidence(table=table, facts=facts, chosen=chosen, shape=shape, decimal=decimal)
+
+
+def _first_guess(evidence: Evidence) -> Layout:
+    """That of the type that the user named, or of the first that finds its columns."""
+    asked = data_types().values() if evidence.shape is None else [named_type(evidence.shape)]
+    found = (kind.guess(evidence) for kind in asked)
+    return next(layout for layout in found if layout is not None)
 
 
 def named_columns(text: Any, facts: Collection[str], role: str, table: Table) -> list[str]:
@@ -74,15 +89,9 @@ def named_columns(text: Any, facts: Collection[str], role: str, table: Table) ->
     return names
 
 
-def _checked(given: Mapping[str, Any], name: str, allowed: Sequence[str]) -> Any:
-    value = given.get(name)
-    if value is not None and value not in allowed:
-        raise UserError(f"{name} is '{value}'", f"{nearest(str(value), list(allowed))}It is one of {' '.join(allowed)}")
-    return value
-
-
-def _with_roles(layout: Layout, facts: Mapping[str, ColumnFacts], chosen: Mapping[str, list[str]]) -> Layout:
+def _with_roles(layout: Layout, evidence: Evidence) -> Layout:
     """The layout with its columns of ids and groups."""
+    facts, chosen = evidence.facts, evidence.chosen
     free = [name for name in named(facts, IDS) if name not in (*layout.text, *layout.label)]
     ids = chosen.get("id") or [name for name in free if facts[name].unique and facts[name].kind != "empty"][:1]
     reasons = dict(layout.reasons) | {name: "given" for name in chosen if name not in layout.reasons}
@@ -91,68 +100,26 @@ def _with_roles(layout: Layout, facts: Mapping[str, ColumnFacts], chosen: Mappin
     return replace(layout, id="".join(ids[:1]), group="".join(chosen.get("group", ())[:1]), reasons=reasons)
 
 
-def _with_names(layout: Layout, table: Table, names: Mapping[str, str]) -> Layout:
+def _with_names(layout: Layout, kind: DataType, table: Table, names: Mapping[str, str]) -> Layout:
     """The layout with the names of labels that are numbers: those given, the file's own, or of a file next to it."""
-    if layout.shape not in NAMED or len(layout.label) != 1 or layout.spans:
+    if not kind.nameable(layout):
         if names:
             raise UserError(
                 f"labels= names classes by number, and these are of the shape {layout.shape}", "Leave it out"
             )
         return layout
+    cells = [cell for cell in table.columns[layout.label[0]] if not is_missing(cell)]
+    written = {label for cell in cells for label in kind.written(layout, cell)}
     if names:
-        labels = numbers_of(layout, table.columns)
-        if not labels & set(names):
+        if not written & set(names):
             raise UserError(
                 f"{table.path}: no label is one of the numbers that labels= names ({', '.join(list(names)[:5])})",
-                f"The labels are {', '.join(sorted(labels)[:5])}",
+                f"The labels are {', '.join(sorted(written)[:5])}",
             )
         return replace(layout, names=dict(names), reasons={**layout.reasons, "labels": "given"})
     if own := table.names.get(layout.label[0]):
         return replace(layout, names=dict(own), reasons={**layout.reasons, "labels": "the file's own names"})
-    nearby, file = names_nearby(table.path, numbers_of(layout, table.columns))
+    nearby, file = names_nearby(table.path, written)
     if file is None:
         return layout
     return replace(layout, names=nearby, reasons={**layout.reasons, "labels": f"the names in {file.name}"})
-
-
-def _special(
-    table: Table, facts: Mapping[str, ColumnFacts], chosen: Mapping[str, list[str]], shape: str | None
-) -> Layout | None:
-    """A layout for spans, tags or choices; None where neither the shape nor the columns are theirs."""
-    for name in ("span", "tagging", "choice"):
-        if shape not in (None, name) or (shape is None and "text" in chosen and name != "tagging"):
-            continue
-        found = _found(name, table, facts, chosen)
-        if found is None and shape == name and "text" not in chosen:
-            raise UserError(
-                f"{table.path}: which columns a {name} task reads is not clear", f"Name them: text={INPUTS[name]}"
-            )
-        text = tuple(chosen.get("text") or (found.text if found else ()))
-        if shape is None and found is not None and text != found.text:
-            continue
-        if found is not None or shape == name:
-            label = tuple(chosen.get("label") or (found.label if found else ()))
-            if found is None and name == "choice" and "label" not in chosen:
-                best, _ = best_label(label_candidates(facts, table.columns, text), table.columns, file=str(table.path))
-                label = best.columns if best else ()
-            reasons = {} if shape == name or found is None else dict(found.reasons)
-            reasons |= {role: "given" for role in ("text", "label") if chosen.get(role)}
-            found = found or Layout(shape=name, text=text)
-            contexts = contexts_in(text, facts) if name == "choice" and "text" in chosen else found.contexts
-            return replace(found, text=text, label=label, contexts=contexts, reasons=reasons)
-    if table.form.format.name == "word-lines" and shape is None:
-        require_tags(
-            {n: c for n, c in table.columns.items() if n not in ("document", *chosen.get("text", ()))}, str(table.path)
-        )
-    return None
-
-
-def _found(name: str, table: Table, facts: Mapping[str, ColumnFacts], chosen: Mapping[str, list[str]]) -> Layout | None:
-    if name == "span":
-        return span_task(table.columns, facts)
-    if name == "choice":
-        return choice_task(facts, file=str(table.path))
-    text, label = chosen.get("text", []), chosen.get("label", [])
-    return span_layout(table.columns, facts, text, label) or tag_layout(
-        table.columns, facts, label, text=text, names=table.names, file=str(table.path)
-    )

@@ -16,16 +16,22 @@ from finetune.task_types.declared_options import declared_names, declared_option
 from finetune.task_types.task import Task
 
 
-def resolved(name: str, options: Mapping[str, Any]) -> tuple[Task, Task]:
+def resolved(name: str, options: Mapping[str, Any], *, default: Task | None = None) -> tuple[Task, Task]:
     """(the task of that name or of that data as it is by default, the same with the options of a recipe).
 
-    Raises UserError as `registry.find` and `configured` do, and for data that cannot be read.
+    `default` is the first of them where it is known: own data is not read again. Raises UserError as `registry.find`
+    and `configured` do, and for data that cannot be read.
     """
     if not _is_own(name):
-        task = registry.find(name)
-        return task, configured(task, options)
-    default = own_data.own_task(name, {key: value for key, value in options.items() if key in own_data.OPTIONS})
+        default = default or registry.find(name)
+        return default, configured(default, options)
+    default = default or own_data.own_task(name, data_options(options))
     return default, configured(default, {key: value for key, value in options.items() if key not in own_data.OPTIONS})
+
+
+def data_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those options that say what own data is: its columns and files."""
+    return {key: value for key, value in options.items() if key in own_data.OPTIONS}
 
 
 def option_names(name: str) -> tuple[str, ...]:

@@ -16,14 +16,14 @@ from finetune.data.source import Source, content_hash
 from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
-from finetune.task_types.columns import NAMED, Layout, found_labels
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import NoRow
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
-from finetune.task_types.guess import guess
-from finetune.task_types.row_builder import NoRow, gold_of, rows_of
-from finetune.task_types.tagging.char_spans import changed_spans
+from finetune.task_types.guess import found_labels, guess
+from finetune.task_types.row_builder import rows_of
 from finetune.task_types.task import Task
-from finetune.task_types.types import SHAPES, trained_task
+from finetune.task_types.types import data_types, named_type, trained_task
 
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data
 SHOWN = 3  # row numbers in a note
@@ -55,7 +55,7 @@ class OwnData:
         if "dev" in self.files or split == "test":
             return Rows(rows=rows, origin=str(path), notes=tuple(notes), content=content_hash(path))
         groups = [table.columns[self.layout.group][index] for _, index in usable] if self.layout.group else None
-        chosen = self._given(rows) if self.split else drawn_for_dev(self.layout, rows, groups)
+        chosen = self._given(rows) if self.split else drawn_for_dev(named_type(self.layout.shape), rows, groups)
         rows = [row for index, row in enumerate(rows) if (index in chosen) == (split == "dev")]
         if split == "dev":
             notes = [f"{path}: {so_many(len(rows))} {'was' if len(rows) == 1 else 'were'} {self._rule()}"]
@@ -81,9 +81,16 @@ class OwnData:
         return f"drawn for dev, {together}; dev=FILE names a file instead"
 
 
+def own_data(task: Task) -> OwnData | None:
+    """What reads a task's data, where that is a user's own."""
+    read = getattr(task, "read", None)
+    return read if isinstance(read, OwnData) else None
+
+
 def every_option() -> tuple[str, ...]:
-    """What a recipe may set for data of any shape."""
-    return tuple(dict.fromkeys((*OPTIONS, *(name for kind in SHAPES for name in declared_names(kind)))))
+    """What a recipe may set for data of any type."""
+    own = (name for kind in data_types().values() for name in declared_names(kind.task_class))
+    return tuple(dict.fromkeys((*OPTIONS, *own)))
 
 
 def own_task(name: str, options: Mapping[str, Any]) -> Task:
@@ -105,7 +112,7 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
 def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
     """The names of the labels of those rows that can be used: no other row makes a class."""
     every = found_labels(layout, table.columns)
-    if layout.shape not in NAMED or len(layout.label) != 1:
+    if not named_type(layout.shape).named or len(layout.label) != 1:
         return every
     cells, rows, seen = table.columns.get(layout.label[0], ()), rows_of(layout, table), set[str]()
     while len(seen) < len(every) and (some := list(islice(rows, AT_ONCE))):  # mostly the first ones have all
@@ -143,25 +150,19 @@ def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tu
         if isinstance(row, NoRow):
             unusable = unusable or f"that cannot be used: the first {row}"
             out.setdefault(unusable, []).append((table.rows[index], table.lines[index]))
-        elif not unlabelled and gold_of(row) is None:
+        elif not unlabelled and row.gold is None:
             out.setdefault("without a label", []).append((table.rows[index], table.lines[index]))
         else:
             rows.append((row, index))
     notes = [
         f"{table.path}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()
     ]
-    return rows, [*notes, *_span_notes(layout, table)]
+    changes = named_type(layout.shape).changes(layout, table)
+    return rows, [*notes, *(f"{table.path}: {what} ({_places(table, some)})" for what, some in changes.items())]
 
 
-def _span_notes(layout: Layout, table: Table) -> list[str]:
-    """A note for each kind of spans of characters that were changed or left out."""
-    if not layout.spans or layout.label[0] not in table.columns:
-        return []
-    texts, cells = (table.columns[names[0]] for names in (layout.text, layout.label))
-    return [
-        f"{table.path}: spans {what} ({places([(table.rows[i], table.lines[i]) for i in rows], most=SHOWN)})"
-        for what, rows in changed_spans(texts, cells, layout.spans).items()
-    ]
+def _places(table: Table, indexes: Sequence[int]) -> str:
+    return places([(table.rows[index], table.lines[index]) for index in indexes], most=SHOWN)
 
 
 def _distinct(rows: list[Row]) -> list[Row]:

@@ -33,6 +33,11 @@ class TextRow:
         """One text or two."""
         return (self.text,) if self.pair is None else (self.text, self.pair)
 
+    @property
+    def input(self) -> str:
+        """One text or two, as one."""
+        return "\n".join(self.texts)
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:

@@ -8,23 +8,25 @@ from finetune.data.values import as_text
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types import registry
 from finetune.task_types.first_rows import first_rows
-from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_task
+from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
+from finetune.task_types.task import Task
+from finetune.task_types.types import named_type
 
 MODEL = "minilm"  # small enough to train in minutes without a GPU
 RATES = {MODEL: 1e-4}  # small encoders want a higher learning rate than the paper's
-LENGTHS = {"span": 384, "tagging": 256}
 SAMPLE = 2_000
 
 
-def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, OwnData]:
-    """The recipe for a file or folder of data with `settings` (dotted keys) in it, and what was found in the data.
+def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Task]:
+    """The recipe for a file or folder of data with `settings` (dotted keys) in it, and the task of that data.
 
     The best of several epochs counts, and training ends when no better one comes. Raises UserError as reading does.
     """
     settings = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     given = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
     task = own_task(path, given)
-    read: OwnData = task.read  # type: ignore[attr-defined]
+    read = own_data(task)
+    assert read is not None
     rows = _rows(read)
     files = {key: str(given[key]) for key in ("dev", "test", "split", "encoding") if key in given}
     model = str(settings.get("model", MODEL))
@@ -34,20 +36,21 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Own
         "max_length": fitting_length(read),
         "options": {**read.layout.options(), **files},
         "train": {
-            "batch_size": 32 if read.layout.shape in ("classification", "regression", "multi-label") else 16,
+            "batch_size": named_type(read.layout.shape).batch_size,
             "epochs": 10 if rows < 2_000 else 5 if rows < 20_000 else 3,
             "learning_rate": RATES.get(model, 2e-5),
             "select": "best",
             "patience": 2,
         },
     }
-    return parse(table, origin=path).with_settings(
-        dict(settings), origin="command line", options=lambda _: every_option()
-    ), read
+    recipe = parse(table, origin=path)
+    return recipe.with_settings(dict(settings), origin="command line", options=lambda _: every_option()), task
 
 
-def commented(recipe: Recipe, read: OwnData) -> str:
+def commented(recipe: Recipe, task: Task) -> str:
     """The recipe as a file, with the command that runs it and what each guess was made from."""
+    read = own_data(task)
+    assert read is not None
     reasons = [f"#   {name}: {' '.join(why.split())}" for name, why in read.layout.reasons.items() if why != "given"]
     guessed = ["# Guessed from the data, since of", *reasons] if reasons else []
     larger = [
@@ -70,8 +73,9 @@ def _columns(read: OwnData) -> Mapping[str, list[Any]]:
 
 def fitting_length(read: OwnData) -> int:
     """A max_length that holds nearly all texts, from their words and characters; what is longer goes in windows."""
-    if read.layout.shape in LENGTHS:
-        return LENGTHS[read.layout.shape]
+    fixed = named_type(read.layout.shape).max_length
+    if fixed is not None:
+        return fixed
     columns = _columns(read)
     sizes = sorted(
         sum(_about_tokens(text) for text in cells)

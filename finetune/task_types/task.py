@@ -40,7 +40,8 @@ class Task(ABC):
     `metrics` are the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
     a run is scored on, the first decides. A recipe may set the fields of the task and of its reader that are declared
     with `option`. `row_type` is the dataclass of its rows, with which saved predictions are read again. With
-    `cross_fits` each row of dev is scored with what `calibrate` chose on other rows of dev.
+    `cross_fits` each row of dev is scored with what `calibrate` chose on other rows of dev. With `missing_is_wrong` a
+    row without an answer in a scored file counts 0.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Task(ABC):
     train_split: str = "train"
     row_type: ClassVar[type | None] = None
     cross_fits: ClassVar[bool] = False
+    missing_is_wrong: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Raises UserError for what is not a metric, and for an option that the reader declares again."""
@@ -146,6 +148,10 @@ class Task(ABC):
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Options that are chosen on the first dev split once a model is trained, and saved with it."""
         return {}
+
+    def with_odds(self, values: Sequence[Any], odds: Sequence[float]) -> list[Answer]:
+        """Answers with the odds that there is none, for `calibrate`. Raises UserError where all rows have an answer."""
+        raise UserError(f"the rows of {self.name} all have answers", "Leave --null-odds out")
 
     def decided(self, answers: Sequence[Answer]) -> list[Answer]:
         """The same answers as the task's options decide them now, from their probabilities: for `cross_fits`."""

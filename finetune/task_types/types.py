@@ -1,57 +1,72 @@
-"""The task that a layout describes, the shape of a task, and what a saved model keeps of its data's columns."""
+"""The types of own data, in the order in which a table's columns are shown to them: the last ones take any text."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
+from functools import lru_cache
+from importlib.metadata import entry_points
 from typing import Any
 
-from finetune.errors import UserError, first_line
-from finetune.metrics.metric import Metric
-from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
-from finetune.task_types.choice.task import ChoiceTask
-from finetune.task_types.columns import Layout, Shape
-from finetune.task_types.multilabel.task import MultiLabelTask
-from finetune.task_types.sentence.task import SentenceTask
-from finetune.task_types.span.task import SpanTask
-from finetune.task_types.tagging.task import TaggingTask
+from finetune.errors import UserError, first_line, nearest
+from finetune.task_types.choice.columns import Choice
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import DataType
+from finetune.task_types.multilabel.columns import MultiLabel
+from finetune.task_types.sentence.columns import Classification, Regression
+from finetune.task_types.span.columns import Span
+from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.task import Task
+from finetune.task_types.view import Line, View
 
-SHAPES = (SentenceTask, MultiLabelTask, TaggingTask, SpanTask, ChoiceTask)
-MOST_CLASSES = 50  # of which scores are given for each
+OWN: tuple[DataType, ...] = (
+    Span(),
+    Tagging(),
+    Choice(),
+    Classification(),
+    Regression(),
+    MultiLabel(),
+)
+GROUP = "finetune.task_types"  # of entry points, each of which names a subclass of DataType
+
+
+def data_types() -> dict[str, DataType]:
+    """All types by name, those of plugins first. Raises UserError for a plugin that cannot be used."""
+    return _with_plugins(tuple(sys.path))
+
+
+def named_type(name: str) -> DataType:
+    """The type of that name. Raises UserError with the nearest name where there is none."""
+    types = data_types()
+    if name not in types:
+        raise UserError(f"shape is '{name}'", f"{nearest(name, list(types))}It is one of {' '.join(types)}")
+    return types[name]
+
+
+def type_of(task: Task) -> DataType | None:
+    """The type of the data that a task's model can read; None where it is not known."""
+    return next((each for each in data_types().values() if each.fits(task)), None)
+
+
+def inputs_fault(layout: Layout | None, count: int) -> str:
+    """What is wrong with so many inputs for a model that was trained on a layout, if it was; empty where nothing is."""
+    return "" if layout is None else named_type(layout.shape).inputs_fault(layout, count)
+
+
+def view_of(lines: Sequence[Line], labels: Sequence[str] = (), *, name: str = "") -> View | None:
+    """The lines that have a gold, as the type of that name shows them, or else one whose lines are like these.
+
+    None where no line has a gold, or no type has such lines.
+    """
+    known = [line for line in lines if line["gold"] is not None and line["answer"] is not None]
+    types = data_types()
+    views = [types[name].view] if name in types else [each.view for each in types.values()]
+    view = next((view for view in views if known and all(map(view.fits, known))), None)
+    return None if view is None else view(lines=known, labels=labels)
 
 
 def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
     """The task that a layout describes; without a reader it only predicts."""
-    given: dict[str, Any] = {"name": name, "read": read}
-    if layout.shape == "tagging":
-        return TaggingTask(types=layout.labels, running_text=bool(layout.spans), **given)
-    if layout.shape == "span":
-        return SpanTask(unanswerable=layout.unanswerable, **given)
-    if layout.shape == "choice":
-        lettered = layout.choices_by == "letter"
-        return ChoiceTask(counted_from=layout.counted_from, lettered=lettered, **given)
-    if layout.shape == "multi-label":
-        return MultiLabelTask(labels=layout.labels, windows=True, **given)
-    metrics: tuple[Metric, ...] = (spearman, pearson)
-    if layout.shape == "classification":
-        metrics = (macro_f1, accuracy)
-        if len(layout.labels) <= MOST_CLASSES:
-            parts = ("f1", "precision", "recall")
-            metrics += tuple(class_metric(label, part) for label in layout.labels for part in parts)
-    labels = layout.labels if layout.shape == "classification" else ()
-    return SentenceTask(labels=labels, metrics=metrics, windows=True, **given)
-
-
-def shape_of(task: Task) -> Shape | None:
-    """The shape whose files a task's model can read; None for a shape that is not one of the package's."""
-    if isinstance(task, SentenceTask):
-        return "regression" if task.regression else "classification"
-    kinds: tuple[tuple[type[Task], Shape], ...] = (
-        (MultiLabelTask, "multi-label"),
-        (TaggingTask, "tagging"),
-        (SpanTask, "span"),
-        (ChoiceTask, "choice"),
-    )
-    return next((shape for kind, shape in kinds if isinstance(task, kind)), None)
+    return named_type(layout.shape).task(layout, name=name, read=read)
 
 
 def layout_of(task: Task) -> dict[str, Any] | None:
@@ -80,3 +95,25 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
             f"the model's layout of columns is of another version of finetune ({first_line(error)})",
             "Use that version, or train it again",
         ) from error
+
+
+@lru_cache(maxsize=1)
+def _with_plugins(_: tuple[str, ...]) -> dict[str, DataType]:
+    """All types, as long as `sys.path`, where plugins are found, stays as it is."""
+    plugins = [_loaded(entry) for entry in entry_points(group=GROUP)]
+    types: dict[str, DataType] = {}
+    for each in (*plugins, *OWN):
+        if each.name in types:
+            raise UserError(f"two types of data are called '{each.name}'", "Remove the plugin of one")
+        types[each.name] = each
+    return types
+
+
+def _loaded(entry: Any) -> DataType:
+    try:
+        found = entry.load()
+    except Exception as error:  # whatever a plugin's author wrote may fail in any way
+        raise UserError(f"plugin {entry.name}: cannot be imported ({first_line(error)})", "Fix or remove it") from error
+    if not isinstance(found, type) or not issubclass(found, DataType):
+        raise UserError(f"plugin {entry.name}: {entry.value} is not a subclass of DataType", "Fix or remove it")
+    return found()

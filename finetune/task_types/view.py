@@ -42,6 +42,7 @@ class View(ABC):
     softmax = False  # whether probabilities are one distribution a row, so that a temperature can be fitted
     square = True  # whether gold and answers are of the same classes
     bounded = True  # whether scores lie between 0 and 1
+    names_in_scores = False  # whether the record's scores name the probabilities, where the model is not there to
 
     @staticmethod
     @abstractmethod

@@ -6,16 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from finetune.data.characters import SCRIPTS, census, kind_number
-from finetune.data.rows import Row
+from finetune.data.rows import OwnRow, Row
 from finetune.models.tokenizers.load import TextTokenizer
-from finetune.task_types.choice.task import ChoiceRow
-from finetune.task_types.multilabel.task import MultiLabelRow
-from finetune.task_types.row_builder import input_of
-from finetune.task_types.sentence.task import SentenceRow
-from finetune.task_types.span.task import SpanRow
-from finetune.task_types.tagging.task import TaggingRow
 
-ROWS = (SentenceRow, MultiLabelRow, TaggingRow, SpanRow, ChoiceRow)
 SAMPLE = 2_000  # texts
 LEAST_LETTERS = 200
 MANY_UNKNOWN = 0.05  # share of the tokens
@@ -71,9 +64,9 @@ def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> tuple[
 
 
 def vocabulary_notes(rows: Sequence[Row], tokenizer: TextTokenizer, model: str) -> list[str]:
-    """The same of a task's rows, in a sentence; nothing of rows of a shape that is not one of the package's."""
+    """The same of a task's rows, in a sentence; nothing of rows that do not say what the model reads of them."""
     some = rows[:: max(1, len(rows) // SAMPLE)]
-    found = misfit([input_of(row) for row in some if isinstance(row, ROWS)], tokenizer, model)
+    found = misfit([row.input for row in some if isinstance(row, OwnRow)], tokenizer, model)
     return [". ".join(found)] if found else []
 
 

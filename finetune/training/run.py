@@ -25,6 +25,7 @@ from finetune.task_types import registry
 from finetune.task_types.options import changed_options, resolved
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids, encode, load_splits
+from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.checkpoints import Checkpoints
@@ -40,6 +41,7 @@ def run(
     source: Source,
     out: Path,
     watch: Watcher,
+    tasks: tuple[Task, Task] | None = None,
     device: str | None = None,
     force: bool = False,
     pause_after: int | None = None,
@@ -52,7 +54,7 @@ def run(
     started = time.perf_counter()
     place = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, place)
-    default, task = resolved(recipe.task, recipe.options)
+    default, task = tasks or resolved(recipe.task, recipe.options)
     files = pretrained.resolve(recipe.model)
     splits = load_splits(task, source, limit=recipe.limit)
     rows = {split: loaded.rows for split, loaded in splits.items()}

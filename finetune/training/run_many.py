@@ -6,6 +6,7 @@ from functools import partial
 from math import ceil
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import torch
 
@@ -15,16 +16,15 @@ from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import SEEDS
-from finetune.task_types.options import resolved
 from finetune.training.run import run
+from finetune.training.targets import Planned
 from finetune.training.trainer import Paused
 
-Named = tuple[str, Recipe]
 EARLY = 0.25  # of the epochs, after which the worse half is discarded (Dodge et al. 2020, section 5: 20 to 30 %)
 
 
 def run_all(
-    recipes: Sequence[Named],
+    runs: Sequence[Planned],
     *,
     source: Source,
     out: Path,
@@ -38,45 +38,46 @@ def run_all(
     With `discard` all are trained for a quarter of their epochs first, and only the better half of each task's settings
     goes on, with all its seeds; the others keep their checkpoints, and go on where they are run again without it.
     """
-    one = partial(run, source=source, out=out, watch=watch, device=device)
+
+    def started(one: Planned, **others: Any) -> RunRecord:
+        tasks = (one.default, one.task)
+        return run(one.recipe, tasks=tasks, source=source, out=out, watch=watch, device=device, **others)
+
     failures: list[UserError] = []
     if discard:
-        recipes, force = _better_half(recipes, partial(one, force=force), watch, failures), False
-    records = [
-        _tried(name, partial(one, recipe, force=force), len(recipes), watch, failures) for name, recipe in recipes
-    ]
+        runs, force = _better_half(runs, partial(started, force=force), watch, failures), False
+    records = [_tried(one.name, partial(started, one, force=force), len(runs), watch, failures) for one in runs]
     return [record for record in records if isinstance(record, RunRecord)], failures
 
 
 def _better_half(
-    recipes: Sequence[Named], one: Callable[..., RunRecord], watch: Watcher, failures: list[UserError]
-) -> list[Named]:
+    runs: Sequence[Planned], started: Callable[..., RunRecord], watch: Watcher, failures: list[UserError]
+) -> list[Planned]:
     """Those whose setting scores best early on, in their order; of an odd number the larger half.
 
     Raises UserError where a task has but one setting: its better seeds alone would make its mean too good.
     """
-    if any(recipe.train.epochs < 2 for _, recipe in recipes):
+    if any(one.recipe.train.epochs < 2 for one in runs):
         raise UserError("--discard-half needs runs of several epochs", "Raise train.epochs, or leave it out")
     settings: dict[str, set[str]] = {}
-    for _, recipe in recipes:
-        settings.setdefault(recipe.task, set()).add(_setting(recipe))
+    for one in runs:
+        settings.setdefault(one.recipe.task, set()).add(_setting(one.recipe))
     if alone := [task for task, some in settings.items() if len(some) < 2]:
         raise UserError(f"--discard-half chooses among settings, and {alone[0]} has one", "Leave it out")
     ranks: dict[str, list[float]] = {}
-    for name, recipe in recipes:
-        pause = ceil(EARLY * recipe.train.epochs)
-        found = _tried(name, partial(one, recipe, pause_after=pause), len(recipes), watch, failures)
+    for one in runs:
+        pause = ceil(EARLY * one.recipe.train.epochs)
+        found = _tried(one.name, partial(started, one, pause_after=pause), len(runs), watch, failures)
         if isinstance(found, RunRecord):  # it was done before; what it scored early is in its record
             found = found.epochs[min(pause, len(found.epochs)) - 1]["headline"]
         if found is not None:
-            metric = resolved(recipe.task, recipe.options)[1].metrics[0]
-            ranks.setdefault(_setting(recipe), []).append(metric.rank(found))
+            ranks.setdefault(_setting(one.recipe), []).append(one.task.metrics[0].rank(found))
     kept: set[str] = set()
     for task, some in settings.items():
         order = sorted((each for each in some if each in ranks), key=lambda each: -fmean(ranks[each]))
         kept.update(order[: ceil(len(some) / 2)])
         watch(Note(f"{task}: {len(kept & some)} of {len(some)} settings go on, the best after early epochs"))
-    return [(name, recipe) for name, recipe in recipes if _setting(recipe) in kept]
+    return [one for one in runs if _setting(one.recipe) in kept]
 
 
 def _setting(recipe: Recipe) -> str:

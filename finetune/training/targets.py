@@ -1,8 +1,10 @@
 """What a TARGET on the command line means: what exists is data or a recipe, else it names a recipe."""
 
 import fnmatch
+import json
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ from finetune.errors import UserError, nearest
 from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, set_by
 from finetune.runs.recipe import Recipe, flat
-from finetune.task_types.options import option_names, resolved
+from finetune.task_types.options import data_options, option_names, resolved
 from finetune.task_types.starting_recipe import starting_recipe
+from finetune.task_types.task import Task
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 PRESET = "preset"  # the setting that names a set of settings
@@ -45,33 +48,56 @@ def find_recipes(target: str) -> list[Path]:
     return found
 
 
-def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1) -> list[tuple[str, Recipe]]:
-    """(name, recipe) of every single run, all settings checked before the first one starts."""
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A single run before it starts: its recipe's name, its recipe, and its task without and with the options."""
+
+    name: str
+    recipe: Recipe
+    default: Task
+    task: Task
+
+
+def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1) -> list[Planned]:
+    """Every single run, all settings checked before the first one starts, and data read once for all of them."""
     if not names:
         raise UserError("no recipe was named", "`finetune ls` lists them")
-    expanded = []
+    planned: list[Planned] = []
+    defaults: dict[str, Task] = {}
     for name in names:
-        for origin, loaded in _loaded(name, settings):
-            expanded += [
-                (Path(origin).stem, single)
-                for single in expand(loaded, seeds=seeds, origin=origin, options=option_names)
-            ]
-    for _, single in expanded:
-        if single.options:
-            resolved(single.task, single.options)
-    require_different([single for _, single in expanded])
-    return expanded
+        for origin, loaded in _loaded(name, settings, defaults):
+            every = expand(loaded, seeds=seeds, origin=origin, options=option_names)
+            planned += [_planned(Path(origin).stem, single, defaults) for single in every]
+    require_different([one.recipe for one in planned])
+    return planned
 
 
-def _loaded(target: str, settings: dict[str, Any]) -> Iterator[tuple[str, Recipe]]:
-    """(where it is from, recipe) of what a target names: data of one's own, or recipes; with settings replaced.
+def _planned(name: str, recipe: Recipe, defaults: dict[str, Task]) -> Planned:
+    """A recipe with its task, which is among the `defaults` that are known, or is added to them."""
+    key = _task_key(recipe)
+    default, task = resolved(recipe.task, recipe.options, default=defaults.get(key))
+    defaults[key] = default
+    return Planned(name=name, recipe=recipe, default=default, task=task)
+
+
+def _task_key(recipe: Recipe) -> str:
+    """The same for recipes whose tasks are the same by default."""
+    return json.dumps([recipe.task, data_options(recipe.options)], sort_keys=True, default=str)
+
+
+def _loaded(target: str, settings: dict[str, Any], defaults: dict[str, Task]) -> Iterator[tuple[str, Recipe]]:
+    """(where it is from, recipe) of what a target names: own data, or recipes; with settings replaced.
+
+    The task of own data is added to the `defaults`.
 
     `preset=NAME` among the settings stands for those of a file in recipes/presets; the others go before them.
     """
     if PRESET in settings:
         settings = _with_preset(settings)
     if is_data(target):
-        yield target, starting_recipe(target, settings)[0]
+        started, task = starting_recipe(target, settings)
+        defaults[_task_key(started)] = task
+        yield target, started
         return
     for file in find_recipes(target):
         loaded = recipe.load(file, options=option_names)
@@ -101,12 +127,14 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     return flat(table) | ({"grid": grid} if grid else {}) | own
 
 
-def load_recipe(target: str, settings: dict[str, Any]) -> Recipe:
-    """The one recipe that a target names, with settings replaced."""
-    found = list(_loaded(target, settings))
+def load_target(target: str, settings: dict[str, Any]) -> Planned:
+    """The one recipe that a target names, with settings replaced, its grid as it is, and its task."""
+    defaults: dict[str, Task] = {}
+    found = list(_loaded(target, settings, defaults))
     if len(found) > 1:
         raise UserError(f"'{target}' names {len(found)} recipes", "Name one")
-    return found[0][1]
+    ((origin, loaded),) = found
+    return _planned(Path(origin).stem, loaded, defaults)
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:

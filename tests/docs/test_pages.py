@@ -7,7 +7,6 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from support.pages import (
@@ -28,9 +27,9 @@ from support.paths import ROOT
 from finetune.data.reading import read_table
 from finetune.runs.grid import expand
 from finetune.runs.recipe import parse
-from finetune.task_types.columns import Shape
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
+from finetune.task_types.types import data_types
 
 EXAMPLE = r"`([\w.]+)`, (?:shape|종류) `([\w-]+)`.*?```\w+\n(.*?)```"  # of a file in docs/your-data.md
 
@@ -61,7 +60,7 @@ def test_every_example_of_a_file_is_read_as_the_page_says(page: Path, tmp_path: 
         rows, notes = usable_rows(layout, table)
         assert (len(rows), notes) == (len(table), []), name
         assert layout.label, name
-    assert {shape for _, shape, _ in shown} == set(get_args(Shape))
+    assert {shape for _, shape, _ in shown} == set(data_types())
     assert len(shown) == len(re.findall(r"^\*\*.*?\*\*: `", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 

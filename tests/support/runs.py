@@ -18,7 +18,7 @@ from finetune.inference.predictor import Predictor
 from finetune.runs.events import unwatched
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training.run import run
-from finetune.training.targets import load_recipe
+from finetune.training.targets import load_target
 from support.data import write_rte
 
 FinishedRun = Callable[[str], Path]
@@ -121,7 +121,7 @@ def trained_run(folder: Path, data: Path, model: Path, **settings: Any) -> Path:
 
 def _train(kind: str, folder: Path, encoder: Path) -> Path:
     if kind == "rte":
-        recipe = load_recipe("glue-rte", {"model": str(encoder), **RTE})
+        recipe = load_target("glue-rte", {"model": str(encoder), **RTE}).recipe
         record = run(recipe, source=source_of(write_rte(folder / "data")), out=folder / "results", watch=unwatched)
         return folder / "results" / record.task / record.id
     name, content, settings = DATA[kind]

@@ -25,12 +25,11 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates, Watcher, unwatched
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe, Train
+from finetune.task_types import SpanRow, SpanTask, TaggingRow, TaggingTask
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.task_types.span.task import SpanRow, SpanTask
-from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 from finetune.task_types.task import Answer, Task
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.evaluation import Evaluated, Evaluation
@@ -39,9 +38,8 @@ from support.encoders import WORDS
 
 CPU = torch.device("cpu")
 OWN_TASK = """
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.metrics.scores import accuracy
-from finetune.data.rows import Rows
+from finetune.metrics import accuracy
+from finetune.task_types import Rows, SentenceRow, SentenceTask
 
 def read(source, split):
     rows = [SentenceRow(id=str(i), text='cat' if i % 2 else 'dog', gold=str(i % 2)) for i in range(32)]

@@ -65,10 +65,10 @@ def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, t
 def test_a_row_that_cannot_be_used_makes_no_class(tmp_path: Path, tiny_bert: Path) -> None:
     data = written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS, ("", "awful"), (" ", "fine")])
     _, found = starting_recipe(str(data), {"model": str(tiny_bert)})
-    assert found.layout.labels == ("bad", "good")
+    assert found.labels == ("bad", "good")
     lines = [{"words": ["a", "b"], "tags": ["B-X", "O"]}] * 20 + [{"words": ["a"], "tags": ["B-Y", "O"]}]
     (tmp_path / "tags.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert starting_recipe(str(tmp_path / "tags.jsonl"), {})[1].layout.labels == ("X",)
+    assert starting_recipe(str(tmp_path / "tags.jsonl"), {})[1].types == ("X",)
 
 
 def test_the_commands(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:

@@ -125,8 +125,9 @@ def test_a_config_does_not_choose_the_attention(tiny_bert: Path, tmp_path: Path)
 
 def test_a_reason_is_one_line_of_a_recipes_comments(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"a text of words {i},{i % 2}\n" for i in range(40)))
-    recipe, read = starting_recipe(str(tmp_path / "a.csv"), {})
-    odd = replace(read, layout=replace(read.layout, reasons={"text": "the column 'a\nmodel = 3\x1b'"}))
+    recipe, task = starting_recipe(str(tmp_path / "a.csv"), {})
+    layout = replace(task.read.layout, reasons={"text": "the column 'a\nmodel = 3\x1b'"})
+    odd = replace(task, read=replace(task.read, layout=layout))
     assert recipe_of(tomllib.loads(printable(commented(recipe, odd))), origin="test") == recipe
 
 

@@ -14,9 +14,8 @@ from finetune.analysis.report.run_files import RunFiles, labels_of
 from finetune.analysis.report.temperature import Temperature, temperature_of
 from finetune.analysis.templates import templates_of
 from finetune.runs.seeds import groups as groups_of
-from finetune.task_types.sentence.view import LabelsView
+from finetune.task_types.types import view_of
 from finetune.task_types.view import View
-from finetune.task_types.views import view_of
 
 MOST_BYTES = 4_500_000
 TOO_LONG = "Left out, since the page would be too large: make a report of this run alone."
@@ -58,7 +57,7 @@ def split_sections(one: RunFiles, name: str) -> Iterator[Section]:
     """A section for each split with predictions. The temperature is that of the first one."""
     temperature = None
     for of, lines in one.predictions.items():
-        view = view_of(lines, labels_of(one.folder))
+        view = view_of(lines, labels_of(one.folder), name=one.record.recipe.get("options", {}).get("shape", ""))
         found = temperature
         if view is not None and temperature is None and (found := temperature_of(view)):
             temperature = replace(found, fitted_on=of)
@@ -74,7 +73,7 @@ def split_section(one: RunFiles, of: str, view: View | None, temperature: Temper
 
 def named(view: View, one: RunFiles, of: str) -> View:
     """With the names of several labels a row from the record, where the model is not there to tell them."""
-    if view.labels or not isinstance(view, LabelsView):
+    if view.labels or not view.names_in_scores:
         return view
     groups = dict.fromkeys(name.rpartition("/")[0] for name in one.record.scores[of] if "/" in name)
-    return LabelsView(lines=view.lines, labels=list(groups))
+    return replace(view, labels=list(groups))

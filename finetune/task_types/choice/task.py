@@ -35,6 +35,11 @@ class ChoiceRow:
     choices: tuple[str, ...]
     gold: int | None = None
 
+    @property
+    def input(self) -> str:
+        """The context and the choices."""
+        return "\n".join((self.context, *self.choices))
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceTask(Task):

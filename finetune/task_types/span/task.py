@@ -1,7 +1,7 @@
 """A span of the context that answers a question, on the sequence output (Devlin et al. 2019, Figure 4 c; 4.2, 4.3)."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,18 +10,17 @@ from pydantic import Field
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import exact_match
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
 from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import IGNORED, Feature
-from finetune.models.tokenizers.template import Template, pair_template
-from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.span.answers import SpanAnswer, answers, official_files
-from finetune.task_types.span.search import Window, best_spans, null_logits
+from finetune.task_types.span.encoding import encode
+from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.search import best_spans, null_logits
 from finetune.task_types.task import Answer, Task
 
 if TYPE_CHECKING:
@@ -31,24 +30,8 @@ if TYPE_CHECKING:
     from finetune.task_types.span.head import SpanHead
 
 Positive = Annotated[int, Field(ge=1)]
-ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
-LEAST_ROOM = 4  # tokens that a window must have for the context
 THRESHOLDS = ("threshold", "threshold_em")
 SPARE = 10  # spans that are kept beside the n best, since some have the same text
-
-
-@dataclass(frozen=True, kw_only=True)
-class SpanRow:
-    """A question about a context. `answers` are the gold texts: none where the context has no answer, and None
-    where the gold is not known. `start` is the character at which the first of them begins.
-    """
-
-    id: str
-    question: str
-    context: str
-    answers: tuple[str, ...] | None = None
-    start: int | None = None
-    title: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +48,7 @@ class SpanTask(Task):
     threshold_em: float | None = option(None, "the same, chosen for exact match")
     metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)
     row_type = SpanRow
+    missing_is_wrong = True  # as in the official script for SQuAD 1.1
 
     def __post_init__(self) -> None:
         """Where questions may have no answer, there are scores for either kind."""
@@ -103,21 +87,8 @@ class SpanTask(Task):
         return SpanRow(id="", question=question, context=context)
 
     def encode(self, rows: Sequence[SpanRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
-        """`[CLS] question [SEP] part of the context [SEP]`; a long context gives several windows, `stride` apart.
-
-        The label is the first and the last token of the answer, twice 0, that is `[CLS]`, where a window has none.
-        Raises UserError for a max_length that leaves no room beside a question.
-        """
-        template = pair_template(tokenizer)
-        features: list[Feature] = []
-        for begin in range(0, len(rows), ROWS_AT_ONCE):
-            some = rows[begin : begin + ROWS_AT_ONCE]
-            texts = list(dict.fromkeys(row.context for row in some))
-            contexts = dict(zip(texts, _tokens(texts, tokenizer), strict=True))
-            questions = _tokens([row.question.lstrip() for row in some], tokenizer)
-            for index, (row, (question, _)) in enumerate(zip(some, questions, strict=True), start=begin):
-                features += self._windows(index, row, question, *contexts[row.context], template, max_length)
-        return features
+        """Windows over the contexts, see `encoding.py`. Raises UserError where a question leaves too little room."""
+        return encode(rows, tokenizer, max_length, stride=self.stride, most_asked=self.max_question_tokens)
 
     def head(self, backbone: "Backbone") -> "SpanHead":
         """Figure 4 (c)."""
@@ -191,6 +162,12 @@ class SpanTask(Task):
             found[name] = min(odds) - 1 if threshold is None else threshold  # which answers nothing at all
         return found if self.threshold_em is None else {"threshold": found["threshold"]}
 
+    def with_odds(self, values: Sequence[str], odds: Sequence[float]) -> list[Answer]:
+        """As Task has it."""
+        if not self.unanswerable:
+            return super().with_odds(values, odds)
+        return [SpanAnswer(value=value, null_odds=odd) for value, odd in zip(values, odds, strict=True)]
+
     def baselines(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
         """The sentence of the context that shares most words with the question; and never an answer."""
         given = {"best-overlap": [baselines.best_overlap(row.question, sentences(row.context)) for row in rows]}
@@ -213,44 +190,6 @@ class SpanTask(Task):
         start, end = feature.label  # type: ignore[misc]
         return " ".join(tokens[start : end + 1])  # type: ignore[index]
 
-    def _windows(
-        self,
-        index: int,
-        row: SpanRow,
-        question: np.ndarray,
-        context: np.ndarray,
-        characters: np.ndarray,
-        template: Template,
-        max_length: int,
-    ) -> Iterator[Feature]:
-        """The features of row number `index`, from the tokens of its question and of its context."""
-        asked = question[: self.max_question_tokens]
-        room = max_length - template.special_tokens - len(asked)
-        if room < LEAST_ROOM:
-            raise UserError(
-                f"max_length {max_length} leaves {room} tokens for the context beside question '{row.id}'",
-                "Raise max_length, or lower options.max_question_tokens",
-            )
-        starts = window_starts(len(context), size=room, step=min(self.stride, room))
-        owner = most_context(np.arange(len(context)), starts, tokens=len(context), size=room)
-        place = len(template.before) + len(asked) + len(template.between)
-        for number, start in enumerate(starts):
-            part = slice(start, start + room)
-            input_ids, segments = template.fill(asked, context[part])
-            yield Feature(
-                row=index,
-                input_ids=input_ids,  # type: ignore[arg-type]
-                token_type_ids=segments,  # type: ignore[arg-type]
-                label=_label(row, characters, start, len(context[part]), place),
-                truncated=len(asked) < len(question),
-                note=Window(
-                    place=place,
-                    starts=characters[part, 0],
-                    ends=characters[part, 1],
-                    owned=owner[part] == number,
-                ),
-            )
-
     def _scores(self, texts: Sequence[str], rows: Sequence[SpanRow]) -> list[tuple[float, float]]:
         score = score_v2 if self.unanswerable else score_v1
         return [score(row.answers or (), text) for row, text in zip(rows, texts, strict=True)]
@@ -259,31 +198,6 @@ class SpanTask(Task):
 def sentences(text: str) -> list[str]:
     """A text cut after full stops, exclamation and question marks."""
     return [part for part in re.split(r"(?<=[.!?])\s+|(?<=。)\s*", text.strip()) if part]
-
-
-def _tokens(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase") -> list[tuple[np.ndarray, np.ndarray]]:
-    """(token ids, characters `(tokens, 2)`) of each text, without special tokens."""
-    encoded = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    return [
-        (np.array(ids, dtype=np.int32), np.array(characters, dtype=np.int32).reshape(-1, 2))
-        for ids, characters in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
-    ]
-
-
-def _label(row: SpanRow, characters: np.ndarray, start: int, length: int, place: int) -> tuple[int, int] | None:
-    """First and last token of the answer in the window of `length` context tokens from `start` on, which stand in
-    the feature from `place` on. Answers that are not in the context take no part in the loss.
-    """
-    if row.answers is None:
-        return None
-    if not row.answers:
-        return 0, 0
-    if row.start is None:
-        return IGNORED, IGNORED
-    first = int(np.searchsorted(characters[:, 1], row.start, side="right"))
-    last = int(np.searchsorted(characters[:, 0], row.start + len(row.answers[0].rstrip()), side="left")) - 1
-    inside = start <= first <= last < start + length
-    return (place + first - start, place + last - start) if inside else (0, 0)
 
 
 def _means(prefix: str, pairs: np.ndarray) -> dict[str, float]:

@@ -1,21 +1,22 @@
 """A tag for each word on the sequence output (Devlin et al. 2019, Figure 4 d): named entities and their like."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate, groupby
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from finetune.data.rows import ADDED_LATER, Rows
+from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
 from finetune.metrics.metric import Metric
 from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.models.feature import Feature
-from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
+from finetune.task_types.tagging.encoding import encode
+from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.task import Answer, Task
 
@@ -24,21 +25,6 @@ if TYPE_CHECKING:
 
     from finetune.models.backbone import Backbone
     from finetune.task_types.tagging.head import TaggingHead
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaggingRow:
-    """The words of a sentence with their tags in IOB2; `document` is the same for sentences that belong together.
-
-    Words of a running text have that `text`, and the place of the first character of each in `starts`.
-    """
-
-    id: str
-    words: tuple[str, ...]
-    gold: tuple[str, ...] | None = None
-    document: str = ""
-    text: str = field(default="", metadata=ADDED_LATER)
-    starts: tuple[int, ...] = field(default=(), metadata=ADDED_LATER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,36 +82,8 @@ class TaggingTask(Task):
     def encode(
         self, rows: Sequence[TaggingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
-        """Windows over sentences or documents; each word's first sub-token is labelled in one window, none is lost.
-
-        A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: numbers of the row and the word.
-        """
-        units = list(self._units(rows))
-        texts = [" ".join(rows[row].text or " ".join(rows[row].words) for row in unit) for unit in units]
-        encoded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        has_segments = "token_type_ids" in tokenizer.model_input_names
-        features = []
-        for unit, ids, offsets in zip(units, encoded["input_ids"], encoded["offset_mapping"], strict=True):
-            words = np.array([(row, word) for row in unit for word in range(len(rows[row].words))])
-            if rows[unit[0]].text:
-                ids = np.asarray(ids, dtype=np.int64)
-                words, first = _in_text(words, [rows[row] for row in unit], offsets)
-            else:
-                lengths = [len(word) for row in unit for word in rows[row].words]
-                ids, first = _first_tokens(lengths, ids, offsets, unknown=tokenizer.unk_token_id)
-            for start, end, owned in _windows(first, len(ids), max_length - 2):
-                note = words[owned]
-                features.append(
-                    Feature(
-                        row=int(note[0, 0]),
-                        input_ids=[tokenizer.cls_token_id, *ids[start:end].tolist(), tokenizer.sep_token_id],
-                        token_type_ids=[0] * (end - start + 2) if has_segments else None,
-                        label=self._label(note, rows),
-                        reads=(first[owned] - start + 1).tolist(),
-                        note=note,
-                    )
-                )
-        return features
+        """Windows over sentences or documents, see `encoding.py`."""
+        return encode(rows, tokenizer, max_length, labels=self.labels, documents=self.context == "document")
 
     def head(self, backbone: "Backbone") -> "TaggingHead":
         """Figure 4 (d)."""
@@ -151,7 +109,7 @@ class TaggingTask(Task):
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """Tags, their probabilities, the entities, and each word's characters in the words joined by spaces."""
-        text = row.text or " ".join(row.words)
+        text = row.input
         starts = row.starts or tuple(accumulate((len(word) + 1 for word in row.words[:-1]), initial=0))
         places = [(start, start + len(word)) for start, word in zip(starts, row.words, strict=True)]
         entities = [
@@ -219,71 +177,6 @@ class TaggingTask(Task):
             f"{tokens[place]}/{self.labels[label]}"  # type: ignore[call-overload]
             for place, label in zip(feature.reads or (), feature.label, strict=True)  # type: ignore[arg-type]
         )
-
-    def _units(self, rows: Sequence[TaggingRow]) -> Iterator[list[int]]:
-        """Numbers of the rows that share windows."""
-        alone = self.context == "sentence"
-
-        def unit(index: int) -> int | str:
-            return index if alone or rows[index].text or not rows[index].document else rows[index].document
-
-        for _, group in groupby(range(len(rows)), key=unit):
-            yield list(group)
-
-    def _label(self, note: np.ndarray, rows: Sequence[TaggingRow]) -> list[int] | None:
-        gold = [rows[row].gold for row, _ in note]
-        if any(tags is None for tags in gold):
-            return None
-        return [self.labels.index(tags[word]) for tags, (_, word) in zip(gold, note, strict=True)]
-
-
-def _windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:
-    """(start, end, numbers of words) of windows that share a quarter; each word is where its first token has most
-    context. `first` has the place of each word's first token.
-    """
-    starts = window_starts(tokens, size=size, step=size - size // 4)
-    owner = most_context(first, starts, tokens=tokens, size=size)
-    for window, start in enumerate(starts):
-        owned = np.flatnonzero(owner == window)
-        if len(owned):
-            yield start, min(start + size, tokens), owned
-
-
-def _first_tokens(
-    lengths: Sequence[int], ids: Sequence[int], offsets: Sequence[tuple[int, int]], *, unknown: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Token ids, and the place of each word's first token, for words of these lengths with a space between them.
-
-    A word of which the tokenizer leaves nothing (a lone control character) becomes an unknown token.
-    """
-    ends = np.cumsum(np.asarray(lengths) + 1) - 1  # a token that is only the space before a word is that word's
-    owner = np.searchsorted(ends, [end - 1 for _, end in offsets], side="right")
-    dropped = np.setdiff1d(np.arange(len(lengths)), owner)
-    place = np.searchsorted(owner, dropped)
-    owner = np.insert(owner, place, dropped)
-    kept = np.insert(np.asarray(ids, dtype=np.int64), place, unknown)
-    return kept, np.searchsorted(owner, np.arange(len(lengths)))
-
-
-def _in_text(
-    words: np.ndarray, rows: Sequence[TaggingRow], offsets: Sequence[tuple[int, int]]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The words of a running text in which a token begins, `(words, 2)` as given, and the place of that token.
-
-    Of words that share a token (characters, mostly) the first has it; `_continue` gives the others their tags.
-    """
-    (row,) = rows  # a text is a unit of its own
-    owner = np.full(len(row.text) + 1, -1)
-    for number, (start, word) in enumerate(zip(row.starts, row.words, strict=True)):
-        owner[start : start + len(word)] = number if word.strip() else -1
-    first: dict[int, int] = {}
-    for place, (start, end) in enumerate(offsets):
-        for number in owner[start:end].tolist():
-            if number >= 0:
-                first.setdefault(number, place)
-                break
-    chosen = sorted(first)
-    return words[chosen], np.array([first[number] for number in chosen], dtype=np.int64)
 
 
 def _continue(tags: list[str], chances: list[float]) -> None:

@@ -23,7 +23,7 @@ from finetune.errors import UserError
 from finetune.runs.record import RunRecord
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Answer
-from finetune.task_types.views import view_of
+from finetune.task_types.types import view_of
 
 
 def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:

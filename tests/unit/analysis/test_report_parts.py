@@ -25,12 +25,13 @@ from finetune.data.source import Source
 from finetune.runs.recipe_diff import settings_of
 from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.marked_text import Segment, cut, entities, spans
-from finetune.task_types.sentence.view import LabelsView, LabelView, NumberView
+from finetune.task_types.multilabel.view import LabelsView
+from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.view import SpanView
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
-from finetune.task_types.views import view_of
+from finetune.task_types.types import view_of
 
 
 def test_lengths_are_cut_into_bins_of_about_as_many_rows() -> None:

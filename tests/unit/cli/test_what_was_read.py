@@ -156,8 +156,8 @@ def test_the_command_for_json_of_several_splits_writes_files_that_are_read(tmp_p
 def test_names_of_labels_and_signs_go_into_the_recipe_and_back(tmp_path: Path) -> None:
     data = write(tmp_path / "x" / "a.csv", "text,label", lambda i: f"{sentence(i)},{i % 3}")
     (tmp_path / "x" / "labels.txt").write_text("bad\nfair\ngood\n")
-    started, read = starting_recipe(str(data), {})
-    (tmp_path / "my.toml").write_text(commented(started, read))
+    started, task = starting_recipe(str(data), {})
+    (tmp_path / "my.toml").write_text(commented(started, task))
     (tmp_path / "x" / "labels.txt").unlink()
     again = load(tmp_path / "my.toml")
     assert own_task(again.task, again.options).labels == ("bad", "fair", "good")

@@ -19,7 +19,7 @@ from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
 from finetune.inference.temperature import with_dev_temperature
 from finetune.metrics.temperature import fit_temperature, with_temperature
-from finetune.task_types.views import view_of
+from finetune.task_types.types import view_of
 
 
 def test_the_command_and_temperature_of_predict(

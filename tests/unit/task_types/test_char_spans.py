@@ -14,11 +14,11 @@ from finetune.data.records import Record
 from finetune.data.source import Source
 from finetune.data.span_form import span_form
 from finetune.inference.answer_rows import answer_records
+from finetune.task_types import TaggingRow, TaggingTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.tagging.char_spans import as_spans, in_form, spans_of, tags_for
 from finetune.task_types.tagging.segments import segmented
-from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 
 TEXT = "김철수는 New York에서 (don't) 산다"
 SPANS = ((0, 3, "PER"), (5, 13, "LOC"))

@@ -14,11 +14,12 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.columns import Layout
-from finetune.task_types.dev_split import unit_text
+from finetune.task_types.data_type import NoRow
 from finetune.task_types.guess import guess
 from finetune.task_types.multilabel.task import MultiLabelTask
 from finetune.task_types.own_data import usable_rows
-from finetune.task_types.row_builder import NoRow, row_of
+from finetune.task_types.row_builder import row_of
+from finetune.task_types.sentence.columns import Classification
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
@@ -202,7 +203,7 @@ def test_what_says_the_same_is_one_thing_to_the_split_and_to_the_checks() -> Non
     pairs = [("A cafe\u0301 \u200b", "a café"), ("one  two", "One two")]
     for one, other in pairs:
         rows = [SentenceRow(id="", text=given) for given in (one, other)]
-        assert unit_text(rows[0]) == unit_text(rows[1])
+        assert Classification().unit(rows[0]) == Classification().unit(rows[1])
         assert len(set(text_keys([one, other]).tolist())) == 1
 
 

@@ -1,28 +1,34 @@
 """Targets of a command: presets, and grids with variants."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from finetune.errors import UserError
+from finetune.runs.recipe import Recipe
 from finetune.training.targets import expand_targets, preset_files
 
 
+def recipes_of(names: list[str], settings: dict[str, Any]) -> list[Recipe]:
+    return [one.recipe for one in expand_targets(names, settings)]
+
+
 def test_a_preset_stands_for_its_settings_and_ones_own_go_before_them() -> None:
-    ((_, stable),) = expand_targets(["glue-rte"], {"preset": "stable"})
+    (stable,) = recipes_of(["glue-rte"], {"preset": "stable"})
     assert (stable.train.epochs, stable.train.batch_size, stable.train.warmup) == (20, 16, 0.1)
     assert stable.train.bias_correction
-    ((_, mine),) = expand_targets(["glue-rte"], {"preset": "stable", "train.epochs": 5})
+    (mine,) = recipes_of(["glue-rte"], {"preset": "stable", "train.epochs": 5})
     assert (mine.train.epochs, mine.train.batch_size) == (5, 16)
-    ((_, old),) = expand_targets(["glue-rte"], {"preset": "historical"})
+    (old,) = recipes_of(["glue-rte"], {"preset": "historical"})
     assert not old.train.bias_correction
 
 
 def test_the_papers_grid_is_eighteen_points_and_a_setting_of_ones_own_leaves_it() -> None:
-    points = [recipe.train for _, recipe in expand_targets(["glue-mrpc"], {"preset": "paper-grid"})]
+    points = [recipe.train for recipe in recipes_of(["glue-mrpc"], {"preset": "paper-grid"})]
     assert len({(train.batch_size, train.learning_rate, train.epochs) for train in points}) == 18
     assert {train.learning_rate for train in points} == {5e-5, 3e-5, 2e-5}
-    fewer = [recipe.train for _, recipe in expand_targets(["glue-mrpc"], {"preset": "paper-grid", "train.epochs": 3})]
+    fewer = [recipe.train for recipe in recipes_of(["glue-mrpc"], {"preset": "paper-grid", "train.epochs": 3})]
     assert len(fewer) == 6
     assert {train.epochs for train in fewer} == {3}
 
@@ -37,14 +43,14 @@ def test_every_preset_begins_with_its_command_and_applies_to_a_recipe() -> None:
 
 
 def test_the_ablation_is_table_7_for_any_task_and_encoder() -> None:
-    points = [recipe for _, recipe in expand_targets(["ablation-feature-based"], {})]
+    points = recipes_of(["ablation-feature-based"], {})
     assert len(points) == 7
     assert [p.layers for p in points if p.frozen and p.bilstm] == [
         *("embeddings", "second-to-last", "last", "weighted-sum-last-4", "concat-last-4", "weighted-sum-all")
     ]
     assert [(p.frozen, p.bilstm, p.train.learning_rate) for p in points[6:]] == [(False, False, 5e-5)]
     assert {p.options["context"] for p in points} == {"document"}
-    others = [recipe for _, recipe in expand_targets(["ablation-feature-based"], {"task": "mrpc", "model": "minilm"})]
+    others = recipes_of(["ablation-feature-based"], {"task": "mrpc", "model": "minilm"})
     assert {(p.task, p.model) for p in others} == {("mrpc", "minilm")}
     assert all(p.options == {} for p in others)  # which were those of the recipe's own task
     assert len(expand_targets(["ablation-feature-based"], {}, seeds=2)) == 14
@@ -63,7 +69,7 @@ def test_a_variant_is_a_table_of_settings(tmp_path: Path) -> None:
 def test_a_setting_of_a_variant_may_be_written_as_toml_reads_it(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('task = "rte"\ntrain.warmup = 0.3\n[grid]\nvariant = [{ train.epochs = 2 }, { seed = 1 }]\n')
-    points = [(point.train.epochs, point.train.warmup, point.seed) for _, point in expand_targets([str(file)], {})]
+    points = [(point.train.epochs, point.train.warmup, point.seed) for point in recipes_of([str(file)], {})]
     assert points == [(2, 0.3, 42), (3, 0.3, 1)]
     with pytest.raises(UserError, match=r"train\.epochs"):
         expand_targets([str(file)], {"train.epochs": 5})

@@ -11,21 +11,33 @@ from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import words_of
-from finetune.task_types.columns import Shape
 
+CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types, see their columns.py
 LOOKED_AT = 5_000
 MANY = 0.5  # share of the rows: with so many values a column does not hold classes
 FEW = 20  # whole numbers that are classes
 EACH = 2  # rows of each class, in the mean, where there are more
-CLASSES = {"label", "labels", "class", "classes", "category", "intent", "topic", "genre", "target", "레이블", "라벨"}
-DEGREES = {"score", "rating", "similarity", "grade", "stars", "quality", "age", "price", "점수", "평점"}
+CLASS_NAMES = {
+    "label",
+    "labels",
+    "class",
+    "classes",
+    "category",
+    "intent",
+    "topic",
+    "genre",
+    "target",
+    "레이블",
+    "라벨",
+}
+DEGREE_NAMES = {"score", "rating", "similarity", "grade", "stars", "quality", "age", "price", "점수", "평점"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelKind:
-    """The shape that a label column makes, what parts several labels in a cell, and the decimal sign of numbers."""
+    """The type that a label column makes, what parts several labels in a cell, and the decimal sign of numbers."""
 
-    shape: Shape
+    shape: str
     why: str
     separator: str = ""
     decimal: Literal[".", ","] = "."
@@ -38,15 +50,15 @@ def label_kind(
     """What label columns hold; `shape` and `decimal` where they are given. Raises Ambiguous where two readings fit."""
     fact = facts[label[0]]
     if len(label) > 1:
-        return LabelKind(shape="multi-label", why=f"{len(label)} label columns")
+        return LabelKind(shape=SEVERAL, why=f"{len(label)} label columns")
     if fact.kind == "list":
-        return LabelKind(shape="multi-label", why="lists of labels")
+        return LabelKind(shape=SEVERAL, why="lists of labels")
     cells = [as_text(cell).strip() for cell in columns[label[0]] if not is_missing(cell)]
     reading = reading_of_commas([cell for cell in columns[label[0]][:LOOKED_AT] if isinstance(cell, str)])
-    if reading == "unclear" and decimal is None and shape not in ("multi-label", "classification"):
+    if reading == "unclear" and decimal is None and shape in (None, NUMBER):
         _ask_commas(cells, label[0], file, shape)
     if reading == "labels" and decimal is None:
-        return LabelKind(shape="multi-label", why="labels by number with ',' between them", separator=",")
+        return LabelKind(shape=SEVERAL, why="labels by number with ',' between them", separator=",")
     sign: Literal[".", ","] = "," if (decimal or ("," if reading == "decimal" else ".")) == "," else "."
     if fact.kind == "number" and (
         not fact.whole or fact.distinct > FEW or reading in ("decimal", "thousands", "unclear")
@@ -55,7 +67,7 @@ def label_kind(
             return _class_or_degree(fact, label[0], file)
         what = f"{fact.distinct} different numbers" + ("" if fact.whole else ", some not whole")
         written = {"decimal": ", with a decimal comma", "thousands": ", with commas between thousands"}.get(reading, "")
-        return LabelKind(shape="regression", why=what + written, decimal=sign)
+        return LabelKind(shape=NUMBER, why=what + written, decimal=sign)
     if shape is None and _are_apart(cells):
         choices = [
             ("shape=multi-label", "labels with a space between them"),
@@ -63,13 +75,13 @@ def label_kind(
         ]
         raise Ambiguous(f"{file}: the cells of the column '{label[0]}' can be one label or several", choices)
     if separator := separator_in(cells):
-        return LabelKind(shape="multi-label", why=f"labels with '{separator}' between them", separator=separator)
+        return LabelKind(shape=SEVERAL, why=f"labels with '{separator}' between them", separator=separator)
     if shape is None and fact.distinct > MANY * fact.filled and fact.filled > FEW:
         raise UserError(
             f"{file}: the column '{label[0]}' has {fact.distinct:,} values in {fact.filled:,} rows: too many classes",
             "Name another with label=COLUMN, or say shape=classification",
         )
-    return LabelKind(shape="classification", why=f"{fact.distinct} different values", decimal=sign)
+    return LabelKind(shape=CLASSES, why=f"{fact.distinct} different values", decimal=sign)
 
 
 def separator_in(cells: Sequence[str]) -> str:
@@ -117,9 +129,9 @@ def _are_class_numbers(fact: ColumnFacts, cells: Sequence[str]) -> bool:
 
 def _class_or_degree(fact: ColumnFacts, label: str, file: str) -> LabelKind:
     words = set(words_of(label))
-    if words & CLASSES:
-        return LabelKind(shape="classification", why=f"{fact.distinct} classes by number")
-    if words & DEGREES:
-        return LabelKind(shape="regression", why=f"{fact.distinct} different numbers")
+    if words & CLASS_NAMES:
+        return LabelKind(shape=CLASSES, why=f"{fact.distinct} classes by number")
+    if words & DEGREE_NAMES:
+        return LabelKind(shape=NUMBER, why=f"{fact.distinct} different numbers")
     choices = [("shape=classification", f"{fact.distinct} classes by number"), ("shape=regression", "a number")]
     raise Ambiguous(f"{file}: the whole numbers in the column '{label}' can be classes or an amount", choices)

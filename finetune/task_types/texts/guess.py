@@ -1,36 +1,28 @@
 """Which columns are one text or a pair, and its label: classes, a number, or several labels."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of, nameless_columns
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
-from finetune.task_types.candidates import Candidate, best_label, best_texts, copied, label_candidates
+from finetune.task_types.candidates import Candidate, best_label, copied, label_candidates
 from finetune.task_types.column_names import is_id_name
 from finetune.task_types.columns import Layout
-from finetune.task_types.guess_special import require_no_choices
-from finetune.task_types.label_kinds import label_kind, separator_in
+from finetune.task_types.data_type import Evidence
+from finetune.task_types.text_candidates import best_texts
+from finetune.task_types.texts.label_kinds import CLASSES, label_kind
+from finetune.task_types.texts.not_choices import require_no_choices
 
-RARE = 0.1  # share of the rows up to which `-` is no class
 
-
-def text_layout(
-    table: Table,
-    facts: Mapping[str, ColumnFacts],
-    chosen: Mapping[str, list[str]],
-    shape: str | None,
-    decimal: str | None,
-) -> Layout:
+def text_layout(evidence: Evidence) -> Layout:
     """A layout for one text or a pair, with labels, a number, or several labels.
 
     Raises UserError where no text is found, and (as Ambiguous) where two readings are as likely.
     """
-    file = str(table.path)
+    table, facts, chosen, file = evidence.table, evidence.facts, evidence.chosen, evidence.file
     reasons = {name: "given" for name in ("text", "label") if name in chosen}
     label, rivals = chosen.get("label"), tuple[str, ...]()
     if label is None:
@@ -38,7 +30,7 @@ def text_layout(
     _require_plain(label, facts, file)
     text = chosen.get("text")
     if text is None:
-        text, reasons["text"] = _text(table, facts, label, shape)
+        text, reasons["text"] = _text(table, facts, label, evidence.shape)
     if not text:
         raise UserError(f"{file}: no column with texts was found", _columns_remedy("text", facts))
     if len(text) > 2:
@@ -48,10 +40,8 @@ def text_layout(
         )
     rest = _rest(table, facts, text, label, given="text" in chosen)
     delimiter = dialect_of(table.form).delimiter or ","
-    layout = Layout(shape="classification", text=tuple(text), rest=rest, delimiter=delimiter, rivals=rivals)
-    if not label:
-        return replace(layout, shape=shape or "classification", reasons=reasons)  # type: ignore[arg-type]
-    return _labelled(layout, table, facts, label, shape=shape, decimal=decimal, reasons=reasons)
+    layout = Layout(shape=evidence.shape or CLASSES, text=tuple(text), rest=rest, delimiter=delimiter, rivals=rivals)
+    return replace(_labelled(layout, evidence, label, reasons) if label else layout, reasons=reasons)
 
 
 def _label(
@@ -79,30 +69,15 @@ def _text(
     return list(found), why
 
 
-def _labelled(
-    layout: Layout, table: Table, facts: Mapping[str, ColumnFacts], label: Sequence[str], *, shape: str | None,
-    decimal: str | None, reasons: Mapping[str, str],
-) -> Layout:  # fmt: skip
-    """The layout with its label: the shape that it makes, and how its cells are read."""
-    kind = label_kind(table.columns, facts, label, file=str(table.path), shape=shape, decimal=decimal)
-    wanted: Any = shape or kind.shape
-    cells = table.columns[label[0]]
-    separator = kind.separator
-    if wanted == "multi-label" and not separator and len(label) == 1 and facts[label[0]].kind != "list":
-        texts = [as_text(cell) for cell in cells if not is_missing(cell)]
-        separator = separator_in(texts) or ("," if any("," in text for text in texts) else " ")
-    no_label = _sign_of_none(cells) if wanted == "classification" else ""
-    layout = replace(layout, shape=wanted, label=tuple(label), separator=separator, no_label=no_label)
-    why = "given" if shape else kind.why
-    return replace(layout, decimal=kind.decimal, reasons={**reasons, "shape": why})
-
-
-def _sign_of_none(cells: Sequence[Any]) -> str:
-    """`-` where it means no label, as in SNLI: rare, among labels that are words."""
-    counts = Counter(as_text(cell).strip() for cell in cells if not is_missing(cell))
-    rare = 0 < counts["-"] < RARE * counts.total()
-    words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
-    return "-" if rare and words and len(counts) > 2 else ""
+def _labelled(layout: Layout, evidence: Evidence, label: Sequence[str], reasons: dict[str, str]) -> Layout:
+    """The layout with its label: the type that it makes, and how its cells are read; adds why to the reasons."""
+    given = evidence.shape
+    kind = label_kind(
+        evidence.columns, evidence.facts, label, file=evidence.file, shape=given, decimal=evidence.decimal
+    )
+    reasons["shape"] = "given" if given else kind.why
+    shape = given or kind.shape
+    return replace(layout, shape=shape, label=tuple(label), separator=kind.separator, decimal=kind.decimal)
 
 
 def _why(best: Candidate | None, candidates: Sequence[Candidate]) -> str:

@@ -1,0 +1,132 @@
+"""A context and several choices, one of them right: own data of the type `choice`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from finetune.data.characters import same_text
+from finetune.data.messages import shown
+from finetune.data.nested_fields import cell_at
+from finetune.data.table import Table
+from finetune.data.values import as_text, is_missing
+from finetune.task_types.candidates import best_label, label_candidates
+from finetune.task_types.choice import remarks
+from finetune.task_types.choice.cells import choice_named, choices_of
+from finetune.task_types.choice.guess import choice_layout, choices_by, contexts_in, counted_from
+from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.choice.view import ChoiceView
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
+from finetune.task_types.remarks import Remark, SplitRows
+from finetune.task_types.row_issues import FEW_CHOICES, LABEL_RANGE, MISSING_TEXT
+from finetune.task_types.task import Task
+
+
+class Choice(DataType):
+    """A context, its choices in columns or in a list, and which of them is right: by number, letter or text."""
+
+    name = "choice"
+    task_class = ChoiceTask
+    issues = remarks.ISSUES
+    view = ChoiceView
+    inputs = "context,choice1,choice2 label=answer"
+    labels_are = "answers"
+    any_columns = True
+    labels_rows = True
+
+    def find(self, evidence: Evidence) -> Layout | None:
+        """A list of choices, or columns whose names are those of choices, and what they continue."""
+        return choice_layout(evidence.facts, file=evidence.file)
+
+    def guess(self, evidence: Evidence) -> Layout | None:
+        """As every type's; of the columns that the user named the first are the context."""
+        layout = super().guess(evidence)
+        if layout is None or "text" not in evidence.chosen:
+            return layout
+        return replace(layout, contexts=contexts_in(layout.text, evidence.facts))
+
+    def other_label(self, evidence: Evidence, text: Sequence[str]) -> tuple[str, ...]:
+        """The column that is most likely the label. Raises Ambiguous where several are."""
+        candidates = label_candidates(evidence.facts, evidence.columns, text)
+        best, _ = best_label(candidates, evidence.columns, file=evidence.file)
+        return best.columns if best else ()
+
+    def completed(self, layout: Layout, evidence: Evidence) -> Layout:
+        """With how labels name the choices."""
+        if not layout.label:
+            return layout
+        layout = replace(layout, counted_from=counted_from(layout, evidence.columns))
+        return replace(layout, choices_by=choices_by(layout, evidence.columns))
+
+    def labels_in(self, gold: int | None) -> tuple[str, ...]:
+        """The number of the choice, from 1."""
+        return () if gold is None else (f"choice {gold + 1}",)
+
+    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
+        """As `remarks.py` has them."""
+        return remarks.remarks(rows)
+
+    def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
+        """The context and the choices. Raises NoRow for one that is missing, and a label that is not one of them."""
+        contexts, columns = layout.text[: layout.contexts], layout.text[layout.contexts :]
+        texts = choices_of([cell_at(values, column) for column in columns])
+        for context in contexts:
+            if is_missing(cell_at(values, context)):
+                raise NoRow(f"has no text in the column '{context}'", MISSING_TEXT)
+        if len(texts) < 2 or not all(text.strip() for text in texts):
+            raise NoRow("has fewer than two choices, or an empty one", FEW_CHOICES)
+        cell = layout.label_in(values)
+        gold = None if is_missing(cell) else _place(layout, cell, texts)
+        text = "\n".join(as_text(cell_at(values, context)) for context in contexts)
+        return ChoiceRow(id=name, context=text, choices=texts, gold=gold)
+
+    def needed(self, layout: Layout) -> tuple[str, ...]:
+        """The context; a choice may be missing."""
+        return layout.text[:1]
+
+    def sequences(
+        self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
+    ) -> tuple[list[str], list[str] | None]:
+        """The context, and the longest choice."""
+        columns = [table.columns[name] for name in layout.text]
+        contexts, choices = columns[: layout.contexts], columns[layout.contexts :]
+        firsts = ["\n".join(as_text(cells[row]) for cells in contexts) for row in rows]
+        return firsts, [max(choices_of([cells[row] for cells in choices]), key=len) for row in rows]
+
+    def truncates(self, layout: Layout) -> bool:
+        """Context and choice are a pair, which is cut."""
+        return True
+
+    def facts(self, row: ChoiceRow) -> dict[str, str]:
+        """The context, each choice, and the number of the right one."""
+        texts = {"context": row.context} | {f"choice {n}": text for n, text in enumerate(row.choices, start=1)}
+        label = "none" if row.gold is None else f"choice {row.gold + 1}"
+        return {name: shown(text, LONG) for name, text in texts.items()} | {"label": label}
+
+    def unit(self, row: ChoiceRow) -> str:
+        """The context."""
+        return same_text(row.context)
+
+    def task(self, layout: Layout, *, name: str, read: Any = None) -> ChoiceTask:
+        """It names choices as the labels did."""
+        lettered = layout.choices_by == "letter"
+        return ChoiceTask(name=name, read=read, counted_from=layout.counted_from, lettered=lettered)
+
+    def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
+        """The context, and what follows it as a list."""
+        return (inputs[0], list(inputs[1:])) if len(inputs) > len(names) else inputs
+
+    def value(self, task: Task, layout: Layout, cell: Any, row: ChoiceRow) -> int:
+        """The place of the choice with this name."""
+        assert isinstance(task, ChoiceTask)
+        return task.place(cell)
+
+
+def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
+    """Which choice a label means, by its text, letter or number: as the column does, or else in any of these ways."""
+    found = choice_named(cell, choices, counted_from=layout.counted_from)
+    ways = [layout.choices_by] if layout.choices_by else list(found)
+    number = next((found[way] for way in ways if found[way] is not None), None)
+    if number is None:
+        raise NoRow(f"has the label {short(cell)}, which is none of its {len(choices)} choices", LABEL_RANGE)
+    return number

@@ -1,0 +1,37 @@
+"""What is odd about choices: how many there are, and which come twice."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from finetune.data.issues import Issue
+from finetune.task_types.choice.cells import choices_of
+from finetune.task_types.remarks import Remark, SplitRows, of_single_labels
+
+CHOICE_COUNT = Issue(
+    code="choice-count",
+    severity="note",
+    meaning="rows with another number of choices than most have",
+    remedy="Nothing need be done if that is meant",
+)
+DOUBLE_CHOICE = Issue(
+    code="double-choice",
+    severity="warning",
+    meaning="rows with one choice twice",
+    remedy="Make the choices differ",
+)
+ISSUES = (CHOICE_COUNT, DOUBLE_CHOICE)
+
+
+def remarks(rows: SplitRows) -> Iterator[Remark]:
+    """The place that most labels have, numbers of choices that vary, and choices that a row has twice."""
+    yield from of_single_labels(rows, worst=False)
+    columns = [rows.table.columns[name] for name in rows.layout.text[rows.layout.contexts :]]
+    given = {row: choices_of([cells[row] for cells in columns]) for row, text in enumerate(rows.texts) if text}
+    counts = Counter(map(len, given.values()))
+    if len(counts) > 1:
+        usual = counts.most_common(1)[0][0]
+        what = f"rows with another number of choices than {usual}, which most have"
+        others = [row for row, some in given.items() if len(some) != usual]
+        yield Remark(issue=CHOICE_COUNT, indexes=others, what=what)
+    if double := [row for row, some in given.items() if len(set(some)) < len(some)]:
+        yield Remark(issue=DOUBLE_CHOICE, indexes=double)

@@ -1,0 +1,101 @@
+"""Any number of labels for a text or a pair: own data of the type `multi-label`."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from finetune.data.column_types import NO, YES
+from finetune.data.messages import shown
+from finetune.data.nested_fields import cell_at
+from finetune.data.values import as_text, is_missing
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.multilabel.view import LabelsView
+from finetune.task_types.remarks import UNEVEN, Remark, SplitRows, majority, one_label
+from finetune.task_types.row_issues import NO_MARK
+from finetune.task_types.texts.columns import TextType, labels_of, texts_of
+from finetune.task_types.texts.label_kinds import separator_in
+
+Gold = tuple[str, ...]
+MOST_SHOWN = 5  # labels of a set in a message
+
+
+class MultiLabel(TextType):
+    """Labels in one column, a list or a text with signs between them; or a column of 0 and 1 for each."""
+
+    name = "multi-label"
+    task_class = MultiLabelTask
+    view = LabelsView
+    named = True
+    respelled = True
+
+    def completed(self, layout: Layout, evidence: Evidence) -> Layout:
+        """With the sign between the labels of a cell, also where it was not seen to be one."""
+        label = layout.label
+        if layout.separator or len(label) != 1 or evidence.facts[label[0]].kind == "list":
+            return layout
+        texts = [as_text(cell) for cell in evidence.columns[label[0]] if not is_missing(cell)]
+        separator = separator_in(texts) or ("," if any("," in text for text in texts) else " ")
+        return replace(layout, separator=separator)
+
+    def written(self, layout: Layout, cell: Any) -> list[str]:
+        """The items of the cell."""
+        return labels_of(cell, layout.separator)
+
+    def labels_in(self, gold: Gold | None) -> Gold:
+        """The row's."""
+        return gold or ()
+
+    def shown_label(self, gold: Gold) -> str:
+        """Their names."""
+        return ", ".join(gold) or "no label"
+
+    def remarks(self, rows: SplitRows) -> Iterator[Remark]:
+        """The set of labels that most rows have."""
+        counts = Counter(gold for gold in rows.golds if gold is not None)
+        if not counts:
+            return
+        (most, count), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
+        more = f" and {len(most) - MOST_SHOWN} more" * (len(most) > MOST_SHOWN)
+        name = f"no label but {', '.join(map(shown, most[:MOST_SHOWN]))}{more}" if most else "no label"
+        if len(counts) == 1:
+            yield one_label(count, name, worst=rows.trains)
+            return
+        what = f"most rows have {name}: to answer that always has exact match {100 * share:.1f}"
+        yield majority(what, uneven=share >= UNEVEN)
+
+    def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> MultiLabelRow:
+        """The texts with their labels. Raises NoRow for a text that is missing, and a mark that is not 0 or 1."""
+        text, pair = texts_of(layout, values)
+        gold = _marked(layout, values) if len(layout.label) > 1 else self._listed(layout, values)
+        return MultiLabelRow(id=name, text=text, pair=pair, gold=gold)
+
+    def _listed(self, layout: Layout, values: Mapping[str, Any]) -> Gold | None:
+        """The labels of a cell in their order; an empty list is a row that has none."""
+        cell = layout.label_in(values)
+        if is_missing(cell):
+            return None
+        order = layout.labels.index
+        return tuple(sorted(self.names(layout, cell), key=lambda name: order(name) if name in layout.labels else -1))
+
+    def strata(self, golds: Sequence[Gold]) -> Sequence[Gold | str]:
+        """The sets of labels, those that come once together."""
+        counts = Counter(golds)
+        return [gold if counts[gold] > 1 else "" for gold in golds]
+
+    def task(self, layout: Layout, *, name: str, read: Any = None) -> MultiLabelTask:
+        """With all labels that were found."""
+        return MultiLabelTask(name=name, read=read, labels=layout.labels, windows=True)
+
+
+def _marked(layout: Layout, values: Mapping[str, Any]) -> Gold | None:
+    """The labels whose columns say yes; None where all are empty."""
+    marks = {name: as_text(cell_at(values, name)).strip().lower() for name in layout.label}
+    if not any(marks.values()):
+        return None
+    if wrong := [name for name, mark in marks.items() if mark not in NO | YES]:
+        cell = short(cell_at(values, wrong[0]))
+        raise NoRow(f"has {cell} in the column '{wrong[0]}', where 0 or 1 must stand", NO_MARK)
+    return tuple(name for name, mark in marks.items() if mark in YES)

@@ -1,0 +1,78 @@
+"""Sentences and pairs with any number of labels in a report."""
+
+from collections import Counter
+from itertools import chain
+
+import numpy as np
+
+from finetune.metrics.scores import label_set_scores
+from finetune.task_types.marked_text import Part
+from finetune.task_types.texts.view import text_lengths, text_parts
+from finetune.task_types.view import ClassScore, Line, View
+
+
+class LabelsView(View):
+    """Any number of labels a row; each is a decision of its own."""
+
+    measure = "share of rows with exactly the right labels"
+    decision = "labels of rows"
+    names_in_scores = True
+
+    @staticmethod
+    def fits(line: Line) -> bool:
+        """A text and a list."""
+        return "text" in line and isinstance(line["gold"], list)
+
+    def scores(self) -> np.ndarray:
+        """1 for the gold labels, all of them and no other."""
+        return np.array([set(line["gold"]) == set(line["answer"]) for line in self.lines], float)
+
+    def lengths(self) -> np.ndarray:
+        """Characters."""
+        return text_lengths(list(self.lines))
+
+    def parts(self, line: Line) -> list[Part]:
+        """The texts."""
+        return text_parts(line)
+
+    def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Each label's probability, and whether the row has it."""
+        found = self._matrices()
+        return None if found is None else (found[0].ravel(), found[1].ravel())
+
+    def certainty(self) -> np.ndarray:
+        """That of the surest wrong label."""
+        found = self._matrices()
+        if found is None:
+            return super().certainty()
+        chances, gold, answered = found
+        wrong: np.ndarray = np.where(gold == answered, -np.inf, np.where(answered, chances, 1 - chances))
+        return wrong.max(axis=1)  # type: ignore[no-any-return]
+
+    def classes(self) -> list[ClassScore]:
+        """Each label."""
+        gold, answers = [line["gold"] for line in self.lines], [line["answer"] for line in self.lines]
+        there, given = Counter(chain(*gold)), Counter(chain(*answers))
+        right = Counter(label for a, b in zip(gold, answers, strict=True) for label in set(a) & set(b))
+        names = list(self.labels) or sorted({*there, *given})
+        return [
+            ClassScore(
+                name=name, precision=p, recall=r, f1=f, gold=there[name], answered=given[name], right=right[name]
+            )
+            for name, (p, r, f) in label_set_scores(gold, answers, names).items()
+        ]
+
+    def says(self, value: object) -> str:
+        """The labels' names."""
+        return ", ".join(value) or "none"  # type: ignore[arg-type]
+
+    def _matrices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Probabilities, gold and answers `(rows, labels)`; None where probabilities or their names are not known."""
+        if not self.lines or len(self.lines[0].get("probabilities") or ()) != len(self.labels) or not self.labels:
+            return None
+        chances = np.array([line["probabilities"] for line in self.lines], float)
+        gold, answered = (
+            np.array([[label in line[name] for label in self.labels] for line in self.lines])
+            for name in ("gold", "answer")
+        )
+        return chances, gold, answered

@@ -1,0 +1,105 @@
+"""Remarks of a type on the rows of a file before anything is trained on them, and the issues that types share."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from finetune.data.issues import Issue
+from finetune.data.messages import shown
+from finetune.data.table import Table
+from finetune.task_types.columns import Layout
+
+MOSTLY = 0.5  # share of a file's rows
+UNEVEN = 0.9  # share of the most frequent label
+SHOWN = 5
+ONE_LABEL = Issue(
+    code="one-label",
+    severity="warning",
+    worst="error",
+    meaning="all rows have the same label, number or tag",
+    remedy="There is nothing to learn; name another column: label=COLUMN",
+)
+MAJORITY = Issue(
+    code="majority",
+    severity="note",
+    meaning="what it scores to predict the most frequent label always",
+    remedy="Compare the model's scores with these",
+)
+IMBALANCE = Issue(
+    code="imbalance",
+    severity="warning",
+    meaning="one label has nearly all rows, or one type nearly all entities",
+    remedy="Go by the F1 of each label; add rows with the rare ones",
+)
+SHARED = (ONE_LABEL, MAJORITY, IMBALANCE)
+
+
+class SplitRows(Protocol):
+    """The file of one split as it was read: for each row all that the model reads, and its gold or None."""
+
+    @property
+    def layout(self) -> Layout:
+        """What the columns mean."""
+
+    @property
+    def table(self) -> Table:
+        """The columns."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """What the model reads of each row; empty where it cannot be used."""
+
+    @property
+    def golds(self) -> Sequence[Any]:
+        """The gold of each row."""
+
+    @property
+    def label_counts(self) -> Counter[str]:
+        """How many rows have each label."""
+
+    @property
+    def size(self) -> int:
+        """How many rows there are, with those that cannot be read."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether the model learns from them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remark:
+    """An issue in the rows with these indexes, in its own words unless `what` and `remedy` are more exact."""
+
+    issue: Issue
+    indexes: Sequence[int] = ()
+    what: str = ""
+    remedy: str = ""
+    worst: bool = False
+
+
+def one_label(rows: int, label: str, *, worst: bool) -> Remark:
+    """All labelled rows have one label: an error where that is what the model learns from."""
+    remedy = "Training and scores need two or more; name another column: label=COLUMN"
+    return Remark(issue=ONE_LABEL, what=f"all {rows:,} labelled rows have {label}", remedy=remedy, worst=worst)
+
+
+def majority(what: str, *, uneven: bool, remedy: str = "") -> Remark:
+    """What it scores to predict the most frequent label always; a warning where that is far too good."""
+    return Remark(issue=IMBALANCE, what=what, remedy=remedy) if uneven else Remark(issue=MAJORITY, what=what)
+
+
+def of_single_labels(rows: SplitRows, *, scores: bool = False, worst: bool) -> Iterator[Remark]:
+    """One label alone, or the one that most rows have, where each row has one; with `scores` also its macro F1."""
+    counts = rows.label_counts
+    if not counts:
+        return
+    (most, count), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
+    if len(counts) == 1:
+        yield one_label(count, f"the label {shown(most)}", worst=worst)
+        return
+    known = f"accuracy {100 * share:.1f}"
+    known += f" and macro F1 {100 * 2 * share / (1 + share) / len(counts):.1f}" if scores else ""
+    macro = "Go by macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
+    what = f"the most frequent label is {shown(most)}: to answer that always has {known}"
+    yield majority(what, uneven=share >= UNEVEN, remedy=macro if scores else "")

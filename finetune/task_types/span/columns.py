@@ -1,0 +1,119 @@
+"""Questions about contexts: own data of the type `span`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from finetune.data.characters import cleaned, same_text
+from finetune.data.messages import shown
+from finetune.data.nested_fields import cell_at
+from finetune.data.table import Table
+from finetune.data.values import as_text, is_missing
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import LONG, Clean, DataType, Evidence, NoRow
+from finetune.task_types.remarks import Remark, SplitRows
+from finetune.task_types.row_issues import MISSING_TEXT
+from finetune.task_types.span import remarks
+from finetune.task_types.span.answer_place import located
+from finetune.task_types.span.cells import answers_of
+from finetune.task_types.span.fixing import moved
+from finetune.task_types.span.guess import says_no_answer, span_layout
+from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.task import SpanTask
+from finetune.task_types.span.view import SpanView
+
+
+class Span(DataType):
+    """A question and a context a row, with the answers that the context has, which may be none."""
+
+    name = "span"
+    task_class = SpanTask
+    issues = remarks.ISSUES
+    view = SpanView
+    inputs = "question,context label=answers"
+    labels_are = "answers"
+    units_are = "contexts"
+    max_length = 384
+    empty_is_label = True
+    capped = "max_question_tokens"
+
+    def find(self, evidence: Evidence) -> Layout | None:
+        """Columns whose names are those of a question and its context."""
+        return span_layout(evidence.columns, evidence.facts)
+
+    def completed(self, layout: Layout, evidence: Evidence) -> Layout:
+        """With whether questions may have no answer."""
+        if not layout.label:
+            return layout
+        return replace(layout, unanswerable=any(map(says_no_answer, evidence.columns[layout.label[0]])))
+
+    def summary(self, golds: Sequence[tuple[str, ...]]) -> str:
+        """How many questions have an answer."""
+        return f"{sum(map(bool, golds)):,} questions with an answer, {sum(not gold for gold in golds):,} without"
+
+    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
+        """As `remarks.py` has them."""
+        return remarks.remarks(rows)
+
+    def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SpanRow:
+        """The question, its context and the answers. Raises NoRow for a text that is missing."""
+        for column in layout.text:
+            if is_missing(cell_at(values, column)):
+                raise NoRow(f"has no text in the column '{column}'", MISSING_TEXT)
+        if len(layout.text) < 2:
+            raise NoRow("needs a question and a context")
+        question, context = (layout.text_of(values, column) for column in layout.text[:2])
+        row = SpanRow(id=name, question=question, context=context, title=as_text(values.get("title")))
+        cell = layout.label_in(values)
+        if not layout.label or (cell is None and layout.label[0] in values):
+            return row
+        pairs = answers_of(cell, values.get("answer_start"))
+        if not pairs:
+            return replace(row, answers=())
+        text, given = pairs[0]
+        start = context.find(text) if given is None else located(context, text, given)
+        return replace(
+            row, answers=tuple(text for text, _ in pairs), start=None if start is None or start < 0 else start
+        )
+
+    def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
+        """The question and the context; where characters of a context go, the answers' places move with them."""
+        if len(layout.text) != 2:
+            return super().fixed(layout, values, clean, done)
+        question, context = layout.text
+        if isinstance(values.get(question), str):
+            values[question] = clean(values[question])
+        before = as_text(values.get(context))
+        after = cleaned(before)
+        if after != before:
+            done.append("contexts in NFC and without control characters")
+            values[context] = after
+            for name in (*layout.label, "answer_start"):
+                if name in values:
+                    values[name] = moved(values[name], before, is_place=name == "answer_start")
+        return values
+
+    def sequences(
+        self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
+    ) -> tuple[list[str], list[str] | None]:
+        """Question and context."""
+        question, context = ([as_text(table.columns[name][row]) for row in rows] for name in layout.text[:2])
+        return question, context
+
+    def facts(self, row: SpanRow) -> dict[str, str]:
+        """Question, context and answers."""
+        label = "none" if row.answers is None else shown(" | ".join(row.answers) or "no answer", LONG)[1:-1]
+        return {"question": shown(row.question, LONG), "context": shown(row.context, LONG), "label": label}
+
+    def unit(self, row: SpanRow) -> str:
+        """The context."""
+        return same_text(row.context)
+
+    def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
+        """The contexts."""
+        contexts = table.columns[layout.text[-1]]
+        return [as_text(context) if text else "" for text, context in zip(texts, contexts, strict=True)]
+
+    def task(self, layout: Layout, *, name: str, read: Any = None) -> SpanTask:
+        """Scored as SQuAD 2.0 where questions may have no answer, else as SQuAD 1.1."""
+        return SpanTask(name=name, read=read, unanswerable=layout.unanswerable)

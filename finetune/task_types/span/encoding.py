@@ -1,0 +1,106 @@
+"""From questions and contexts to features: a long context gives several windows."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from finetune.errors import UserError
+from finetune.models.feature import IGNORED, Feature
+from finetune.models.tokenizers.template import Template, pair_template
+from finetune.models.tokenizers.windows import most_context, window_starts
+from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.search import Window
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
+LEAST_ROOM = 4  # tokens that a window must have for the context
+
+
+def encode(
+    rows: Sequence[SpanRow], tokenizer: "PreTrainedTokenizerBase", max_length: int, *, stride: int, most_asked: int
+) -> list[Feature]:
+    """`[CLS] question [SEP] part of the context [SEP]`; a long context gives several windows, `stride` apart.
+
+    Of a question the first `most_asked` tokens are read. The label is the first and the last token of the answer, twice
+    0, that is `[CLS]`, where a window has none. Raises UserError for a max_length that leaves no room for the context.
+    """
+    template = pair_template(tokenizer)
+    features: list[Feature] = []
+    for begin in range(0, len(rows), ROWS_AT_ONCE):
+        some = rows[begin : begin + ROWS_AT_ONCE]
+        texts = list(dict.fromkeys(row.context for row in some))
+        contexts = dict(zip(texts, _tokens(texts, tokenizer), strict=True))
+        questions = _tokens([row.question.lstrip() for row in some], tokenizer)
+        for index, (row, (question, _)) in enumerate(zip(some, questions, strict=True), start=begin):
+            asked, cut = question[:most_asked], len(question) > most_asked
+            tokens = contexts[row.context]
+            features += _windows(index, row, asked, *tokens, template, max_length, stride, truncated=cut)
+    return features
+
+
+def _windows(
+    index: int,
+    row: SpanRow,
+    question: np.ndarray,
+    context: np.ndarray,
+    characters: np.ndarray,
+    template: Template,
+    max_length: int,
+    stride: int,
+    *,
+    truncated: bool,
+) -> Iterator[Feature]:
+    """The features of row number `index`, from the tokens of its question and of its context."""
+    room = max_length - template.special_tokens - len(question)
+    if room < LEAST_ROOM:
+        raise UserError(
+            f"max_length {max_length} leaves {room} tokens for the context beside question '{row.id}'",
+            "Raise max_length, or lower options.max_question_tokens",
+        )
+    starts = window_starts(len(context), size=room, step=min(stride, room))
+    owner = most_context(np.arange(len(context)), starts, tokens=len(context), size=room)
+    place = len(template.before) + len(question) + len(template.between)
+    for number, start in enumerate(starts):
+        part = slice(start, start + room)
+        input_ids, segments = template.fill(question, context[part])
+        yield Feature(
+            row=index,
+            input_ids=input_ids,  # type: ignore[arg-type]
+            token_type_ids=segments,  # type: ignore[arg-type]
+            label=_label(row, characters, start, len(context[part]), place),
+            truncated=truncated,
+            note=Window(
+                place=place,
+                starts=characters[part, 0],
+                ends=characters[part, 1],
+                owned=owner[part] == number,
+            ),
+        )
+
+
+def _tokens(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase") -> list[tuple[np.ndarray, np.ndarray]]:
+    """(token ids, characters `(tokens, 2)`) of each text, without special tokens."""
+    encoded = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    return [
+        (np.array(ids, dtype=np.int32), np.array(characters, dtype=np.int32).reshape(-1, 2))
+        for ids, characters in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+    ]
+
+
+def _label(row: SpanRow, characters: np.ndarray, start: int, length: int, place: int) -> tuple[int, int] | None:
+    """First and last token of the answer in the window of `length` context tokens from `start` on, which stand in
+    the feature from `place` on. Answers that are not in the context take no part in the loss.
+    """
+    if row.answers is None:
+        return None
+    if not row.answers:
+        return 0, 0
+    if row.start is None:
+        return IGNORED, IGNORED
+    first = int(np.searchsorted(characters[:, 1], row.start, side="right"))
+    last = int(np.searchsorted(characters[:, 0], row.start + len(row.answers[0].rstrip()), side="left")) - 1
+    inside = start <= first <= last < start + length
+    return (place + first - start, place + last - start) if inside else (0, 0)

@@ -1,0 +1,58 @@
+"""What is odd about answers: those that are not in their context, or not where the data says."""
+
+from collections.abc import Iterator
+
+from finetune.data.issues import Issue
+from finetune.data.values import as_text
+from finetune.task_types.remarks import MOSTLY, ONE_LABEL, Remark, SplitRows
+from finetune.task_types.span.answer_place import located
+from finetune.task_types.span.cells import answers_of
+
+ANSWER_LOST = Issue(
+    code="answer-lost",
+    severity="warning",
+    worst="error",
+    meaning="answers that are not in their context, or neither where answer_start says nor near it",
+    remedy="Correct the answer or answer_start; nothing is learned of them",
+)
+ANSWER_MOVED = Issue(
+    code="answer-moved",
+    severity="note",
+    meaning="answers a few characters away from where answer_start says",
+    remedy="Correct answer_start; here they are found all the same",
+)
+ANSWER_UNSURE = Issue(
+    code="answer-unsure",
+    severity="note",
+    meaning="answers without answer_start that their context has several times",
+    remedy="Give answer_start; the first place is taken",
+)
+ISSUES = (ANSWER_LOST, ANSWER_MOVED, ANSWER_UNSURE)
+
+
+def remarks(rows: SplitRows) -> Iterator[Remark]:
+    """Answers that are not in their context, stand elsewhere than said, or may stand in several places."""
+    layout, columns = rows.layout, rows.table.columns
+    if not layout.label or len(layout.text) < 2 or layout.label[0] not in columns:
+        return
+    cells, contexts = columns[layout.label[0]], columns[layout.text[1]]
+    starts = columns.get("answer_start", [None] * len(cells))
+    if rows.trains and any(gold is not None for gold in rows.golds) and not any(rows.golds):
+        yield Remark(issue=ONE_LABEL, what="no question has an answer", remedy="There is nothing to learn", worst=True)
+    lost, moved, unsure = [], [], []
+    for row, gold in enumerate(rows.golds):
+        context = as_text(contexts[row]) if gold else ""
+        pairs = answers_of(cells[row], starts[row]) if gold else []
+        places = [context.find(text) if start is None else located(context, text, start) for text, start in pairs]
+        if any(place is None or place < 0 for place in places):
+            lost.append(row)
+        elif any(start not in (None, place) for (_, start), place in zip(pairs, places, strict=True)):
+            moved.append(row)
+        elif any(start is None and context.count(text) > 1 for text, start in pairs):
+            unsure.append(row)
+    if lost:
+        yield Remark(issue=ANSWER_LOST, indexes=lost, worst=len(lost) > MOSTLY * rows.size)
+    if moved:
+        yield Remark(issue=ANSWER_MOVED, indexes=moved)
+    if unsure:
+        yield Remark(issue=ANSWER_UNSURE, indexes=unsure)

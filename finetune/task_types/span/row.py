@@ -1,0 +1,27 @@
+"""A question about a context, with its answers."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanRow:
+    """A question about a context. `answers` are the gold texts: none where the context has no answer, and None
+    where the gold is not known. `start` is the character at which the first of them begins.
+    """
+
+    id: str
+    question: str
+    context: str
+    answers: tuple[str, ...] | None = None
+    start: int | None = None
+    title: str = ""
+
+    @property
+    def gold(self) -> tuple[str, ...] | None:
+        """The answers."""
+        return self.answers
+
+    @property
+    def input(self) -> str:
+        """Question and context."""
+        return f"{self.question}\n{self.context}"

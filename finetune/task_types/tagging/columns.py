@@ -1,0 +1,186 @@
+"""Words with tags, or texts with entities as spans of characters: own data of the type `tagging`."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from finetune.data.characters import same_text
+from finetune.data.formats.conll import TAG
+from finetune.data.messages import shown
+from finetune.data.nested_fields import cell_at
+from finetune.data.table import Table
+from finetune.data.values import as_list, as_text, is_missing, tags_of
+from finetune.metrics.entities import to_iob2
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import LONG, Clean, DataType, Evidence, NoRow, short
+from finetune.task_types.remarks import Remark, SplitRows
+from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NO_TAG, WORDS_TAGS
+from finetune.task_types.tagging import remarks
+from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_form, spans_of, tags_for, types_in
+from finetune.task_types.tagging.guess import require_tags, span_layout, tag_layout
+from finetune.task_types.tagging.row import TaggingRow
+from finetune.task_types.tagging.segments import segmented
+from finetune.task_types.tagging.task import TaggingTask
+from finetune.task_types.tagging.view import TagsView
+from finetune.task_types.task import Answer, Task
+
+
+class Tagging(DataType):
+    """A tag for each word; or a text, and its entities by their characters."""
+
+    name = "tagging"
+    task_class = TaggingTask
+    issues = remarks.ISSUES
+    view = TagsView
+    named = True
+    by_text = True
+    inputs = "words label=tags"
+    labels_are = "entities"
+    least_words = 5  # shorter sentences come again by nature
+    max_length = 256
+
+    def find(self, evidence: Evidence) -> Layout | None:
+        """A text with spans of characters, or words and tags. Raises UserError for tags by number without names."""
+        table, facts = evidence.table, evidence.facts
+        text, label = evidence.chosen.get("text", []), evidence.chosen.get("label", [])
+        return span_layout(table.columns, facts, text, label) or tag_layout(
+            table.columns, facts, label, text=text, names=table.names, file=evidence.file
+        )
+
+    def guess(self, evidence: Evidence) -> Layout | None:
+        """As every type's. Raises UserError also for a file with a word a line and no tags."""
+        layout = super().guess(evidence)
+        if layout is None and evidence.table.form.format.name == "word-lines":
+            left_out = ("document", *evidence.chosen.get("text", ()))
+            others = {name: cells for name, cells in evidence.columns.items() if name not in left_out}
+            require_tags(others, evidence.file)
+        return layout
+
+    def nameable(self, layout: Layout) -> bool:
+        """Tags may be, the labels of spans are names."""
+        return super().nameable(layout) and not layout.spans
+
+    def written(self, layout: Layout, cell: Any) -> list[str]:
+        """The tags."""
+        return tags_of(cell)
+
+    def names(self, layout: Layout, cell: Any) -> Iterable[str]:
+        """The types of the entities."""
+        if layout.spans:
+            return types_in(cell, layout.spans)
+        return (kind for tag in layout.tags(cell) if (kind := tag.partition("-")[2]))
+
+    def labels_in(self, gold: Sequence[str] | None) -> tuple[str, ...]:
+        """The types of the entities."""
+        return tuple({tag[2:] for tag in gold or () if tag != "O"})
+
+    def tally(self, golds: Sequence[Sequence[str]]) -> Counter[str]:
+        """Entities of each type."""
+        return Counter(tag[2:] for gold in golds for tag in gold if tag[:2] in ("B-", "S-", "U-"))
+
+    def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
+        """Spans that are trimmed, widened or left out."""
+        if not layout.spans or layout.label[0] not in table.columns:
+            return {}
+        texts, cells = (table.columns[names[0]] for names in (layout.text, layout.label))
+        return {f"spans {what}": rows for what, rows in changed_spans(texts, cells, layout.spans).items()}
+
+    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
+        """As `remarks.py` has them."""
+        return remarks.remarks(rows)
+
+    def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
+        """The words with their tags. Raises NoRow for an empty word, and for tags that do not fit the words."""
+        return _of_text(layout, values, name) if layout.spans else _of_words(layout, values, name)
+
+    def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
+        """An empty word."""
+        cell = values[layout.text[0]]
+        words = [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split(" ")
+        return "" if layout.spans or layout.characters or all(words) else "with an empty word"
+
+    def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
+        """Each word and tag; nothing where entities are places of characters."""
+        if layout.spans or layout.characters:
+            return values
+        return super().fixed(layout, values, lambda text: " ".join(map(clean, text.split())), done)
+
+    def facts(self, row: TaggingRow) -> dict[str, str]:
+        """The words, and those in entities with their tags."""
+        pairs = zip(row.words, row.gold or (), strict=False)
+        tags = " ".join(f"{word}/{tag}" for word, tag in pairs if tag != "O") or "no entity"
+        return {"words": shown(row.input, LONG), "tags": "none" if row.gold is None else shown(tags, LONG)}
+
+    def unit(self, row: TaggingRow) -> str:
+        """The document, or else the words."""
+        return row.document or same_text(row.input)
+
+    def task(self, layout: Layout, *, name: str, read: Any = None) -> TaggingTask:
+        """With the types that were found."""
+        return TaggingTask(name=name, read=read, types=layout.labels, running_text=bool(layout.spans))
+
+    def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
+        """The words as one input."""
+        return (list(inputs),) if len(inputs) > 1 else inputs
+
+    def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
+        """As the task has them; spans of characters where the file of training had such."""
+        if not layout.spans:
+            return task.cells(answer, row)
+        return {"answer": in_form(as_spans(answer.value, row.words, row.starts), layout.spans, row.text)}
+
+    def value(self, task: Task, layout: Layout, cell: Any, row: TaggingRow) -> Any:
+        """The tags."""
+        if not layout.spans:
+            return cell
+        return list(tags_for(row.words, row.starts, spans_of(cell, layout.spans, row.text).spans)[0])
+
+
+def _of_words(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
+    place = {"id": name, "document": _document(values)} | _words(layout, cell_at(values, layout.text[0]))
+    gold = layout.label_in(values)
+    if is_missing(gold):
+        return TaggingRow(**place)
+    tags, words = layout.tags(gold), place["words"]
+    if len(tags) != len(words):
+        raise NoRow(f"has {len(words)} words and {len(tags)} tags", WORDS_TAGS)
+    if wrong := [tag for tag in tags if not TAG.fullmatch(tag)]:
+        raise NoRow(f"has the tag {short(wrong[0])}; tags are O, or B, I, E, S, L or U, a hyphen and a type", NO_TAG)
+    return TaggingRow(**place, gold=tuple(to_iob2(tags)))
+
+
+def _words(layout: Layout, cell: Any) -> dict[str, Any]:
+    """The fields of a row that hold its words; of single characters also the text that they make."""
+    found = as_list(cell)
+    words = as_text(cell).split() if found is None else [as_text(word) for word in found]
+    if not any(word.strip() for word in words):
+        raise NoRow(f"has no words in the column '{layout.text[0]}'", MISSING_TEXT)
+    if layout.characters:
+        words = [word or " " for word in words]
+        starts = tuple(accumulate(map(len, words[:-1]), initial=0))
+        return {"words": tuple(words), "text": "".join(words), "starts": starts}
+    if not all(word.strip() for word in words):
+        raise NoRow(f"has an empty word in the column '{layout.text[0]}'", EMPTY_WORD)
+    return {"words": tuple(words)}
+
+
+def _document(values: Mapping[str, Any]) -> str:
+    document = as_text(values.get("document")).strip()
+    return "" if document == "0" else document
+
+
+def _of_text(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
+    """Words of a text, with the tags that spans of characters give them."""
+    column = layout.text[0]
+    if is_missing(cell_at(values, column)):
+        raise NoRow(f"has no text in the column '{column}'", MISSING_TEXT)
+    text = layout.text_of(values, column)
+    words, starts = segmented(text)
+    cell = layout.label_in(values)
+    if is_missing(cell):
+        return TaggingRow(id=name, words=words, text=text, starts=starts)
+    if as_list(cell) is None:
+        raise NoRow(f"has {short(cell)} in the column '{layout.label[0]}' where a list of spans is needed")
+    gold, _ = tags_for(words, starts, spans_of(cell, layout.spans, text).spans)
+    return TaggingRow(id=name, words=words, gold=gold, text=text, starts=starts)

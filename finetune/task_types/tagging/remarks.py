@@ -1,0 +1,109 @@
+"""What is odd about tags and spans: which scheme a file is in, rows that break it, and spans that were changed."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from finetune.data.issues import Issue
+from finetune.data.messages import shown
+from finetune.metrics.entities import split_tag
+from finetune.task_types.remarks import IMBALANCE, ONE_LABEL, UNEVEN, Remark, SplitRows, majority
+from finetune.task_types.tagging.char_spans import LEFT_OUT, changed_spans
+
+SCHEMES = {"IOB2": "BIO", "IOB1": "BIO", "IOBES": "BIOES", "BILOU": "BIOLU"}
+TAG_SCHEME = Issue(
+    code="tag-scheme",
+    severity="warning",
+    meaning="rows in another scheme of tags than most of the file",
+    remedy="Write all in one scheme; they may be read wrongly",
+)
+TAG_TRANSITION = Issue(
+    code="tag-transition",
+    severity="warning",
+    meaning="rows with a tag that must not follow the one before it",
+    remedy="Correct them; an I-X that follows no X is read as the beginning of an entity",
+)
+SPAN = Issue(
+    code="span",
+    severity="note",
+    worst="warning",
+    meaning="spans of characters that were trimmed, widened or left out",
+    remedy="Fix start and end where that is not what is meant; an end is the place behind the last character",
+)
+ISSUES = (TAG_SCHEME, TAG_TRANSITION, SPAN)
+MOSTLY_O = 0.99  # share of words in no entity: far fewer than the usual ones
+
+
+def remarks(rows: SplitRows) -> Iterator[Remark]:
+    """How often each tag comes, transitions that a scheme forbids, and spans that were changed."""
+    layout = rows.layout
+    yield from _balance(rows)
+    if not layout.label or layout.label[0] not in rows.table.columns:
+        return
+    yield from _spans(rows) if layout.spans else _schemes(rows)
+
+
+def _balance(rows: SplitRows) -> Iterator[Remark]:
+    """How many words are in no entity, and whether one type has nearly all entities."""
+    tags = Counter(tag for gold in rows.golds for tag in gold or ())
+    types = Counter({name: sum(tags[f"{begin}-{name}"] for begin in "BU") for name in rows.label_counts})
+    if not tags:
+        return
+    if not types:
+        yield Remark(issue=ONE_LABEL, what="no word is in an entity: all tags are O", worst=rows.trains)
+        return
+    share = tags["O"] / tags.total()
+    what = f"{100 * share:.1f} % of the words are in no entity: to answer O always has that accuracy, and F1 0"
+    yield majority(what, uneven=share >= MOSTLY_O)
+    most, entities = types.most_common(1)[0]
+    if len(types) > 1 and entities >= UNEVEN * types.total():
+        what = f"{100 * entities / types.total():.1f} % of the entities are of the type {shown(most)}"
+        yield Remark(issue=IMBALANCE, what=what, remedy="Look at the F1 of each type; add rows with the others")
+
+
+def _spans(rows: SplitRows) -> Iterator[Remark]:
+    """Spans that were trimmed, widened or left out."""
+    texts, cells = (rows.table.columns[names[0]] for names in (rows.layout.text, rows.layout.label))
+    for what, some in changed_spans(texts, cells, rows.layout.spans).items():
+        yield Remark(issue=SPAN, indexes=some, what=f"spans {what}", worst=what in LEFT_OUT)
+
+
+def _schemes(rows: SplitRows) -> Iterator[Remark]:
+    """Transitions that the file's scheme forbids, and rows in another scheme."""
+    cells = rows.table.columns[rows.layout.label[0]]
+    written = {row: rows.layout.tags(cells[row]) for row, gold in enumerate(rows.golds) if gold and set(gold) != {"O"}}
+    fitting = {row: [name for name in SCHEMES if is_legal(tags, name)] for row, tags in written.items()}
+    counts = Counter(name for names in fitting.values() for name in names)
+    main = max(SCHEMES, key=lambda name: counts[name])
+    wrong = [row for row, names in fitting.items() if main not in names]
+    other = [row for row in wrong if fitting[row]]
+    if other:
+        what = f"rows in another scheme of tags ({fitting[other[0]][0]}) than most of the file ({main})"
+        yield Remark(issue=TAG_SCHEME, indexes=other, what=what)
+    if broken := [row for row in wrong if not fitting[row]]:
+        example = shown(_first_break(written[broken[0]], main))
+        what = f"rows with a tag that must not follow the one before it in {main}, such as {example}"
+        yield Remark(issue=TAG_TRANSITION, indexes=broken, what=what)
+
+
+def is_legal(tags: Sequence[str], scheme: str) -> bool:
+    """Whether every tag may stand where it does."""
+    return _first_break(tags, scheme) == ""
+
+
+def _first_break(tags: Sequence[str], scheme: str) -> str:
+    """The first two tags that must not follow each other, if any."""
+    steps = pairwise(["O", *tags, "O"])
+    return next((f"{one} {other}" for one, other in steps if not _may_follow(one, other, scheme)), "")
+
+
+def _may_follow(one: str, other: str, scheme: str) -> bool:
+    if other[:1] not in SCHEMES[scheme]:
+        return False
+    (before, kind), (after, next_kind) = split_tag(one), split_tag(other)
+    same = kind == next_kind
+    if scheme == "IOB2":
+        return after != "I" or same
+    if scheme == "IOB1":
+        return after != "B" or (before != "O" and same)
+    return (before in "BI") == (after in "IE") and (before not in "BI" or same)

@@ -1,0 +1,25 @@
+"""Words with their tags."""
+
+from dataclasses import dataclass, field
+
+from finetune.data.rows import ADDED_LATER
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggingRow:
+    """The words of a sentence with their tags in IOB2; `document` is the same for sentences that belong together.
+
+    Words of a running text have that `text`, and the place of the first character of each in `starts`.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    gold: tuple[str, ...] | None = None
+    document: str = ""
+    text: str = field(default="", metadata=ADDED_LATER)
+    starts: tuple[int, ...] = field(default=(), metadata=ADDED_LATER)
+
+    @property
+    def input(self) -> str:
+        """The text, or the words with spaces between them."""
+        return self.text or " ".join(self.words)

@@ -1,0 +1,110 @@
+"""Every type of own data goes from a CSV file through check, run, predict and report; one is defined in tests alone."""
+
+import csv
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.toys import only_run, sentences
+
+from finetune.task_types import own_data
+from finetune.task_types.types import GROUP, OWN, data_types, named_type
+
+InProcess = Callable[..., tuple[int, str, str]]
+ROWS = 60
+TEXTS = [f"the {text} day" for text in sentences(ROWS, seed=5)]
+COLOURS = ("red", "blue", "old")
+
+
+def colours(text: str) -> list[str]:
+    return [colour for colour in COLOURS if colour in text.split()]
+
+
+FILES: dict[str, list[dict[str, object]]] = {
+    "classification": [{"text": text, "label": "yes" if i % 2 else "no"} for i, text in enumerate(TEXTS)],
+    "regression": [{"text": text, "score": len(text) / 7} for text in TEXTS],
+    "multi-label": [{"text": text, "labels": "|".join(["day", *colours(text)])} for text in TEXTS],
+    "tagging": [
+        {"words": text, "tags": " ".join("B-TIME" if word == "day" else "O" for word in text.split())} for text in TEXTS
+    ],
+    "span": [
+        {"question": f"who sat {i} ?", "context": f"{text} and cat {i} sat", "answers": f"cat {i}"}
+        for i, text in enumerate(TEXTS)
+    ],
+    "choice": [
+        {"context": text, "choice1": f"yes {i}", "choice2": f"no {i}", "label": i % 2} for i, text in enumerate(TEXTS)
+    ],
+    "word-numbers": [
+        {"words": text, "numbers": " ".join(str(len(word) / 2) for word in text.split())} for text in TEXTS
+    ],
+}
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package that brings the type `word-numbers`."""
+    folder = tmp_path / "installed" / "word_numbers-1.0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: word-numbers\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(f"[{GROUP}]\nword-numbers = support.word_numbers:WordNumbers\n")
+    monkeypatch.syspath_prepend(str(folder.parent))
+
+
+def test_there_is_a_file_of_every_type(plugin: None) -> None:
+    assert set(data_types()) == set(FILES)
+    assert len(FILES) == len(OWN) + 1
+
+
+@pytest.mark.parametrize("shape", FILES)
+def test_a_file_is_checked_trained_on_predicted_and_reported(
+    shape: str, plugin: None, in_process: InProcess, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guessed = []
+    guess = own_data.guess
+    monkeypatch.setattr(own_data, "guess", lambda *given, **named: guessed.append(given) or guess(*given, **named))
+    data = tmp_path / "rows.csv"
+    with data.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(FILES[shape][0]))
+        writer.writeheader()
+        writer.writerows(FILES[shape])
+    model = f"model={tiny_bert}"
+
+    code, out, err = in_process("check", "rows.csv", model, data="")
+    assert code == 0, out + err
+    assert shape in out
+
+    guessed.clear()
+    small = ("max_length=64", "train.epochs=1", "train.batch_size=16")
+    code, out, err = in_process("run", "rows.csv", model, *small, data="")
+    assert code == 0, err
+    assert len(guessed) == 1
+    assert shape in err
+    run = only_run(tmp_path)
+
+    code, _, err = in_process("predict", run.name, "rows.csv", "-o", "out.csv", data="")
+    assert code == 0, err
+    with (tmp_path / "out.csv").open(newline="") as file:
+        predicted = list(csv.DictReader(file))
+    assert [{name: row[name] for name in FILES[shape][0]} for row in predicted] == [
+        {name: str(cell) for name, cell in row.items()} for row in FILES[shape]
+    ]
+    assert "error" not in predicted[0]
+    assert any(row["answer"] for row in predicted)
+
+    code, _, err = in_process("report", run.name, "-o", "report.html", data="")
+    assert code == 0, err
+    page = (tmp_path / "report.html").read_text()
+    assert 'id="run-1-dev"' in page
+    assert "without a view" not in page
+
+
+def test_a_type_of_a_plugin_is_gone_with_it() -> None:
+    assert not any("installed" in folder for folder in sys.path)
+    assert "word-numbers" not in data_types()
+    assert list(data_types()) == [kind.name for kind in OWN]
+
+
+def test_every_type_says_how_its_columns_are_named() -> None:
+    for name in data_types():
+        assert "label=" in named_type(name).inputs

@@ -1,0 +1,127 @@
+"""A type of data that only tests know: a number for each word. All that it needs is here, as a plugin would have it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from finetune.data.source import Source
+from finetune.metrics import Metric, pearson
+from finetune.models.backbone import Backbone, Head
+from finetune.models.feature import IGNORED, Feature
+from finetune.task_types import Answer, DataType, Evidence, Layout, NoRow, Rows, Task, View
+from finetune.task_types.marked_text import Part, plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumbersRow:
+    id: str
+    words: tuple[str, ...]
+    gold: tuple[float, ...] | None = None
+
+    @property
+    def input(self) -> str:
+        return " ".join(self.words)
+
+
+class NumbersHead(Head):
+    reads = "sequence"
+    reads_words = True
+    auto_class = "AutoModelForTokenClassification"
+
+    def __init__(self, width: int) -> None:
+        super().__init__(("number",))
+        self.output = nn.Linear(width, 1)
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        return self.output(hidden)
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        there = labels != IGNORED
+        return (logits.squeeze(-1)[there] - labels[there]).square().sum()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumbersTask(Task):
+    read: Callable[[Source, str], Rows]
+    metrics: tuple[Metric, ...] = (Metric("pearson"),)
+    row_type = NumbersRow
+
+    def load(self, source: Source, split: str) -> Rows:
+        return self.checked(self.read(source, split))
+
+    def row(self, words: Sequence[str]) -> NumbersRow:
+        return NumbersRow(id="", words=tuple(words))
+
+    def encode(self, rows: Sequence[NumbersRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+        features = []
+        for index, row in enumerate(rows):
+            encoded = tokenizer(list(row.words), is_split_into_words=True, truncation=True, max_length=max_length)
+            owners = encoded.word_ids()
+            first = [owners.index(word) for word in range(len(row.words))]
+            label = None if row.gold is None else list(row.gold)
+            features.append(Feature(row=index, input_ids=encoded["input_ids"], label=label, reads=first))
+        return features
+
+    def head(self, backbone: Backbone) -> NumbersHead:
+        return NumbersHead(backbone.width)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[NumbersRow]
+    ) -> list[Answer]:
+        return [Answer(value=given[:, 0].tolist()) for given in logits]
+
+    def gold(self, rows: Sequence[NumbersRow]) -> list[Answer]:
+        return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[NumbersRow]) -> dict[str, float]:
+        given = [number for answer in answers for number in answer.value]
+        return {"pearson": pearson.score([number for row in rows for number in row.gold or ()], given)}
+
+
+class NumbersView(View):
+    measure = "mean absolute error"
+    bounded = False
+
+    @staticmethod
+    def fits(line: dict[str, Any]) -> bool:
+        return "words" in line and all(isinstance(number, float) for number in line["gold"])
+
+    def scores(self) -> np.ndarray:
+        return np.array([np.abs(np.subtract(line["gold"], line["answer"])).mean() for line in self.lines])
+
+    def lengths(self) -> np.ndarray:
+        return np.array([len(line["words"]) for line in self.lines])
+
+    def parts(self, line: dict[str, Any]) -> list[Part]:
+        return [plain("words", " ".join(line["words"]))]
+
+    def certainty(self) -> np.ndarray:
+        return self.scores()
+
+
+class WordNumbers(DataType):
+    name = "word-numbers"
+    task_class = NumbersTask
+    view = NumbersView
+    inputs = "words label=numbers"
+
+    def find(self, evidence: Evidence) -> Layout | None:
+        if not {"words", "numbers"} <= set(evidence.columns):
+            return None
+        return Layout(shape=self.name, text=("words",), label=("numbers",), reasons={"shape": "words and numbers"})
+
+    def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> NumbersRow:
+        words, cell = tuple(str(values[layout.text[0]]).split()), layout.label_in(values)
+        if cell is None:
+            return NumbersRow(id=name, words=words)
+        numbers = tuple(map(float, str(cell).split()))
+        if len(numbers) != len(words):
+            raise NoRow(f"has {len(words)} words and {len(numbers)} numbers")
+        return NumbersRow(id=name, words=words, gold=numbers)
+
+    def task(self, layout: Layout, *, name: str, read: Any = None) -> NumbersTask:
+        return NumbersTask(name=name, read=read)
