@@ -5,7 +5,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any, Protocol
 
 from finetune.data.issues import Fault
 from finetune.data.records import Record, column_names, whole
@@ -15,13 +15,24 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import UNUSABLE
-from finetune.task_types.task import Answer
 from finetune.task_types.types import inputs_fault, named_type, type_of
 
-if TYPE_CHECKING:
-    from finetune.inference.predictor import Predictor
-
 ERROR = "error"
+
+
+class Predicts(Protocol):
+    """What a Predictor has for rows of any kind."""
+
+    @property
+    def task(self) -> Task:
+        """The task of the rows."""
+
+    @property
+    def layout(self) -> Layout | None:
+        """The columns that the model was trained on, where that was a user's own data."""
+
+    def answers_and_cuts(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
+        """A prediction for each row, and whether the row was truncated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +43,7 @@ class Answered:
     cut: bool = False
 
 
-def answer_records(predictor: "Predictor", layout: Layout, records: Sequence[Record]) -> list[Answered]:
+def answer_records(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Answered]:
     """The answer to each record, in their order."""
     bare, kind = replace(layout, label=()), named_type(layout.shape)
     done: list[Answered] = [Answered({})] * len(records)
@@ -66,7 +77,7 @@ def free_name(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def answer_values(predictor: "Predictor", rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def answer_values(predictor: Predicts, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """The answers to rows as Python has them: texts, tuples of inputs, or mappings by the columns' names.
 
     `rows` may also be a table (a DataFrame, or a mapping of columns). Raises UserError for what holds no rows.
@@ -85,7 +96,7 @@ def answer_values(predictor: "Predictor", rows: Iterable[Any] | Mapping[str, Seq
     return found
 
 
-def answer_lines(predictor: "Predictor", lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+def answer_lines(predictor: Predicts, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The answer to each line, as soon as it came: a JSON object by the columns' names, or inputs parted by tabs."""
     for line in lines:
         text = line.rstrip("\r\n")
@@ -106,7 +117,7 @@ def lines_of(stream: IO[str]) -> Iterable[str]:
     return stream
 
 
-def _rows_in(predictor: "Predictor", given: Any) -> Iterable[Any]:
+def _rows_in(predictor: Predicts, given: Any) -> Iterable[Any]:
     """One item a row, of whatever holds rows. Raises UserError for what does not."""
     if hasattr(given, "itertuples"):  # a DataFrame of pandas, which is not imported to find that out
         cells = given.astype(object).where(given.notna(), None).itertuples(index=False, name=None)
@@ -135,7 +146,7 @@ def _columns(table: Mapping[Any, Any]) -> list[Sequence[Any]]:
 
 
 def _rows_of_table(
-    predictor: "Predictor", names: Sequence[Any], rows: Iterable[Sequence[Any]]
+    predictor: Predicts, names: Sequence[Any], rows: Iterable[Sequence[Any]]
 ) -> Iterable[dict[str, Any]]:
     """The rows as mappings. Raises UserError for a table without the columns that the model reads."""
     columns, inputs = column_names(names), list(signature(predictor.task.row).parameters)
@@ -148,7 +159,7 @@ def _rows_of_table(
     return (dict(zip(columns, cells, strict=True)) for cells in rows)
 
 
-def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layout, str]:
+def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout, str]:
     """The cells of a row, which of them the model reads, and what is wrong with them, if anything."""
     kind = _type_of(predictor)
     trained = predictor.layout
@@ -172,7 +183,7 @@ def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layo
     return values, Layout(shape=kind.name, text=tuple(values), spans=trained.spans if trained else ()), fault
 
 
-def _type_of(predictor: "Predictor") -> DataType:
+def _type_of(predictor: Predicts) -> DataType:
     """The type of the model's rows. Raises UserError where it is not known."""
     kind = type_of(predictor.task)
     if kind is None:
@@ -187,7 +198,7 @@ def _rounded(cell: Any) -> Any:
     return float(f"{cell:.6g}") if isinstance(cell, float) else cell
 
 
-def _answers(predictor: "Predictor", rows: Sequence[Row]) -> list[tuple[Answer | str, bool]]:
+def _answers(predictor: Predicts, rows: Sequence[Row]) -> list[tuple[Answer | str, bool]]:
     """An answer to each row and whether it was cut; where a row cannot be answered, its error.
 
     Where one keeps the others from being answered, they are halved until it is alone.
