@@ -15,6 +15,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import UNUSABLE
+from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import inputs_fault, named_type, type_of
 
 ERROR = "error"
