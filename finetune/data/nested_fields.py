@@ -34,7 +34,7 @@ def fields_of(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> dict[s
         few = sum(bool(_objects(cell)) for cell in some) <= OBJECTS * len(some)
         if not keys or few or "answer_start" in keys or _are_spans(some):
             continue
-        for key, _ in islice(keys.items(), MOST_FIELDS):
+        for key in islice((key for key in keys if str(key).isprintable()), MOST_FIELDS):  # names are in messages
             fields[f"{name}.{key}"] = [_field(parsed(cell), key) for cell in cells]
     fields = {name: cells for name, cells in fields.items() if name not in columns}
     return fields | (fields_of(fields, depth=depth + 1) if fields and depth < DEEPEST else {})

@@ -286,3 +286,9 @@ def test_what_is_written_in_a_format_is_read_again(suffix: str, tmp_path: Path) 
     assert table.form.format is BY_SUFFIX[suffix]
     assert survey(path, table.form) == (30, {"text", "label"})
     assert list(first_rows(path, table.form, most=5).rows) == [1, 2, 3, 4, 5]
+
+
+def test_a_field_whose_name_is_not_printable_is_not_a_column(tmp_path: Path) -> None:
+    rows = [{"text": f"a text {i}", "x": {"\n": i, "kind": i}} for i in range(9)]
+    table = read_table(write(tmp_path / "rows.jsonl", "\n".join(map(json.dumps, rows))))
+    assert list(table.columns) == ["text", "x", "x.kind"]
