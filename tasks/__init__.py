@@ -1,1 +1,1 @@
-"""One file a source of data; each ends with `TASKS = [...]`."""
+"""Built-in tasks: one file per data source; each ends with `TASKS = [...]`."""

@@ -17,13 +17,13 @@ class Codah:
     fold: Literal[0, 1, 2, 3, 4] = option(0, "which of the five folds is read")
 
     def __call__(self, source: Source, split: str) -> Rows:
-        """The rows of a split. Raises UserError with file and line for a gold that is no number from 0 to 3."""
+        """The rows of a split. Raises UserError with file and line for a label that is not a number from 0 to 3."""
         folder = f"cv_split/fold_{self.fold}"
         path = source.require((f"codah/{folder}", f"CODAH/{folder}", folder), holds=f"{split}.tsv") / f"{split}.tsv"
         rows: list[ChoiceRow] = []
         for number, fields in read_strictly(path, TSV, names=COLUMNS):
             if fields["gold"] not in ("0", "1", "2", "3"):
-                raise UserError(f"{path}:{number}: the gold is '{fields['gold']}'", "It must be a number from 0 to 3")
+                raise UserError(f"{path}:{number}: the label is '{fields['gold']}'", "It must be a number from 0 to 3")
             choices = tuple(fields[column] for column in COLUMNS[2:6])
             rows.append(
                 ChoiceRow(

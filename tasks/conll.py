@@ -10,12 +10,12 @@ from finetune.errors import UserError
 from finetune.metrics.entities import to_iob2
 from finetune.task_types import Rows, TaggingRow, TaggingTask
 
-NO_DOCUMENTS = "does not mark its documents: with context = document, windows reach over all neighbouring sentences"
+NO_DOCUMENTS = "does not mark documents: with context = document, windows span all neighbouring sentences"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Reads column files, else a Hub set of tokens and tags: `Columns(...)(source, split)` gives its rows.
+    """Reads column files, else a Hub data set of tokens and tags: `Columns(...)(source, split)` returns its rows.
 
     `splits` gives each split's file and its name on the Hub.
     """

@@ -1,6 +1,6 @@
 """GLUE (Wang et al. 2018): nine tasks on sentences and pairs, and the diagnostic set AX; official TSV files or the Hub.
 
-Labels are in the order of the Hub's `nyu-mll/glue`, under the names that it gives them.
+Labels have the order and the names of the Hub's `nyu-mll/glue`.
 """
 
 import math
@@ -20,13 +20,13 @@ BINARY = ("0", "1")
 
 @dataclass(frozen=True, kw_only=True)
 class Glue:
-    """Reads one GLUE task: `Glue(...)(source, split)` gives its rows.
+    """Reads one GLUE task: `Glue(...)(source, split)` returns its rows.
 
     `text`, `pair` and `gold` are columns of the official files, `hub` those of the Hub. `spelled` has the labels as
-    the files spell them, in the order of `labels`; both are empty where the gold is a number. `headless` names the
+    the files spell them, in the order of `labels`; both are empty where the label is a number. `headless` names the
     columns of a training or dev file without a header line. `splits` gives each split's file and its name on the Hub.
     `skips`: malformed lines are left out and counted, which only official QQP needs; in a test file, where GLUE wants
-    an answer to every line, they are empty rows.
+    a prediction for every line, they are empty rows.
     """
 
     folder: str
@@ -72,7 +72,7 @@ class Glue:
                     gold=self._gold(fields, where, hidden=split.startswith("test")),
                 )
             )
-        done = "took as empty" if split.startswith("test") else "skipped"
+        done = "read as empty" if split.startswith("test") else "skipped"
         notes = (f"{path}: {done} {len(malformed)} malformed lines, first {malformed[0]}",) if malformed else ()
         return Rows(rows=rows, origin=str(path), notes=notes)
 
@@ -96,7 +96,9 @@ class Glue:
         if not self.labels:
             return _number(spelled, where)
         if spelled not in self.spelled:
-            raise UserError(f"{where}: label '{spelled}' is none of {', '.join(self.spelled)}", "Fix that line")
+            raise UserError(
+                f"{where}: unknown label '{spelled}'; expected one of {', '.join(self.spelled)}", "Fix that line"
+            )
         return self.labels[self.spelled.index(spelled)]
 
     def _hub_gold(self, label: float) -> str | float | None:
@@ -124,7 +126,7 @@ def _number(text: str, where: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise UserError(f"{where}: '{text}' is no number", "Fix that line")
+        raise UserError(f"{where}: '{text}' is not a number", "Fix that line")
     return number
 
 

@@ -1,6 +1,6 @@
-"""The quickstart's set: 1,200 sentence pairs written for this project, half of which say the same in other words.
+"""The quickstart's data set: 1,200 sentence pairs written for this project, half of them paraphrases.
 
-Positives reword, negatives share words, so that counting words is not enough.
+Positives are reworded, negatives have high lexical overlap, so that counting words is not enough.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from finetune.task_types import Rows, SentenceRow, SentenceTask
 
 
 def read(_: Source, split: str) -> Rows:
-    """The rows of `paraphrase-train.csv` or `paraphrase-dev.csv` beside this file."""
+    """The rows of `paraphrase-train.csv` or `paraphrase-dev.csv`, which are next to this file."""
     path = Path(__file__).with_name(f"paraphrase-{split}.csv")
     if not path.is_file():
         raise UserError(f"paraphrase has no split '{split}'", "It has train and dev")

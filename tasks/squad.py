@@ -20,7 +20,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass
 class Mends:
-    """What was found wrong with the places of answers, by question id."""
+    """Wrong answer positions, by question id."""
 
     moved: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -28,8 +28,8 @@ class Mends:
     def notes(self, origin: str) -> tuple[str, ...]:
         """A note for each kind, with a count and the first ids."""
         kinds = {
-            "answer_start was wrong, and was mended since the text stands once nearby": self.moved,
-            "answer_start is wrong and the text does not stand once nearby": self.lost,
+            "answer_start was wrong, and was fixed since the text occurs once nearby": self.moved,
+            "answer_start is wrong and the text does not occur exactly once nearby": self.lost,
         }
         return tuple(
             f"{origin}: {len(ids)} questions whose {kind}, first {', '.join(ids[:3])}"
@@ -40,7 +40,7 @@ class Mends:
 
 @dataclass(frozen=True, kw_only=True)
 class Squad:
-    """Reads one version of SQuAD: `Squad(...)(source, split)` gives its rows.
+    """Reads one version of SQuAD: `Squad(...)(source, split)` returns its rows.
 
     `splits` gives each split's file and its name on the Hub.
     """
@@ -70,8 +70,8 @@ class Squad:
 def read_squad(path: Path) -> Rows:
     """The questions of a JSON file in SQuAD's layout, in any language.
 
-    Raises UserError for what is no JSON, for what the layout lacks, with its place, and for an id that comes twice.
-    A wrong `answer_start` is mended where the text stands once nearby, and counted.
+    Raises UserError for invalid JSON, for what the layout lacks, with its path, and for a duplicate id.
+    A wrong `answer_start` is fixed where the text occurs once nearby, and counted.
     """
     mends, rows = Mends(), []
     seen: dict[str, str] = {}
@@ -93,7 +93,7 @@ def read_squad(path: Path) -> Rows:
 
 
 def _questions(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """(place in the file, title, context, question) of every question."""
+    """Yields (path in the file, title, context, question) of every question."""
     content = load(path, FileFormat(format=FORMAT, encoding="utf-8-sig"))
     for found in questions(_get(content, "data", list, str(path))):
         if found.fault:
@@ -107,9 +107,9 @@ def _questions(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
 
 def _get(table: Any, key: str, kind: type, where: str) -> Any:
     if not isinstance(table, dict) or not isinstance(table.get(key), kind):
-        raise UserError(f"{where}: has no {key} that is a {kind.__name__}", "Compare with the official SQuAD files")
+        raise UserError(f"{where}: has no '{key}' of type {kind.__name__}", "Compare with the official SQuAD files")
     if kind is str and not table[key].isprintable() and SURROGATE.search(table[key]):
-        raise UserError(f"{where}: {key} has half a character (a lone surrogate)", "Fix that text")
+        raise UserError(f"{where}: '{key}' has a lone surrogate (half a character)", "Fix that text")
     return table[key]
 
 
@@ -126,7 +126,7 @@ def _row(
 
 
 def _start(name: str, context: str, text: str, start: int, mends: Mends) -> int | None:
-    """Where an answer begins, and a note of what was wrong with it."""
+    """The character at which an answer begins; records in `mends` what was wrong."""
     found = located(context, text, start)
     if found is None:
         mends.lost.append(name)

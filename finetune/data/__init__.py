@@ -1,6 +1,6 @@
 """Files and tables: encodings, formats, what columns hold, and where a task's files are.
 
-These names are the public ones: what a task reads its rows with.
+The public names are those that a task reads its rows with.
 """
 
 from finetune.data.formats.delimited import CSV, TSV, read_strictly

@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all: a crash at any moment leaves the old content or the new one."""
+"""Atomic writes: a crash at any moment leaves the old content or the new one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from finetune.errors import UserError
 
 @contextmanager
 def scratch_file(file: Path) -> Iterator[Path]:
-    """A path in the same folder to write to, which replaces the file at the end; removed where writing fails."""
+    """Yields a temporary path in the same folder; it replaces the file at the end, and is removed if writing fails."""
     scratch = file.with_name(f".{file.name}.tmp")
     try:
         yield scratch
@@ -21,7 +21,7 @@ def scratch_file(file: Path) -> Iterator[Path]:
 
 @contextmanager
 def output_file(file: Path, *, remedy: str = "Choose another file") -> Iterator[Path]:
-    """The same for a file that a user named. Raises UserError where it cannot be written."""
+    """`scratch_file` for a file that a user named. Raises UserError where it cannot be written."""
     try:
         with scratch_file(file) as scratch:
             yield scratch
@@ -30,6 +30,6 @@ def output_file(file: Path, *, remedy: str = "Choose another file") -> Iterator[
 
 
 def write_atomically(file: Path, text: str) -> None:
-    """Replaces the file's text, in UTF-8."""
+    """Replaces the file's text atomically, in UTF-8."""
     with scratch_file(file) as scratch:
         scratch.write_text(text, encoding="utf-8")

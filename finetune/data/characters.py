@@ -15,10 +15,10 @@ SCRIPTS = (
     *("Tifinagh", "Yi"),
 )
 KINDS = ("other", *SCRIPTS, "jamo", "control", "replacement")
-CHUNK = 1 << 21  # characters that are looked at together
-LAST = 0x32400  # behind the last character of any script
+CHUNK = 1 << 21  # characters processed at once
+LAST = 0x32400  # after the last character of any script
 
-# What Unicode has in no script or another one: (first, last, kind). It shares marks and signs of Arabic among scripts.
+# Ranges whose kind is not their Unicode script: (first, last, kind). Unicode shares Arabic marks among scripts.
 RANGES = (
     *((0x1100, 0x11FF, "jamo"), (0xA960, 0xA97F, "jamo"), (0xD7B0, 0xD7FF, "jamo"), (0xFFA0, 0xFFDC, "jamo")),
     *((0x30FC, 0x30FC, "Kana"), (0xFF70, 0xFF70, "Kana"), (0x600, 0x6FF, "Arabic"), (0xFFFD, 0xFFFD, "replacement")),
@@ -33,15 +33,13 @@ CONTROL = re.compile(
 
 
 def census(texts: Sequence[str]) -> NDArray[np.int32]:
-    """How many characters of each kind every text has: `(texts, KINDS)`."""
+    """Counts each text's characters by kind: `(texts, KINDS)`."""
     counts = [_counted(texts[some]) for some in runs_of([len(text) for text in texts])]
     return np.concatenate(counts) if counts else np.zeros((0, len(KINDS)), np.int32)
 
 
 def runs_of(lengths: Sequence[int]) -> Iterator[slice]:
-    """Slices of texts of these lengths that have about CHUNK characters together, so that long ones need no more
-    memory than short ones.
-    """
+    """Yields slices of texts with about CHUNK characters in total, so that long texts need no more memory."""
     start = size = 0
     for number, length in enumerate(lengths):
         if size and size + length > CHUNK:
@@ -65,12 +63,12 @@ def cleaned(text: str) -> str:
 
 
 def same_text(text: str) -> str:
-    """What texts that say the same have in common: NFC, small letters, no control characters, single spaces."""
+    """Normalises a text for comparison: NFC, lower case, no control characters, single spaces."""
     return " ".join(cleaned(text).lower().split())
 
 
 def without_controls(text: str) -> str:
-    """The text without control characters; those that part words become spaces."""
+    """The text without control characters; those that separate words become spaces."""
     return CONTROL.sub(lambda found: " " if found[0].isspace() else "", text)
 
 

@@ -1,4 +1,4 @@
-"""What a column holds, seen from its values: numbers, texts, few values that come often, lists, ids, dates."""
+"""Infers a column's type from its values: numbers, texts, categories, lists, ids, dates."""
 
 import re
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from finetune.data.number_formats import reading_of_commas
 from finetune.data.values import as_list, as_number, as_text, is_missing
 
 Kind = Literal["empty", "object", "list", "number", "category", "text", "id"]
-SEEN = 20_000  # values of a column that its kind is seen from
-FEW = 50  # values that a category has at most, or a twentieth of its rows
+SEEN = 20_000  # values that a column's type is inferred from
+FEW = 50  # most distinct values of a category, or a twentieth of its rows
 NEARLY_ALL = 0.95
 SPLITS = frozenset({"train", "training", "test", "testing", "dev", "val", "valid", "validation", "unassigned"})
 NOTHING = frozenset({"nan", "NaN", "NaT", "<NA>"})  # as data frames write a missing label; it may be a text
@@ -29,7 +29,7 @@ MARKS = (
 )
 NO = frozenset({"", "f", "-", *(no for no, _ in MARKS)})
 YES = frozenset({"t", "x", "✓", *(yes for _, yes in MARKS)})
-SEPARATORS = ("|", ";", ",")  # of several labels in a cell
+SEPARATORS = ("|", ";", ",")  # between several labels in a cell
 MONTH = "(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 DATE = re.compile(
     r"(\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./](\d{4}|\d{2})|\d{4}년.*)"
@@ -43,12 +43,12 @@ RUINED = re.compile(r"[-+]?\d[.,]\d+E\+(1[1-9]|[2-9]\d)")  # an id of many digit
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFacts:
-    """A column's kind and the figures that it was seen from, which are of the cells that hold something.
+    """A column's type and the statistics it was inferred from, over the cells that are not empty.
 
-    `marks` names the signs of a column of nothing but yes and no (such as `0/1`). `counter`: whole numbers that rise
-    from row to row. `unspaced`: of a script without spaces between words. `combined`: cells are made of parts that come
-    again in others, as several labels are. `split`: cells say train or test; `letters`: A, B, C and so on. `why` says
-    what makes it an id.
+    `marks` names the two values of a binary column (such as `0/1`). `counter`: whole numbers that rise from row to
+    row. `unspaced`: of a script without spaces between words. `combined`: cells are made of parts that recur in other
+    cells, as several labels do. `split`: cells name splits, such as train and test; `letters`: A, B, C and so on.
+    `why` says what makes it an id.
     """
 
     name: str
@@ -73,7 +73,7 @@ class ColumnFacts:
 
 
 def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
-    """What a column holds."""
+    """Infers what a column holds."""
     some = [value for value in islice(values, SEEN) if not is_missing(value)]
     if not some:
         return ColumnFacts(name=name, kind="empty", filled=0, share=0, distinct=0, words=0)
@@ -106,13 +106,13 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
         and len(some) > 4
         and not unspaced
     ):
-        return ColumnFacts(**facts, kind="id", words=words, why="a word of its own in each row")
+        return ColumnFacts(**facts, kind="id", words=words, why="a different word in each row")
     kind: Kind = "category" if few and words < 6 and not (unspaced and _long(texts)) else "text"
     return ColumnFacts(**facts, kind=kind, words=words, unspaced=unspaced)
 
 
 def _mostly(holds: Any, some: Sequence[Any]) -> bool:
-    """Whether nearly all of the values are such; a look at the first ones spares that at the others."""
+    """Whether nearly all values satisfy `holds`; the first ones are tried before the rest, to save time."""
     first = some[:20]
     if sum(bool(holds(value)) for value in first) < 0.5 * len(first):
         return False
@@ -125,7 +125,7 @@ def _any_number(value: Any) -> float | None:
 
 
 def _identifies(texts: Sequence[str]) -> str:
-    """Why a column of such texts is an id: dates, links, hashes, long numbers; nothing where it is not."""
+    """Why a column of such texts is an id: dates, links, hashes, long numbers; empty where it is not."""
     kinds = {
         "dates": DATE.fullmatch,
         "links or addresses": LINK.fullmatch,
@@ -148,7 +148,7 @@ def counts_up(numbers: Sequence[float]) -> bool:
 
 
 def _combines(texts: Sequence[str]) -> bool:
-    """Whether cells hold parts with a sign between them, which are fewer than the cells."""
+    """Whether cells are separated into parts, with fewer distinct parts than cells."""
     for separator in SEPARATORS:
         if sum(separator in text for text in texts) >= max(2, 0.05 * len(texts)):
             parts = {part.strip() for text in texts for part in text.split(separator)}

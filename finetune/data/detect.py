@@ -1,4 +1,4 @@
-"""What format a file is in, which is seen from its content rather than its name."""
+"""Detects a file's format from its content rather than its name."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ from finetune.data.formats.registry import FORMATS
 
 
 def detect(path: Path, encoding: str = "") -> FileFormat:
-    """What a file is, in the encoding that is given or found.
+    """Detects a file's format, in the encoding that is given or detected.
 
-    Raises UserError for one that is absent, empty, of a kind that is not read, or in no known encoding.
+    Raises UserError for a file that is absent, empty, of an unsupported kind, or in an unknown encoding.
     """
     start = FileStart(path, encoding)
-    # Delimited text is the last format, and any text is one.
+    # Delimited text is the last format, and accepts any text.
     found, layout = next((one, layout) for one in FORMATS if (layout := one.sniff(start)))
     if not found.text:
         return FileFormat(format=found, gzip=not path.is_dir() and start.gzip, layout=layout)

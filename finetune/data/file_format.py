@@ -1,4 +1,4 @@
-"""What a file format declares: how its files are recognised, read and written. And what was found of one file."""
+"""How a file format declares to detect, read and write its files, and what was detected of one file."""
 
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ NumberedCells = Iterator[tuple[int, int, Sequence[Any], Fault | None]]  # (row, 
 class FileFormat:
     """How one file is to be read.
 
-    `layout` is what the format's `sniff` found, such as a delimiter. `damaged`: some of its bytes are not valid in its
+    `layout` is what the format's `sniff` detected, such as a delimiter. `damaged`: some bytes are not valid in its
     encoding; `sample`: one of its lines, where the encoding is not UTF.
     """
 
@@ -47,7 +47,7 @@ class FileFormat:
         return open_text(path, packed=self.gzip, encoding=self.encoding, newline=newline)
 
     def encoding_notes(self, path: Path) -> list[str]:
-        """What a text was read as, with a line of it, where its encoding is not UTF."""
+        """A note on the encoding, with a sample line, where it is not UTF."""
         note = f"{path}: read as {spelled(self.encoding)}, such as {self.sample}; encoding=NAME sets another"
         return [note] if self.sample else []
 
@@ -65,17 +65,17 @@ class Output:
 class Format:
     """A file format; add one to the tuple in `formats/registry.py`, and it is read, written, fixed and predicted.
 
-    - `name`, and `title` for messages; `text`: it is text in an encoding; `compressed`: gzip would not make it smaller.
-    - `suffixes`: files whose names end so are written by `write`, which returns how many cells it escaped. `cells` are
-      what it holds: texts alone, values such as numbers and dates, or also lists and objects. `fits` (path, columns,
+    - `name`, and `title` for messages; `text`: it is text in an encoding; `compressed`: gzip would not help.
+    - `suffixes`: of the files that `write` writes, which returns how many cells it escaped. `cells` are
+      the values it holds: texts only, values (numbers, dates), or also lists and objects. `fits` (path, columns,
       rows) raises UserError where it does not hold these columns, or about so many rows.
-    - `sniff` gives the layout that `read` needs (True where there is nothing to know), and something false for files of
+    - `sniff` returns the layout that `read` needs (True where there is none), and something false for files of
       another format.
-    - `read` gives every row in its order; one that cannot be read has a fault. It raises UserError where the file as a
+    - `read` yields every row in order; one that cannot be read has a fault. It raises UserError where the file as a
       whole cannot be read.
-    - `read_cells` gives the columns' names and (row, line, cells, fault) of every row, where all have the same columns:
-      a table of these takes half the time. `count` gives the rows (or about how many) and columns without reading all.
-      `class_names` gives names of classes by number that the file holds of a column.
+    - `read_cells` returns the columns' names and (row, line, cells, fault) of every row, if all have the same columns:
+      this halves the time. `count` returns the number of rows (or an estimate) and the columns without reading all.
+      `class_names` returns a column's names of classes by number, where the file has them.
     """
 
     name: str

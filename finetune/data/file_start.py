@@ -1,4 +1,4 @@
-"""The beginning of a file, by which formats recognise theirs: bytes, and text in the encoding that was found."""
+"""The beginning of a file, which formats are detected by: bytes, and text in the detected encoding."""
 
 import re
 from functools import cached_property, partial
@@ -10,16 +10,16 @@ from finetune.data.open_files import open_bytes, open_text
 from finetune.errors import UserError
 
 CHUNK = 1 << 20  # bytes
-SAMPLE = 1 << 18  # characters that delimiter, quoting and header are found in
+SAMPLE = 1 << 18  # characters in which delimiter, quoting and header are detected
 BLANK = b"\0 \r\n\t\xef\xbb\xbf\xff\xfe"
 UNREAD = ((b"PK\x03\x04", "a zip archive"), (b"\xd0\xcf\x11\xe0", "an old Excel file"), (b"%PDF", "PDF"))
 
 
 class FileStart:
-    """What a file begins with; each property is computed when a format asks for it.
+    """The beginning of a file; each property is computed when a format asks for it.
 
-    `given` is the encoding that a user names. The properties raise UserError for a file that is absent or empty, of a
-    kind that is never read, or in no known encoding.
+    `given` is the encoding that the user set. The properties raise UserError for a file that is absent or empty, of an
+    unsupported kind, or in an unknown encoding.
     """
 
     def __init__(self, path: Path, given: str = "") -> None:
@@ -28,7 +28,7 @@ class FileStart:
 
     @property
     def suffix(self) -> str:
-        """What the name ends with, in small letters and without `.gz`."""
+        """The name's suffix, in lower case and without `.gz`."""
         return next((s for s in reversed(self.path.suffixes) if s.lower() != ".gz"), "").lower()
 
     @cached_property
@@ -50,10 +50,10 @@ class FileStart:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """The encoding, which is the given one if there is one."""
+        """The given encoding if there is one, else the detected one."""
         for magic, name in UNREAD:
             if self.head.startswith(magic):
-                raise UserError(f"{self.path}: is {name}, which is not read", "Save it as CSV, or unpack it")
+                raise UserError(f"{self.path}: is {name}, which is not supported", "Save it as CSV, or unpack it")
         return find_encoding(self.path, partial(open_bytes, self.path, packed=self.gzip), self.given)
 
     @cached_property
@@ -65,13 +65,13 @@ class FileStart:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of that beginning which hold something."""
+        """The lines of that beginning that are not empty."""
         lines = [line for line in re.split(r"\r\n|\n|\r", self.text) if line.strip()]
         if not lines:
             raise UserError(f"{self.path}: is empty", "Give a file with a header and rows")
         return lines
 
     def first_lines(self, count: int) -> list[str]:
-        """The first lines which hold something, complete however long they are."""
+        """The first lines that are not empty, each complete however long it is."""
         with open_text(self.path, packed=self.gzip, encoding=self.encoding.name) as file:
             return list(islice((line for line in file if line.strip()), count))

@@ -1,4 +1,4 @@
-"""Which paths are data, and which file of a folder is which split."""
+"""Whether a path is data, and which file of a folder is which split."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ NAMES = {
     "dev": r"dev(el|elopment)?(set|data)?|valid(ation)?(set|data)?|val|eval(uation)?",
     "test": r"test(ing)?(set|data)?",
 }
-WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")  # of a file's name: what is between other signs, or begins with a capital
+WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")  # words of a file's name: between other signs, or from a capital on
 NO_DATA = re.compile(
     r"(readme|licen[cs]e|changelog|citation|notice|authors)\b.*"
     r"|.*\.(md|rst|pdf|html?|py|sh|ipynb|toml|ya?ml|zip|tar|png|jpe?g|svg|log|lock|bin|pt|pkl|safetensors|model|xml"
@@ -29,7 +29,7 @@ def is_data(target: str) -> bool:
 
 
 def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]:
-    """The files of the splits: a file is train, in a folder they go by their names; `dev` and `test` may be given.
+    """Finds the files of the splits: a file is train, in a folder names decide; `dev` and `test` may be given.
 
     Raises UserError where a folder has no file for training, or two that could be one split.
     """
@@ -68,7 +68,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
     if len(there) == 1:
         return {"train": there[0]}
     if "train" not in files:
-        listed = ", ".join(file.name for file in there[:5]) or "none that is read"
+        listed = ", ".join(file.name for file in there[:5]) or "none of a supported format"
         raise UserError(
             f"{folder}: has no file for training (its files: {listed})",
             "Name one of them train.csv, or name the file itself: finetune run FILE dev=FILE",

@@ -1,4 +1,4 @@
-"""What may be wrong with data, each declared once: its code, severity and remedy, and what it means."""
+"""The declarations of data issues: code, severity, remedy and meaning."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -9,10 +9,10 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True, kw_only=True)
 class Issue:
-    """Something that may be wrong with data; `meaning` is one line for the documents.
+    """Something that may be wrong with data; `meaning` is one line for the documentation.
 
-    An error makes a run fail or its scores wrong, a warning is for a person to look at, a note is good to know.
-    `worst` is the severity where it is worse than usual, for example where most rows have it.
+    An error makes a run fail or its scores wrong, a warning needs a look, a note is for information.
+    `worst` is the severity in bad cases, for example where most rows have the issue.
     """
 
     code: str
@@ -23,7 +23,7 @@ class Issue:
 
 
 class Fault(NamedTuple):
-    """Why a row cannot be read or used, in words that follow `row 5`, and the issue that it is a case of."""
+    """Why a row cannot be read or used, in words that follow `row 5`, and the issue that it belongs to."""
 
     what: str
     issue: Issue
@@ -40,18 +40,18 @@ def _unreadable(code: str, meaning: str, remedy: str) -> Issue:
 
 
 CELLS = _unreadable(
-    "cells", "more or fewer cells than columns", "Quote cells that hold the delimiter, or add what is missing"
+    "cells", "more or fewer cells than columns", "Quote cells that contain the delimiter, or add the missing cells"
 )
-QUOTE = _unreadable("quote", "a quote that is not closed", "Close the quote, or double those that belong to the text")
+QUOTE = _unreadable("quote", "an unclosed quote", "Close the quote, or double quotes that belong to the text")
 JSON = _unreadable(
     "json", "a line that is not a JSON object", "Write one JSON object with the columns' names in each line"
 )
-BYTES = _unreadable("bytes", "bytes of another encoding", "Save the file in one encoding, UTF-8 best")
+BYTES = _unreadable("bytes", "bytes of another encoding", "Save the file in one encoding, preferably UTF-8")
 UNREADABLE = _unreadable("unreadable", "any other reason", "Correct them")
 REJECTED = Issue(
     code="rejected",
     severity="note",
     meaning="rows that were rejected or skipped in the labelling tool",
-    remedy="Nothing need be done if that is meant",
+    remedy="Nothing to do if that is intended",
 )
 READING = (CELLS, QUOTE, JSON, BYTES, UNREADABLE, REJECTED)

@@ -16,9 +16,9 @@ FILES = re.compile(
 
 
 def names_given(value: Any) -> dict[str, str]:
-    """Names by number: of a file with a name a line (or number and name, or JSON), a table, a list, or `0=bad,1=good`.
+    """Names by number: from a file (one name per line, number and name, or JSON), a table, a list, or `0=bad,1=good`.
 
-    Raises UserError for a file that cannot be read, and for what gives no names.
+    Raises UserError for a file that cannot be read, and for a value without names.
     """
     if isinstance(value, Mapping):
         return _from_mapping(value)
@@ -37,7 +37,7 @@ def names_in(path: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"{path}: the names of labels cannot be read ({first_line(error)})",
-            "Give labels=FILE with a name a line, or labels=0=bad,1=good",
+            "Give labels=FILE with one name per line, or labels=0=bad,1=good",
         ) from error
     if path.suffix.lower() == ".json":
         return _from_json(path, content)
@@ -46,7 +46,7 @@ def names_in(path: Path) -> dict[str, str]:
     if lines and all(len(pair) == 2 and re.fullmatch(r"-?\d+", pair[0]) for pair in pairs):
         return {pair[0]: pair[1].strip().strip('"') for pair in pairs}
     if not lines:
-        raise UserError(f"{path}: has no names of labels", "Write a name a line, the first for the label 0")
+        raise UserError(f"{path}: has no names of labels", "Write one name per line, the first for the label 0")
     return {str(number): line.strip() for number, line in enumerate(lines)}
 
 

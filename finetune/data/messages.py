@@ -1,10 +1,10 @@
-"""Texts, counts and row numbers as messages show them."""
+"""Formats texts, counts and row numbers for messages."""
 
 from collections.abc import Sequence
 
 
 def shown(text: str, most: int = 40) -> str:
-    """A text for a message: what cannot be seen is escaped, what is long is cut."""
+    """A text in quotes for a message: invisible characters are escaped, long texts shortened."""
     plain = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[: most + 1])
     return f"'{plain}'" if len(text) <= most else f"'{plain[: most - 3]}...'"
 
@@ -15,7 +15,7 @@ def so_many(count: int, noun: str = "row") -> str:
 
 
 def places(found: Sequence[tuple[int, int]], *, most: int, count: int = 0) -> str:
-    """`rows 3, 17, 40 and 9 more; lines 4, 18, 41`, of the first (row, line) of `count`, or of all there are."""
+    """`rows 3, 17, 40 and 9 more; lines 4, 18, 41`, from the first (row, line) of `count`, or from all."""
     count = count or len(found)
     shown = found[:most]
     more = f" and {count - most:,} more" if count > most else ""

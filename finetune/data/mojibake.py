@@ -1,13 +1,13 @@
-"""Text that was decoded in the wrong encoding, such as `Ã©` for `é`: whether it was, and what it said."""
+"""Mojibake, text decoded in the wrong encoding such as `Ã©` for `é`: detection and repair."""
 
 import re
 
-ONE_BYTE = re.compile("[\x80-\u06ff\u2000-\u2bff\uf8ff\ufb01\ufb02]")  # what encodings of one byte a character hold
-LOSSLESS = ("encode", "decode")  # steps of a repair that lose and guess nothing
+ONE_BYTE = re.compile("[\x80-\u06ff\u2000-\u2bff\uf8ff\ufb01\ufb02]")  # characters of single-byte encodings
+LOSSLESS = ("encode", "decode")  # lossless steps of a repair
 
 
 def is_mojibake(text: str) -> bool:
-    """Whether letters and signs follow each other as they do where UTF-8 was read as something else, or the like."""
+    """Whether letters and signs follow each other as in text decoded in the wrong encoding (UTF-8 as Latin-1)."""
     if not ONE_BYTE.search(text):
         return False
     from ftfy.badness import is_bad
@@ -16,9 +16,9 @@ def is_mojibake(text: str) -> bool:
 
 
 def repaired(text: str) -> str:
-    """The text in the encoding that it was written in, where that is certain; else the text as it is.
+    """The text decoded in its original encoding, where that is certain; else the text unchanged.
 
-    It is where all of the text is UTF-8 in that encoding, and says nothing odd then.
+    It is certain where all of the text is valid UTF-8 in that encoding, and the result is not mojibake.
     """
     if not is_mojibake(text):
         return text

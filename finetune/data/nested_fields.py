@@ -1,4 +1,4 @@
-"""Fields of objects in cells, as columns of their own: `labels.quality` of `{"quality": 3, "tone": 4}`."""
+"""Fields of objects in cells, as separate columns: `labels.quality` of `{"quality": 3, "tone": 4}`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ OBJECTS = 0.5  # share of the cells that hold one
 
 
 def cell_at(values: Mapping[str, Any], name: str) -> Any:
-    """The cell of that name, or the field of an object that a dotted name means; None where there is neither."""
+    """The cell of that name, or the field of an object for a dotted name; None where there is neither."""
     if name in values or "." not in name:
         return values.get(name)
     parent, _, field = name.rpartition(".")
@@ -41,7 +41,7 @@ def fields_of(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> dict[s
 
 
 def parsed(cell: Any) -> Any:
-    """A text that is an object, or a list of them, in JSON or Python, as what it is; any other cell as it is."""
+    """Parses a text that is an object, or a list of them, in JSON or Python; any other cell is returned unchanged."""
     if not isinstance(cell, str) or cell[:1] not in "[{" or "{" not in cell[:3]:
         return cell
     found = evaluated(cell)
@@ -53,7 +53,7 @@ def _are_spans(cells: Sequence[Any]) -> bool:
 
 
 def _objects(cell: Any) -> list[dict[str, Any]]:
-    """The objects in a cell: itself, or those of a list of nothing else."""
+    """The objects in a cell: itself, or the items of a list of objects only."""
     if isinstance(cell, dict):
         return [cell]
     objects = isinstance(cell, list) and bool(cell) and all(isinstance(item, dict) for item in cell)
@@ -61,7 +61,7 @@ def _objects(cell: Any) -> list[dict[str, Any]]:
 
 
 def _field(cell: Any, key: str) -> Any:
-    """The field of an object; of a list of objects the list of theirs, or the only one."""
+    """The field of an object; for a list of objects the list of their fields, or the only one."""
     if isinstance(cell, dict):
         return cell.get(key)
     found = [one.get(key) for one in _objects(cell)]

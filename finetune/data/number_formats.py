@@ -12,9 +12,9 @@ SURE = 0.95
 
 
 def reading_of_commas(texts: Sequence[str]) -> Reading:
-    """What the commas of a column mean, from all of its cells; `plain` where it has none, or is not of digits.
+    """What the commas of a column mean, inferred from all cells; `plain` where it has none, or is not numeric.
 
-    `thousands` means that the point is the decimal sign. With `unclear` more than one reading fits.
+    `thousands` implies that the point is the decimal sign. With `unclear` more than one reading fits.
     """
     cells = [text.strip() for text in texts if text.strip()]
     with_comma = [cell for cell in cells if "," in cell]
@@ -32,16 +32,16 @@ def reading_of_commas(texts: Sequence[str]) -> Reading:
 
 
 def _may_be_thousands(cells: Sequence[str], with_comma: Sequence[str]) -> bool:
-    """Groups of three digits alone, and no number of four digits or more without a comma."""
+    """Whether commas separate groups of three digits only, and no number of four digits or more lacks one."""
     if not all(THOUSANDS.fullmatch(cell.partition(".")[0]) for cell in with_comma):
         return False
     return not any(len(cell.partition(".")[0].lstrip("-+")) > 3 for cell in cells if "," not in cell)
 
 
 def _may_be_decimal(cells: Sequence[str], with_comma: Sequence[str]) -> bool:
-    """At most one comma a cell, no decimal point, and decimals of nearly one length or with zeros in front.
+    """Whether cells have at most one comma, no decimal point, and decimals of similar length or with leading zeros.
 
-    A column of thousands has 000 to 999 behind the comma: that alone is no sign of decimals, but a 0 before it is.
+    A column of thousands has 000 to 999 after the comma: that alone does not indicate decimals, but a 0 before it does.
     """
     if any(cell.count(",") > 1 for cell in cells):
         return False
@@ -58,7 +58,7 @@ def _may_be_decimal(cells: Sequence[str], with_comma: Sequence[str]) -> bool:
 
 
 def _may_be_labels(cells: Sequence[str], with_comma: Sequence[str]) -> bool:
-    """Whole numbers without zeros in front, of which the same ones come alone and in company."""
+    """Whether parts are whole numbers without leading zeros, the same ones alone and in combination."""
     parts = [part.strip() for cell in cells for part in cell.split(",")]
     if not all(re.fullmatch(r"0|[1-9]\d{0,3}", part) for part in parts):
         return False
@@ -69,9 +69,9 @@ def _may_be_labels(cells: Sequence[str], with_comma: Sequence[str]) -> bool:
 
 
 def _repeats_parts(cells: Sequence[str], with_comma: Sequence[str]) -> bool:
-    """Whether what is on both sides of commas is of one small set, which the cells without a comma are of too.
+    """Whether the parts on both sides of commas are from one small set, which cells without a comma are from too.
 
-    Decimals such as 3,5 and 4 have it otherwise: nearly all have a comma, and what is behind it is a digit or two.
+    In decimals such as 3,5 and 4 nearly all cells have a comma, with one or two digits after it.
     """
     behind = Counter(part.strip() for cell in with_comma for part in cell.split(",")[1:])
     alone = {cell for cell in cells if "," not in cell}

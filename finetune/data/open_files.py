@@ -14,22 +14,22 @@ from finetune.errors import UserError, first_line
 
 @contextmanager
 def open_bytes(path: Path, *, packed: bool) -> Iterator[IO[bytes]]:
-    """A file's bytes, decompressed where it is gzip. Raises UserError where they cannot be read, then or later."""
+    """Opens a file's bytes, decompressed if gzip. Raises UserError where they cannot be read, at once or later."""
     try:
         with gzip.open(path, "rb") if packed else path.open("rb") as file:
             yield file  # type: ignore[misc]
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or first_line(error)
-        raise UserError(f"{path}: cannot be read ({reason})", "Check its name and that it is whole") from error
+        raise UserError(f"{path}: cannot be read ({reason})", "Check its name and that it is complete") from error
 
 
 @contextmanager
 def open_text(path: Path, *, packed: bool, encoding: str, newline: str = "") -> Iterator[io.TextIOWrapper]:
-    """A file's text with its line ends as they are; bytes that are not valid in its encoding become lone surrogates.
+    """Opens a file's text with its line ends unchanged; bytes that are invalid in the encoding become lone surrogates.
 
-    With `newline="\\n"` that alone ends a line, else a carriage return does too.
+    With `newline="\\n"` only that ends a line, else a carriage return does too.
     """
-    codecs.register_error("lone-surrogate", _lone_surrogate)  # Python's own handler knows no UTF-16
+    codecs.register_error("lone-surrogate", _lone_surrogate)  # Python's own handler does not support UTF-16
     with open_bytes(path, packed=packed) as file:
         yield io.TextIOWrapper(file, encoding=encoding, errors="lone-surrogate", newline=newline)
 
@@ -42,7 +42,7 @@ def _lone_surrogate(error: UnicodeError) -> tuple[str, int]:
 
 @contextmanager
 def utf_8(file: IO[bytes]) -> Iterator[IO[str]]:
-    """Text that is written to a file as UTF-8. Lone surrogates, which JSON can hold, have no bytes: `\\ud800`."""
+    """Wraps a binary file to write UTF-8. Lone surrogates, which JSON can hold, are written as `\\ud800`."""
     text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
     yield text
     text.flush()
@@ -50,9 +50,9 @@ def utf_8(file: IO[bytes]) -> Iterator[IO[str]]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines of a file in UTF-8 with their numbers; empty ones at its end are left out.
+    """Yields the lines of a UTF-8 file with their numbers; trailing empty ones are left out.
 
-    Raises UserError with file and line for other bytes.
+    Raises UserError with file and line for invalid UTF-8.
     """
     empty: list[int] = []
     try:

@@ -18,7 +18,7 @@ LABELS = re.compile(r"labels?|tags?|targets?|y", re.IGNORECASE)
 
 
 def labels_of_texts(path: Path) -> Path | None:
-    """The file with the labels of a file of texts, by its name next to it; None where there is none."""
+    """The file with the labels of a file of texts, found next to it by name; None where there is none."""
     words = WORD.findall(path.stem)
     if sum(TEXTS.fullmatch(word) is not None for word in words) != 1:
         return None
@@ -34,12 +34,12 @@ def is_label_file(path: Path) -> bool:
 
 
 def read_pair(texts: Path, labels: Path, encoding: str) -> Table:
-    """The columns `text` and `label`, a row a line. Raises UserError where the files do not have as many lines."""
+    """The columns `text` and `label`, one row per line. Raises UserError where the numbers of lines differ."""
     some, others = _lines(texts, encoding), _lines(labels, "utf-8-sig")
     if len(some) != len(others):
         raise UserError(
             f"{texts}: has {len(some):,} lines, and {labels.name}, which seems to hold their labels, {len(others):,}",
-            "Give them a line each, or rename the file of labels",
+            "Give each text one line of labels, or rename the file of labels",
         )
     rows = array("q", range(1, len(some) + 1))
     form = FileFormat(format=FORMAT, encoding=encoding, layout=ONE_COLUMN)
@@ -47,7 +47,7 @@ def read_pair(texts: Path, labels: Path, encoding: str) -> Table:
 
 
 def _are_a_pair(texts: Sequence[str], labels: Sequence[str]) -> bool:
-    """Whether names are alike but for `text` in one where the other has `labels`."""
+    """Whether names differ only in `text` where the other has `labels`."""
     if len(texts) != len(labels):
         return False
     pairs = [(a, b) for a, b in zip(texts, labels, strict=True) if a.lower() != b.lower()]

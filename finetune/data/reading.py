@@ -1,4 +1,4 @@
-"""Reads a file of any format, as records or as a table; what cannot be read keeps its place, with a reason."""
+"""Reads a file of any format, as records or as a table; rows that cannot be read keep their number, with a reason."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ from finetune.errors import UserError
 
 
 def records(path: Path, form: FileFormat) -> Iterator[Record]:
-    """Every row of a file in its order, with as little of it in memory as its format allows.
+    """Yields every row of a file in order, with as little of it in memory as its format allows.
 
     Raises UserError where the file as a whole cannot be read.
     """
@@ -24,7 +24,7 @@ def records(path: Path, form: FileFormat) -> Iterator[Record]:
 
 
 def read_table(path: Path, encoding: str = "") -> Table:
-    """The whole file. Raises UserError where it is of no known format or encoding, or has no rows at all."""
+    """Reads the whole file. Raises UserError where its format or encoding is unknown, or it has no rows."""
     form = detect(path, encoding)
     if path.is_file() and (labels := labels_of_texts(path)) is not None:
         return read_pair(path, labels, form.encoding)
@@ -38,12 +38,12 @@ def read_table(path: Path, encoding: str = "") -> Table:
 
 
 def first_rows(path: Path, form: FileFormat, *, most: int) -> Table:
-    """The first rows of a file as a table, without those that cannot be read."""
+    """Reads the first rows of a file as a table, without those that cannot be read."""
     return table_of_records(path, form, (one for one in islice(records(path, form), most) if not one.fault))
 
 
 def survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
-    """How many rows a file has (or about how many, where its format counts so), and its columns."""
+    """The number of rows of a file (an estimate in some formats), and its columns."""
     if form.format.count is not None:
         return form.format.count(path, form)
     rows, names = 0, set[str]()
@@ -54,7 +54,7 @@ def survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
 
 
 def table_of(path: Path, encoding: str = "") -> Table:
-    """The file's table, read once as long as the file does not change."""
+    """The file's table, cached until the file changes."""
     try:
         stat = path.stat()
     except OSError as error:

@@ -10,14 +10,14 @@ from typing import Any
 from finetune.data.issues import BYTES, Fault
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-AROUND = " \t\r\n\ufeff\0"  # is not part of a column's name
+AROUND = " \t\r\n\ufeff\0"  # stripped from a column's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """Row number `row` of a file, counted from 1 without the header, which begins in `line`, and its cells by column.
+    """Row number `row` of a file, counted from 1 without the header, its first `line`, and its cells by column.
 
-    `fault` says why it could not be read; then there are no values.
+    `fault` says why it could not be read; then `values` is empty.
     """
 
     row: int
@@ -27,27 +27,27 @@ class Record:
 
 
 def whole(record: Record) -> Record:
-    """The record, or one with a fault where a text has half a character or bytes of another encoding."""
+    """The record, or one with a fault where a text has a lone surrogate or bytes that are invalid in its encoding."""
     fault = encoding_fault(record.values.items())
     return Record(row=record.row, line=record.line, fault=fault) if fault else record
 
 
 def encoding_fault(cells: Iterable[tuple[str, Any]]) -> Fault | None:
-    """What is wrong with the first of these (column, cell) that holds a lone surrogate; None where none does."""
+    """The fault of the first of these (column, cell) with a lone surrogate; None where none has one."""
     for name, cell in cells:
         for text in cell if isinstance(cell, list) else [cell]:
             if isinstance(text, str) and not text.isascii() and SURROGATE.search(text):
-                what = f"the cell '{name}' has bytes of another encoding, or half a character (a lone surrogate)"
+                what = f"has bytes of another encoding, or a lone surrogate, in the column '{name}'"
                 return Fault(what, BYTES)
     return None
 
 
 def column_names(cells: Sequence[str]) -> list[str]:
-    """Names in NFC without marks and outer spaces, each once: an empty one is `column N`, a second `text` `text 2`."""
+    """Names in NFC without BOM and outer spaces, made unique: an empty one is `column N`, a second `text` `text 2`."""
     return list(_distinct_names(tuple(cells)))
 
 
-@lru_cache(maxsize=64)  # rows of JSON have the same names again and again
+@lru_cache(maxsize=64)  # JSON rows repeat the same names
 def _distinct_names(cells: tuple[str, ...]) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for number, cell in enumerate(cells, start=1):

@@ -13,7 +13,7 @@ from finetune.errors import UserError, first_line
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """`folder` is where `--data` or `$FINETUNE_DATA` points; `explicit` when a user named it for this very run."""
+    """`folder` is what `--data` or `$FINETUNE_DATA` names; `explicit` when it was named for this run (`--data`)."""
 
     folder: Path | None = None
     explicit: bool = False
@@ -30,7 +30,7 @@ class Source:
             raise UserError(f"{self.folder}: no such folder", "Give --data or $FINETUNE_DATA a folder that exists")
         looked = [*(self.folder / name for name in names), self.folder]
         found: list[Path] = []
-        for folder in looked:  # some disks take SQuAD for squad
+        for folder in looked:  # some file systems ignore case
             if (folder / holds).is_file() and not any(folder.samefile(other) for other in found):
                 found.append(folder)
         if len(found) > 1:
@@ -46,7 +46,7 @@ class Source:
         return found[0] if found else None
 
     def require(self, names: Sequence[str], *, holds: str) -> Path:
-        """As `find`, but raises UserError also where there is none, for data that is on no Hub."""
+        """`find`, but also raises UserError where there is none, for data that is not on the Hub."""
         found = self.find(names, holds=holds)
         if found is None:
             raise UserError(f"no data: looked for {holds} in {', '.join(names)}", "Give their folder with --data DIR")
@@ -54,7 +54,7 @@ class Source:
 
 
 def content_hash(path: Path) -> str:
-    """The sha256 of a file, computed once as long as the file does not change; of a folder that of all its files."""
+    """The sha256 of a file, or of all files in a folder; cached until they change."""
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
         facts = "".join(f"{file.relative_to(path)}:{content_hash(file)};" for file in files)
@@ -70,7 +70,7 @@ def _content_hash(path: Path, *_: int) -> str:
 
 
 def source_of(data: Path | None) -> Source:
-    """The source that `--data` names, else `$FINETUNE_DATA`, else the Hub alone."""
+    """The source that `--data` names, else `$FINETUNE_DATA`, else only the Hub."""
     if data is not None:
         return Source(folder=data, explicit=True)
     folder = os.environ.get("FINETUNE_DATA")
@@ -80,8 +80,8 @@ def source_of(data: Path | None) -> Source:
 def hub_rows(repository: str, config: str | None, split: str, *, looked_for: str, revision: str | None = None) -> Any:
     """A Hub dataset's rows (dictionaries) with their `features`, from its cache when the Hub does not answer.
 
-    Sets that are still scripts have their rows as Parquet at the revision `refs/convert/parquet`. Raises UserError
-    that says what was looked for (`looked_for`: the files), where, and the ways out.
+    Data sets that are still scripts have their rows as Parquet at the revision `refs/convert/parquet`. Raises UserError
+    that says what was looked for (`looked_for`: the files), where, and how to fix it.
     """
     import datasets
 
@@ -90,7 +90,7 @@ def hub_rows(repository: str, config: str | None, split: str, *, looked_for: str
     datasets.utils.logging.set_verbosity_error()
     offline, unreachable = datasets.config.HF_HUB_OFFLINE, _unreachable(repository)
     try:
-        # Else `datasets` tries for half a minute a split before it looks into its cache.
+        # Else `datasets` retries for half a minute per split before it uses its cache.
         datasets.config.HF_HUB_OFFLINE = offline or unreachable is not None
         return datasets.load_dataset(repository, config, split=split, revision=revision)
     except Exception as error:  # the client raises a dozen classes, from ConnectionError to ValueError
@@ -104,7 +104,7 @@ def hub_rows(repository: str, config: str | None, split: str, *, looked_for: str
 
 
 def _unreachable(repository: str) -> Exception | None:
-    """Why the Hub does not answer a question about a dataset; None where it does, if only to say that there is none."""
+    """Why the Hub does not respond to a request for a dataset; None where it does, even with "not found"."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -112,6 +112,6 @@ def _unreachable(repository: str) -> Exception | None:
         HfApi().dataset_info(repository, timeout=10)
     except HfHubHTTPError:
         return None
-    except Exception as error:  # which class, depends on the client's HTTP library
+    except Exception as error:  # the class depends on the client's HTTP library
         return error
     return None

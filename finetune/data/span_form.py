@@ -1,4 +1,4 @@
-"""Columns that hold spans of characters: `[[0, 4, "PER"]]` or `[{"start_offset": 0, ...}]`."""
+"""Columns of character spans: `[[0, 4, "PER"]]` or `[{"start_offset": 0, ...}]`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,11 +13,11 @@ PLACES = (
     ("from", "to"),
 )
 NAMES = ("label", "labels", "type", "entity", "entity_type", "tag", "category", "class", "entity_group", "name")
-LISTS = ("0", "1", "2")  # of a list in place of an object
+LISTS = ("0", "1", "2")  # for lists in place of objects
 
 
 def span_form(cells: Sequence[Any]) -> tuple[str, str, str] | None:
-    """The keys of start, end and label in a column of spans (`LISTS` for lists); None where it holds something else."""
+    """Detects the keys of start, end and label in a column of spans (`LISTS` for lists); None for other columns."""
     items = [item for cell in cells for item in as_list(cell) or ()]
     if not items:
         return None
@@ -40,5 +40,5 @@ def is_triple(item: Any) -> bool:
 
 
 def is_place(value: Any) -> bool:
-    """Whether a value can be the number of a character."""
+    """Whether a value can be a character offset."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -11,16 +11,16 @@ from finetune.data.nested_fields import fields_of
 from finetune.data.records import Record, encoding_fault
 from finetune.errors import UserError
 
-MOST_EMPTY = 50_000_000  # cells of a table that no row fills
-SHORT, MOST_SEEN = 20, 100_000  # characters of a text that comes often, and how many of those are kept in mind
+MOST_EMPTY = 50_000_000  # most empty cells of a table
+SHORT, MOST_SEEN = 20, 100_000  # longest text that is interned, and how many are
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A whole file: its cells by column, the row's number and line of each, and the records that could not be read.
 
-    `derived` columns are fields of objects in other columns, by names such as `labels.quality`.
-    `names` are those of classes by number that a file says of a column.
+    `derived` columns are fields of objects in other columns, with names such as `labels.quality`.
+    `names` are a column's class names by number, where the file stores them.
     """
 
     path: Path
@@ -33,7 +33,7 @@ class Table:
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """How many rows could be read."""
+        """The number of rows that could be read."""
         return len(self.rows)
 
     def records(self) -> Iterator[Record]:
@@ -45,9 +45,9 @@ class Table:
 
 
 def table_of_records(path: Path, form: FileFormat, records: Iterable[Record]) -> Table:
-    """The table of records, which may have different columns.
+    """Builds a table from records, which may have different columns.
 
-    Raises UserError where rows with columns of their own would make a table that is nearly all empty.
+    Raises UserError where rows have so many different columns that the table would be nearly empty.
     """
     columns: dict[str, list[Any]] = {}
     rows, lines, faults, seen, filled = array("q"), array("q"), [], _Seen(), 0
@@ -72,7 +72,7 @@ def table_of_records(path: Path, form: FileFormat, records: Iterable[Record]) ->
 
 
 def table_of_cells(path: Path, form: FileFormat, names: Sequence[str], numbered: NumberedCells) -> Table:
-    """The table of rows that all have the same columns, in half the time: no Record is made of one without a fault."""
+    """Builds a table from rows with the same columns, in half the time: valid rows make no Record."""
     columns: list[list[Any]] = [[] for _ in names]
     rows, lines, faults, seen = array("q"), array("q"), [], _Seen()
     for row, line, values, given in numbered:
@@ -89,7 +89,7 @@ def table_of_cells(path: Path, form: FileFormat, names: Sequence[str], numbered:
 
 
 class _Seen(dict[str, str]):
-    """Short texts by themselves: labels and the like come often, and one object for each is enough."""
+    """Interns short texts: labels are repeated often, and one object for each saves memory."""
 
     def __missing__(self, text: str) -> str:
         if len(self) < MOST_SEEN:
@@ -98,7 +98,7 @@ class _Seen(dict[str, str]):
 
 
 def _with_fields(table: Table) -> Table:
-    """The table with a column more for each field of the objects that its columns hold."""
+    """The table with an added column for each field of the objects in its columns."""
     fields = fields_of(table.columns)
     return replace(table, columns=table.columns | fields, derived=frozenset(fields)) if fields else table
 

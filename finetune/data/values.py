@@ -1,4 +1,4 @@
-"""Cells as values: whether they are missing, and as texts, numbers and lists."""
+"""Converts cells to texts, numbers and lists, and says whether they are missing."""
 
 import ast
 import json
@@ -12,14 +12,14 @@ LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 
 
 def is_missing(value: Any) -> bool:
-    """None, not a number, or nothing but spaces; an empty list says something: that there is none."""
+    """Whether a cell is None, NaN, or only spaces. An empty list is a value: no items."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return True
     return isinstance(value, str) and (not value.strip() or value == NULL)
 
 
 def as_text(value: Any) -> str:
-    """A cell as text: numbers that are whole without a point, truth values in small letters."""
+    """A cell as text: whole numbers without a decimal point, booleans in lower case."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -28,8 +28,8 @@ def as_text(value: Any) -> str:
 
 
 def as_number(value: Any, *, decimal: str = ".") -> float | None:
-    """A cell as a finite number; None where it is none. In texts `decimal` is the sign before the decimals; the other
-    one of point and comma may part thousands.
+    """A cell as a finite number, else None. In texts `decimal` is the decimal sign; the other one of point and comma
+    may separate thousands.
     """
     if isinstance(value, bool):
         return None
@@ -49,7 +49,7 @@ def as_number(value: Any, *, decimal: str = ".") -> float | None:
 
 
 def as_list(cell: Any) -> list[Any] | None:
-    """A cell as a list: one it is, or a text that is one in JSON, in Python, or as numpy prints it; else None."""
+    """A cell as a list: a list, or a text that is one in JSON, in Python, or as numpy prints it; else None."""
     if isinstance(cell, list | tuple):
         return list(cell)
     if not isinstance(cell, str) or not LIST.fullmatch(cell):
@@ -59,7 +59,7 @@ def as_list(cell: Any) -> list[Any] | None:
 
 
 def evaluated(text: str) -> Any:
-    """The value that a text writes in JSON or as a Python literal; None where it is neither."""
+    """Parses a text as JSON or as a Python literal; None where it is neither."""
     for parse in (json.loads, ast.literal_eval):
         try:
             return parse(text.strip())
@@ -69,7 +69,7 @@ def evaluated(text: str) -> Any:
 
 
 def _joined_by_python(cell: str, found: list[Any]) -> bool:
-    """Whether Python joined texts without a comma between them: `['a' 'b']` is one text to it."""
+    """Whether Python concatenated texts without a comma between them: `['a' 'b']` is one text."""
     return "," not in cell and len(found) == 1 and isinstance(found[0], str) and cell.count("'") + cell.count('"') > 2
 
 
@@ -83,6 +83,6 @@ def _as_numpy(cell: str) -> list[Any] | None:
 
 
 def tags_of(cell: Any) -> list[str]:
-    """The tags in one cell: a list, or a text with spaces between them."""
+    """The tags in one cell: a list, or a space-separated text."""
     found = as_list(cell)
     return as_text(cell).split() if found is None else [as_text(tag) for tag in found]

@@ -1,4 +1,4 @@
-"""Writes rows in any format: the whole file at once, and the cells as they are, except where asked otherwise."""
+"""Writes rows in any format: atomically, and with cells unchanged except where escaping is asked for."""
 
 import gzip
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,28 +10,26 @@ from finetune.data.file_format import Format, Output
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.errors import UserError
 
-ESCAPED = "with an apostrophe in front, so that no spreadsheet runs them"
+ESCAPED = "escaped with a leading apostrophe, so that no spreadsheet runs them"
 
 
 def written_suffix(path: Path) -> str:
-    """What a file's name ends with, without `.gz`: it says how the file is written."""
+    """A file's suffix without `.gz`, which decides the format it is written in."""
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
 def written_format(path: Path) -> Format:
-    """The format that a file is written in. Raises UserError for a suffix that none has."""
+    """The format that a file is written in. Raises UserError for an unsupported suffix."""
     suffix = written_suffix(path)
     if suffix not in BY_SUFFIX:
-        raise UserError(
-            f"{path}: it cannot be told from its name how to write it", f"End it with {', '.join(BY_SUFFIX)}"
-        )
+        raise UserError(f"{path}: unsupported output suffix '{suffix}'", f"End it with {', '.join(BY_SUFFIX)}")
     if BY_SUFFIX[suffix].compressed and path.suffix == ".gz":
-        raise UserError(f"{path}: {suffix} files are compressed in themselves", "Leave .gz out")
+        raise UserError(f"{path}: {suffix} files are already compressed", "Leave .gz out")
     return BY_SUFFIX[suffix]
 
 
 def require_writable(path: Path, names: Collection[str], *, rows: int = 0) -> None:
-    """Raises UserError, before anything is done, where about so many rows of these columns do not fit the format."""
+    """Raises UserError, before any work, where about so many rows of these columns do not fit the format."""
     form = written_format(path)
     if form.fits is not None:
         form.fits(path, names, rows)
@@ -40,14 +38,14 @@ def require_writable(path: Path, names: Collection[str], *, rows: int = 0) -> No
 def write_rows(
     path: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], *, escaped: Collection[str] = ()
 ) -> int:
-    """Writes all rows, which may be gone through twice, with these columns; replaces the file when all of it is there.
+    """Writes all rows, which may be iterated twice, with these columns; replaces the file once it is complete.
 
-    In CSV and TSV, cells of the columns `escaped` that a spreadsheet would run as a formula get an apostrophe in
-    front: how many did. Raises UserError where the file cannot be written.
+    In CSV and TSV, cells of the columns `escaped` that a spreadsheet would run as a formula get a leading
+    apostrophe; returns how many did. Raises UserError where the file cannot be written.
     """
     require_writable(path, names)
     write = written_format(path).write
-    assert write is not None  # since formats in BY_SUFFIX have one
+    assert write is not None  # formats in BY_SUFFIX have one
     output = Output(suffix=written_suffix(path), names=names, escaped=escaped)
     with (
         output_file(path) as scratch,

@@ -1,4 +1,4 @@
-"""Cells as they are written: as text, as JSON, and so that no spreadsheet runs them."""
+"""Formats cells for writing: as text, as JSON, and escaped so that no spreadsheet runs them."""
 
 import json
 import math
@@ -12,16 +12,16 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def safe(cell: Any) -> str:
-    """A cell as text that no spreadsheet runs: an apostrophe before what begins like a formula.
+    """A cell as text that no spreadsheet runs: an apostrophe precedes one that begins like a formula (CSV injection).
 
-    Numbers, and a sign alone (as a label may be), run nothing.
+    Numbers, and a single sign (as a label may be), are not escaped.
     """
     text = flat(cell)
     return f"'{text}" if text.startswith(FORMULA) and len(text) > 1 and not NUMBER.fullmatch(text) else text
 
 
 def flat(cell: Any) -> str:
-    """A cell as text: lists as JSON, numbers as they are, dates as ISO 8601; one that is not a number is empty."""
+    """A cell as text: lists as JSON, numbers unchanged, dates as ISO 8601; NaN is empty."""
     if isinstance(cell, date | time):
         return cell.isoformat()
     if isinstance(cell, list | tuple | dict):
@@ -32,12 +32,12 @@ def flat(cell: Any) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """The text with lone surrogates, which no encoding has, as `\\ud800`."""
+    """The text with lone surrogates, which no encoding has, escaped as `\\ud800`."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def as_json(row: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The cells that the row has; what is not a number is null, since JSON has no word for it."""
+    """The row's cells; NaN is null, since JSON has no NaN."""
     cells = {name: row[name] for name in names if name in row}
     cells = {name: None if isinstance(cell, float) and math.isnan(cell) else cell for name, cell in cells.items()}
     return json.dumps(cells, ensure_ascii=False, default=flat)

@@ -1,6 +1,6 @@
-"""Scores and their sums, entities, significance, calibration: pure functions.
+"""Metrics and their sums, entities, significance, calibration: pure functions.
 
-These names are the public ones: the metrics that a task can be declared with.
+The public names are the metrics that a task can be declared with.
 """
 
 from finetune.metrics.metric import Metric

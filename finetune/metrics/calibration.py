@@ -10,7 +10,7 @@ BINS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Bin:
-    """Decisions with a confidence over `low` and up to `high`: their number, mean confidence and accuracy."""
+    """Decisions with a confidence in (`low`, `high`]: their number, mean confidence and accuracy."""
 
     low: float
     high: float
@@ -20,7 +20,7 @@ class Bin:
 
 
 def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> list[Bin]:
-    """Equal-width bins of decisions `(decisions,)`; those without a decision are left out."""
+    """Equal-width bins of decisions; `confidence` and `right` are `(decisions,)`. Empty bins are left out."""
     confidence, right = np.asarray(confidence, float), np.asarray(right, float)
     place = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
     return [

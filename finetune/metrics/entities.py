@@ -17,9 +17,9 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def chunks(tags: Sequence[str]) -> list[Chunk]:
-    """Chunks as conlleval reads them (CoNLL-2000 shared task): an I-X that follows no X opens one.
+    """Chunks as in conlleval (CoNLL-2000 shared task): an I-X that does not follow an X begins one.
 
-    So it reads IOB1, IOB2, IOBES and BILOU alike.
+    This reads IOB1, IOB2, IOBES and BILOU alike.
     """
     found: list[Chunk] = []
     before, before_kind = "O", ""
@@ -58,7 +58,7 @@ def to_iob2(tags: Sequence[str]) -> list[str]:
 
 
 def illegal_transitions(tags: Sequence[str]) -> int:
-    """How many I-X of IOB2 follow neither B-X nor I-X."""
+    """Counts the I-X of IOB2 that follow neither B-X nor I-X."""
     return sum(b[:2] == "I-" and a[2:] != b[2:] for a, b in pairwise(["O", *tags]))
 
 

@@ -1,4 +1,4 @@
-"""Scores as pure functions of gold and answers, with a perfect score at 1; GLUE's are those of Wang et al. 2018."""
+"""Metrics as pure functions of labels (`gold`) and predictions (`answers`); 1 is perfect. GLUE's: Wang et al. 2018."""
 
 import math
 import warnings
@@ -22,14 +22,14 @@ PARTS = ("precision", "recall", "f1")
 
 
 def _accuracy(gold: Sequence[Any], answers: Sequence[Any]) -> float:
-    """Share of answers that equal the gold."""
+    """Share of predictions that equal the label."""
     from sklearn.metrics import accuracy_score
 
     return float(accuracy_score(gold, answers))
 
 
 def _f1_of_class(gold: Sequence[Any], answers: Sequence[Any], *, label: str) -> float:
-    """F1 of one class, as GLUE scores MRPC and QQP: 0 when nothing was found."""
+    """F1 of one class, as GLUE scores MRPC and QQP: 0 without a true positive."""
     from sklearn.metrics import f1_score
 
     hits = [[value == label for value in values] for values in (gold, answers)]
@@ -37,14 +37,14 @@ def _f1_of_class(gold: Sequence[Any], answers: Sequence[Any], *, label: str) -> 
 
 
 def _macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> float:
-    """Mean F1 of the labels that occur in gold or answers, each counting alike."""
+    """Unweighted mean F1 of the classes that occur in labels or predictions."""
     from sklearn.metrics import f1_score
 
     return float(f1_score(gold, answers, average="macro", zero_division=0))
 
 
 def label_scores(gold: Sequence[str], answers: Sequence[str], labels: Sequence[str]) -> LabelScores:
-    """(precision, recall, F1) of each label, where a row has one; 0 where there is nothing to divide by."""
+    """(precision, recall, F1) of each class, one per row; 0 where the denominator is 0."""
     right = Counter(label for label, given in zip(gold, answers, strict=True) if label == given)
     return _by_label(labels, right, Counter(answers), Counter(gold))
 
@@ -56,7 +56,7 @@ def _class_score(gold: Sequence[Any], answers: Sequence[Any], *, label: str, par
 def label_set_scores(
     gold: Sequence[Collection[str]], answers: Sequence[Collection[str]], labels: Sequence[str]
 ) -> LabelScores:
-    """(precision, recall, F1) of each label, where a row has any number; 0 where there is nothing to divide by."""
+    """(precision, recall, F1) of each label, any number per row; 0 where the denominator is 0."""
     return _by_label(labels, *_counts(gold, answers))
 
 
@@ -67,25 +67,25 @@ def _micro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collect
 
 
 def _macro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
-    """Mean F1 of the labels that occur in gold or answers; 1 where none does."""
+    """Mean F1 of the labels that occur in labels or predictions; 1 where none does."""
     _, given, there = _counts(gold, answers)
     scores = label_set_scores(gold, answers, sorted({*given, *there})).values()
     return sum(f1 for _, _, f1 in scores) / len(scores) if scores else 1.0
 
 
 def _exact_match_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
-    """Share of rows whose labels are all right, and none is missing."""
+    """Share of rows whose set of labels is exactly right."""
     return sum(set(a) == set(b) for a, b in zip(gold, answers, strict=True)) / len(gold)
 
 
 def precision_recall_f1(right: int, given: int, there: int) -> tuple[float, float, float]:
-    """From how many are right, how many were given, and how many are there; 0 where there is nothing to divide by."""
+    """From the numbers of right, predicted (`given`) and true (`there`) items; 0 where the denominator is 0."""
     precision, recall = right / given if given else 0.0, right / there if there else 0.0
     return precision, recall, 2 * right / (given + there) if given + there else 0.0
 
 
 def _matthews(gold: Sequence[Any], answers: Sequence[Any]) -> float:
-    """Matthews correlation, -1 to 1; 0 when all answers are one class."""
+    """Matthews correlation, -1 to 1; 0 when all predictions are one class."""
     from sklearn.metrics import matthews_corrcoef
 
     return float(matthews_corrcoef(gold, answers))
@@ -121,7 +121,7 @@ def _by_label(labels: Sequence[str], right: Counter[str], given: Counter[str], t
 def _counts(
     gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]
 ) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    """How often each label is right, how often it was given, and how often it is there."""
+    """Counts how often each label is right, predicted, and true."""
     right: Counter[str] = Counter()
     given: Counter[str] = Counter()
     there: Counter[str] = Counter()
@@ -157,10 +157,10 @@ def class_metric(label: str, part: str) -> Metric:
 
 
 def metric_named(name: str) -> Metric:
-    """The metric that a record names: one of `KNOWN`, else one that is shown and ranked as most are."""
+    """The metric that a record names: one of `KNOWN`, else one with the default display and ranking."""
     return next((metric for metric in KNOWN if metric.name == name), Metric(name))
 
 
 def plain_metrics(names: Iterable[str]) -> list[str]:
-    """Those that are not of a group, such as `PER/f1`."""
+    """The names without a group; `PER/f1` has the group PER."""
     return [name for name in names if "/" not in name]

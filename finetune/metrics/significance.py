@@ -1,4 +1,4 @@
-"""Whether a difference between two models is more than chance: paired bootstrap over rows and seeds, and McNemar."""
+"""Significance tests for two models: paired bootstrap over rows and seeds, and McNemar."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -8,50 +8,49 @@ from typing import Protocol
 import numpy as np
 
 RESAMPLES = 10_000
-NO_SPREAD = 1e-12  # a difference that rounding alone can make
-AT_ONCE = 4_000_000  # drawn rows that are held at the same time
+NO_SPREAD = 1e-12  # a difference that rounding can cause
+AT_ONCE = 4_000_000  # sampled rows in memory at once
 Z_BOTH = 1.959964 + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
 
 
 class Resampled(Protocol):
-    """A metric of fixed rows that can be scored on resamples of them; `counting.Counted` is one."""
+    """A metric of fixed rows that can be scored on resamples of them; `sums.Counted` is one."""
 
     @property
     def score(self) -> float:
-        """Over all rows."""
+        """The score over all rows."""
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
     def resampled(self, weights: np.ndarray) -> np.ndarray:
-        """Its value for each resample `(resamples,)`; `weights` `(resamples, rows)` say how often each row is in it."""
+        """The score of each resample `(resamples,)`; `weights` `(resamples, rows)` count each row in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rescored:
-    """A metric that is no sum over rows, as rank correlation: scored anew for each resample."""
+    """A metric that is not a function of sums over rows, such as rank correlation: recomputed for each resample."""
 
     metric: Callable[[Sequence[int]], float]
     size: int
 
     @property
     def score(self) -> float:
-        """Over all rows."""
+        """The score over all rows."""
         return self.metric(range(self.size))
 
     def resampled(self, weights: np.ndarray) -> np.ndarray:
-        """As Resampled has it."""
         rows = np.arange(self.size)
         return np.array([self.metric(np.repeat(rows, weight.astype(int)).tolist()) for weight in weights])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """B minus A on one metric: with its 95 % interval, p, and how many rows would tell it.
+    """B minus A on one metric: with its 95 % interval, p, and how many rows it takes to detect it.
 
-    `interval` is None where no resample differs from another, which shows nothing of other rows. `rows_needed` is None
-    where there is no difference, and where no number of rows would do without more seeds.
+    `interval` is None where all resamples are equal, which says nothing of other rows. `rows_needed` is None
+    where there is no difference, and where no number of rows suffices without more seeds.
     """
 
     a: float
@@ -69,12 +68,12 @@ class Difference:
 def paired_bootstrap(
     a: Sequence[Resampled], b: Sequence[Resampled], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Difference:
-    """Of the mean over seeds on either side; every metric is over the same rows in the same order.
+    """Tests the difference of the means over seeds; every metric is over the same rows in the same order.
 
-    The same rows are drawn for all (Efron and Tibshirani 1993, chapter 16). Where a side has several seeds, their
-    chance is added: of their spread what is chance in rows is taken away, since that counts already, and the rest is
-    drawn from Student's t with Welch's degrees of freedom. A single seed stays, and the difference is one of these
-    two models. p is never below what so few rows can show by a sign test, and 1 where a score is not a number.
+    All metrics are scored on the same resamples (Efron and Tibshirani 1993, chapter 16). Where a side has several
+    seeds, their variance net of row sampling variance is added, as noise from Student's t with Welch's degrees of
+    freedom. With one seed a side, the difference is that of these two models. p is at least that of a sign test on
+    so many rows, and 1 where a score is NaN.
     """
     generator = np.random.default_rng(seed)
     parts = [
@@ -99,14 +98,14 @@ def paired_bootstrap(
 
 
 def mcnemar(a: Sequence[bool] | np.ndarray, b: Sequence[bool] | np.ndarray) -> float:
-    """The exact p of rows that only one of two models has right being as unequal as this (McNemar 1947); 1 for none."""
+    """The p value of McNemar's exact test (1947) on the rows that only one model has right; 1 where there are none."""
     only_a = int((np.asarray(a) & ~np.asarray(b)).sum())
     only_b = int((~np.asarray(a) & np.asarray(b)).sum())
     return min(1.0, 2 * _at_most(min(only_a, only_b), of=only_a + only_b))
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """The p of several tests, adjusted so that one under 5 % is by chance in 5 % of such families (Holm 1979)."""
+    """The p values of several tests, adjusted for multiple comparisons (Holm 1979)."""
     adjusted, highest = list(values), 0.0
     for rank, index in enumerate(sorted(range(len(values)), key=values.__getitem__)):
         highest = max(highest, min(1.0, (len(values) - rank) * values[index]))
@@ -115,9 +114,9 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def _at_most(heads: int, *, of: int) -> float:
-    """The probability of at most so many heads of `of` tosses of a coin, from exact binomial coefficients.
+    """The probability of at most so many heads in `of` tosses of a fair coin, from exact binomial coefficients.
 
-    As scipy.stats.binomtest has it, which takes a second to import.
+    Equals scipy.stats.binomtest, which takes a second to import.
     """
     total = ways = 1
     for tossed in range(heads):
@@ -127,7 +126,7 @@ def _at_most(heads: int, *, of: int) -> float:
 
 
 def _weights(rows: int, resamples: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
-    """How often each row is in each resample, `(some resamples, rows)`."""
+    """Yields counts of each row in each resample, `(some resamples, rows)`."""
     step = max(1, AT_ONCE // rows)
     for start in range(0, resamples, step):
         count = min(step, resamples - start)
@@ -136,17 +135,17 @@ def _weights(rows: int, resamples: int, generator: np.random.Generator) -> Itera
 
 
 def _spread(side: Sequence[Resampled], scores: np.ndarray) -> tuple[float, int]:
-    """(variance of the mean over seeds that is not chance in rows, seeds); `scores` `(resamples, seeds)` by rows."""
+    """(variance of the mean over seeds, net of row sampling variance; seeds). `scores` is `(resamples, seeds)`."""
     count = len(side)
     if count == 1:
         return 0.0, count
     apart = scores - scores.mean(1, keepdims=True)
-    by_rows = float(apart.var(0, ddof=1).mean()) * count / (count - 1)  # what rows alone would make of the spread
+    by_rows = float(apart.var(0, ddof=1).mean()) * count / (count - 1)  # the variance that row sampling explains
     return max(0.0, float(np.var([each.score for each in side], ddof=1)) - by_rows) / count, count
 
 
 def _chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float]:
-    """(standard error of the difference, Welch's degrees of freedom); these are of no account where there is none."""
+    """(standard error of the difference, Welch's degrees of freedom, unused where the variance is zero)."""
     total = sum(variance for variance, _ in spreads)
     if not total:
         return 0.0, 1.0
@@ -154,6 +153,6 @@ def _chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float
 
 
 def _rows_needed(difference: float, *, rows: int, by_rows: float, by_seeds: float) -> int | None:
-    """More rows make the chance in rows smaller, and leave that of the seeds."""
+    """Rows that detect the difference: more rows reduce row sampling variance, but not seed variance."""
     left = (difference / Z_BOTH) ** 2 - by_seeds**2
     return math.ceil(rows * by_rows / left) if difference and left > 0 else None

@@ -12,7 +12,7 @@ ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 @lru_cache(maxsize=1 << 17)  # labels are scored after every epoch
 def normalised(text: str) -> str:
-    """Lower case, without punctuation and articles, single spaces."""
+    """Normalises a text: lower case, without punctuation and articles, single spaces."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
@@ -24,13 +24,13 @@ def overlap_f1(gold: str, answer: str) -> float:
 
 
 def score_v1(golds: Sequence[str], answer: str) -> tuple[float, float]:
-    """(exact match, F1) of one prediction against the best of its labels, as evaluate-v1.1 has it."""
+    """(exact match, F1) of one prediction against the best of its labels, as in evaluate-v1.1."""
     given = normalised(answer)
     return _best([normalised(gold) for gold in golds], given)
 
 
 def score_v2(golds: Sequence[str], answer: str) -> tuple[float, float]:
-    """As evaluate-v2.0 has it: labels that normalise to nothing do not count; no answer matches no answer."""
+    """(exact match, F1) as in evaluate-v2.0: labels that normalise to nothing are ignored, empty matches empty."""
     given = normalised(answer)
     wanted = [gold for gold in map(normalised, golds) if gold] or [""]
     if not given or wanted == [""]:
@@ -44,9 +44,9 @@ def best_threshold(
 ) -> tuple[float, float | None]:
     """(best mean score, the threshold that gives it), by evaluate-v2.0's exact search.
 
-    `scores` are those of the answers as given, `odds` how much speaks for no answer, `answered` where an answer is
-    not empty. With a threshold, questions whose odds are over it count as not answered. The threshold is None where
-    answering nothing is best, for which the official script says 0.
+    `scores` are those of the predicted answers, `odds` those of no answer (null odds), `answered` where an answer is
+    not empty. Questions whose odds are over the threshold count as not answered. The threshold is None where
+    answering nothing is best, where the official script returns 0.
     """
     current = best = float(len(answerable) - sum(answerable))
     threshold = None

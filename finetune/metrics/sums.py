@@ -1,6 +1,6 @@
-"""Metrics as sums over rows, so that a resample of the rows is scored by adding counts, not by reading texts again.
+"""Metrics as functions of sums over rows, so that a resample of the rows is scored by adding counts.
 
-Their values are those of `scores`, which has the same metrics from whole columns.
+Their values equal those of `scores`, which computes the same metrics from whole columns.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -14,39 +14,39 @@ Numbers = Sequence[float] | np.ndarray
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """A metric of some rows: `value` of the sum of their `counts` `(rows, c)`, for sums `(..., c)` at once."""
+    """A metric of some rows: `value` maps sums `(..., c)` of their `counts` `(rows, c)` to scores `(...)`."""
 
     counts: np.ndarray
     value: Callable[[np.ndarray], np.ndarray]
 
     @property
     def score(self) -> float:
-        """Over all rows."""
+        """The score over all rows."""
         return float(self.value(self.counts.sum(0)))
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.counts)
 
     def resampled(self, weights: np.ndarray) -> np.ndarray:
-        """Its value for each resample `(resamples,)`; `weights` `(resamples, rows)` say how often each row is in it."""
+        """The score of each resample `(resamples,)`; `weights` `(resamples, rows)` count each row in it."""
         return self.value(weights @ self.counts)
 
 
 def mean_counted(values: Numbers, among: Sequence[bool] | None = None) -> Counted:
-    """The mean of a value a row; over the rows of a group where `among` says which. 0 over none."""
+    """The mean of one value per row `(rows,)`, or only over the rows where `among` `(rows,)` is true. 0 over none."""
     there = np.ones(len(values)) if among is None else np.asarray(among, dtype=float)
     return Counted(counts=np.column_stack([np.asarray(values, dtype=float) * there, there]), value=_mean)
 
 
 def f1_counted(right: Numbers, given: Numbers, there: Numbers) -> Counted:
-    """F1 of how many a row has right, how many it was given, and how many are there."""
+    """F1 from each row's numbers of right, predicted (`given`) and true (`there`) items, each `(rows,)`."""
     return part_counted("f1", right, given, there)
 
 
 def micro_f1_counted(right: Numbers, given: Numbers, there: Numbers) -> Counted:
-    """The same, but 1 where neither side has any."""
+    """`f1_counted`, but 1 where neither side has any items."""
 
     def value(sums: np.ndarray) -> np.ndarray:
         return np.where(sums[..., 1] + sums[..., 2] > 0, _f1(sums), 1.0)
@@ -55,14 +55,14 @@ def micro_f1_counted(right: Numbers, given: Numbers, there: Numbers) -> Counted:
 
 
 def part_counted(part: str, right: Numbers, given: Numbers, there: Numbers) -> Counted:
-    """Precision, recall or f1 of the same."""
+    """`precision`, `recall` or `f1`, whichever `part` names, from the same counts."""
     return Counted(counts=np.column_stack([right, given, there]).astype(float), value=PARTS[part])
 
 
 def set_counts(
     gold: Sequence[Collection[Any]], answers: Sequence[Collection[Any]]
 ) -> tuple[list[int], list[int], list[int]]:
-    """(right, given, there) of each row's set of things."""
+    """(right, predicted, true) counts of each row's set, each `(rows,)`."""
     right = [len(set(a) & set(b)) for a, b in zip(gold, answers, strict=True)]
     return right, [len(set(b)) for b in answers], [len(set(a)) for a in gold]
 
@@ -100,7 +100,7 @@ PARTS = {"precision": _precision, "recall": _recall, "f1": _f1}
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """0 where there is nothing to divide by."""
+    """The quotient; 0 where the denominator is 0."""
     ratio: np.ndarray = np.divide(above, below, out=np.zeros(np.broadcast(above, below).shape), where=below != 0)
     return ratio
 
@@ -127,13 +127,13 @@ def _one_hot(gold: Sequence[Any], answers: Sequence[Any]) -> tuple[np.ndarray, n
 
 
 def macro_f1_of_classes_counted(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """Mean F1 of the labels that occur, where a row has one; 0 where none does."""
+    """Mean F1 of the classes that occur, one per row; 0 where none does."""
     there, given = _one_hot(gold, answers)
     return macro_f1_counted(there * given, given, there, none=0.0)
 
 
 def matthews_counted(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """Of any number of classes (Gorodkin 2004), from how often each is there, was given, and both agree."""
+    """Matthews correlation of any number of classes (Gorodkin 2004), from counts of true, predicted and right."""
     there, given = _one_hot(gold, answers)
     right = (there * given).sum(1)
 
@@ -148,7 +148,7 @@ def matthews_counted(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
 
 def pearson_counted(gold: Sequence[float], answers: Sequence[float]) -> Counted:
     """Pearson correlation; 0 where one side is constant or not finite."""
-    given = answers if np.isfinite(answers).all() else np.zeros(len(answers))  # constant, so that the value is 0
+    given = answers if np.isfinite(answers).all() else np.zeros(len(answers))  # constant: the correlation is 0
     x, y = (np.asarray(values, dtype=float) - np.mean(values) for values in (gold, given))
 
     def value(sums: np.ndarray) -> np.ndarray:

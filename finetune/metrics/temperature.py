@@ -1,7 +1,7 @@
-"""Temperature scaling (Guo et al. 2017): one number, fitted on dev, that makes probabilities as sure as they are right.
+"""Temperature scaling (Guo et al. 2017): one number, fitted on dev, that calibrates probabilities.
 
-It divides the logits, here the logarithms of the probabilities, which differ from them by a constant of the row; so
-no answer changes.
+It divides the logits, here the logarithms of the probabilities, which differ from them by a constant per row;
+predictions do not change.
 """
 
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from itertools import chain
 import numpy as np
 
 LOWEST, HIGHEST = 0.05, 20.0
-TINY = 1e-30  # stands for probabilities that are 0 in the precision they were saved in
+TINY = 1e-30  # replaces probabilities that were rounded to 0 when saved
 
 
 def fit_temperature(probabilities: Sequence[Sequence[float]], gold: Sequence[int]) -> float:
-    """The temperature, between 0.05 and 20, at which the gold is most probable (least negative log-likelihood).
+    """The temperature, between 0.05 and 20, with the least negative log-likelihood of the labels.
 
-    Each row has the probabilities of its choices, which may be of different numbers, and the number of the right one.
+    Each row has the probabilities of its choices, whose number may vary, and the index of the right one (`gold`).
     """
     from scipy.optimize import minimize_scalar
 
@@ -31,7 +31,7 @@ def fit_temperature(probabilities: Sequence[Sequence[float]], gold: Sequence[int
 
 
 def with_temperature(probabilities: Sequence[float], temperature: float) -> list[float]:
-    """The probabilities of one row, its logits divided by the temperature."""
+    """The probabilities `(choices,)` of one row after dividing its logits by the temperature."""
     from scipy.special import softmax
 
     scaled = np.log(np.maximum(probabilities, TINY)) / temperature
@@ -39,13 +39,13 @@ def with_temperature(probabilities: Sequence[float], temperature: float) -> list
 
 
 def highest_with_temperature(probabilities: Sequence[Sequence[float]], temperature: float) -> np.ndarray:
-    """The highest probability of each row, at the temperature `(rows,)`."""
+    """The highest probability of each row `(rows,)`, at the temperature."""
     confidence: np.ndarray = 1 / np.exp(centred(probabilities) / temperature).sum(axis=1)
     return confidence
 
 
 def centred(probabilities: Sequence[Sequence[float]]) -> np.ndarray:
-    """Logarithms `(rows, most choices)`, 0 for each row's highest, minus infinity where a row has fewer choices."""
+    """Log probabilities `(rows, most choices)`, 0 for each row's highest, minus infinity for absent choices."""
     counts = np.array([len(row) for row in probabilities])
     logits = np.full((len(counts), counts.max()), -np.inf)
     flat = np.fromiter(chain.from_iterable(probabilities), dtype=float, count=int(counts.sum()))

@@ -1,1 +1,1 @@
-"""Encoders, heads' base, saving; knows nothing of tasks."""
+"""Encoders, the base class of heads, saving; independent of tasks."""

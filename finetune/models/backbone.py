@@ -47,7 +47,7 @@ class Backbone(nn.Module):
 
     @property
     def config(self) -> PretrainedConfig:
-        """The encoder's configuration: its family is `model_type`."""
+        """The encoder's configuration; `model_type` is its family."""
         return self.encoder.config
 
     @property
@@ -92,7 +92,7 @@ class Backbone(nn.Module):
         return found[0].unsqueeze(2) if len(found) == 1 else torch.stack(found, dim=2), mask
 
     def read(self, states: Tensor, mask: Tensor, *, pooled: bool) -> Tensor:
-        """What the head reads: the sequence output `(batch, n, width)`, or the pooled output `(batch, width)`.
+        """The head's input: the sequence output `(batch, n, width)`, or the pooled output `(batch, width)`.
 
         Pooled is the pretrained pooler's output where this backbone keeps one, else the first token's vector.
         """
@@ -101,14 +101,14 @@ class Backbone(nn.Module):
         return states[:, 0, 0] if pooled else states[:, :, 0]
 
     def train(self, mode: bool = True) -> "Backbone":
-        """As nn.Module has it, but a frozen encoder keeps its dropout off."""
+        """`nn.Module.train`, but a frozen encoder stays in evaluation mode, without dropout."""
         super().train(mode)
         if self.frozen:
             self.encoder.eval()
         return self
 
     def drop_pooler(self) -> None:
-        """Removes a pretrained pooler that no head reads; unused weights stop distributed training."""
+        """Removes a pretrained pooler that no head reads; unused weights make distributed training fail."""
         if getattr(self.encoder, "pooler", None) is not None:
             self.encoder.pooler = None
 
@@ -161,7 +161,7 @@ class Head(nn.Module):
         return {self._checkpoint_name(name): tensor for name, tensor in self.state_dict().items()}
 
     def from_checkpoint(self, state: dict[str, Tensor]) -> None:
-        """Takes the parameters from a checkpoint of transformers."""
+        """Loads the parameters from a transformers checkpoint."""
         self.load_state_dict({name: state[self._checkpoint_name(name)] for name in self.state_dict()})
 
     def _checkpoint_name(self, name: str) -> str:
@@ -198,15 +198,15 @@ class Model(nn.Module):
         positions: Tensor | None = None,
         states: Tensor | None = None,
     ) -> Tensor:
-        """Logits of a batch (`features.Batch`), see `Head.forward`; with `counts` `(batch,)` those of each feature's
-        choices in a row, `(batch, most choices)`, where a feature with fewer has minus infinity.
+        """Logits of a batch (`batch.Batch`), see `Head.forward`; with `counts` `(batch,)` one row of logits for each
+        feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer.
         """
         batch = Batch(input_ids, attention_mask, token_type_ids, counts, positions, states)
         logits: Tensor = self.head(*self.hidden(batch))
         return logits if counts is None else _by_feature(logits.squeeze(-1), counts)
 
     def hidden(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What the head reads, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`."""
+        """The head's input, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`."""
         states, mask = batch.states, batch.attention_mask
         if states is None:
             layers = self.backbone.layer_indices(pooled=self.pooled)
@@ -215,7 +215,7 @@ class Model(nn.Module):
 
 
 def _layer(output: Any, index: int) -> Tensor:
-    """A layer of an encoder's output `(batch, length, width)`; of the pooled one the length is 1."""
+    """A layer of an encoder's output `(batch, length, width)`; the length is 1 for the pooled output."""
     if index == POOLED:
         return output.pooler_output.unsqueeze(1)  # type: ignore[no-any-return]
     if output.hidden_states is None:
@@ -224,11 +224,11 @@ def _layer(output: Any, index: int) -> Tensor:
 
 
 def _at_positions(layer: Tensor, positions: Tensor) -> Tensor:
-    """`(batch, length, width)` at `positions` `(batch, n)`."""
+    """Gathers `(batch, length, width)` at `positions` `(batch, n)`: `(batch, n, width)`."""
     return layer.gather(1, positions.clamp(min=0).unsqueeze(-1).expand(-1, -1, layer.shape[-1]))
 
 
 def _by_feature(logits: Tensor, counts: Tensor) -> Tensor:
-    """`(sequences,)` to `(batch, most choices)`."""
+    """Groups logits `(sequences,)` by feature: `(batch, most choices)`, padded with minus infinity."""
     there = torch.arange(int(counts.max()), device=counts.device) < counts.unsqueeze(1)
     return logits.new_full(there.shape, -torch.inf).masked_scatter(there, logits)

@@ -1,4 +1,4 @@
-"""Batches: the tensors of one step, made of features."""
+"""Batches: the tensors of one step, collated from features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ class Batch:
     """Tensors of one step: ids, mask and segments `(sequences, length)`, labels `(batch,)` or `(batch, n)` or None.
 
     `counts` `(batch,)` says how many sequences each feature has; None where each has one. `positions`
-    `(sequences, n)` are those that the head reads, -1 behind the last; None where it reads all. Where `states`
-    `(sequences, n, layers, width)` are known, they stand for the ids, and the mask `(sequences, n)` is theirs.
+    `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
+    `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs.
     """
 
     input_ids: Tensor | None
@@ -34,16 +34,16 @@ class Batch:
         return Batch(**dict(zip(self.__slots__, moved, strict=True)))  # type: ignore[arg-type]
 
     def tensors(self) -> tuple[Tensor | None, ...]:
-        """In the order of the fields."""
+        """The tensors, in the order of the fields."""
         return (*self.inputs(), self.labels)
 
     def for_encoder(self) -> dict[str, Tensor | None]:
-        """What `Backbone.hidden_states` takes, by name."""
+        """The arguments of `Backbone.hidden_states`, by name."""
         names = ("input_ids", "attention_mask", "token_type_ids", "positions")
         return {name: getattr(self, name) for name in names}
 
     def inputs(self) -> tuple[Tensor | None, ...]:
-        """What `Model.forward` takes, in its order."""
+        """The arguments of `Model.forward`, in order."""
         return (
             self.input_ids,
             self.attention_mask,
@@ -55,7 +55,7 @@ class Batch:
 
 
 def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
-    """Pads to the longest of these features, no further."""
+    """Collates features into a batch, padded to the longest of them."""
     sequences = [sequence for f in features for sequence in f.choices or (f,)]
     counts = [len(f.choices) for f in features]
     shared = {
@@ -78,7 +78,7 @@ def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
 
 
 def _labels(labels: Sequence[Any]) -> Tensor | None:
-    """Lists of whole numbers give int64; where one has a fraction, all are float32."""
+    """The labels as a tensor: int64 for whole numbers, float32 where one has a fraction."""
     if any(label is None for label in labels):
         return None
     if np.isscalar(labels[0]):
@@ -88,7 +88,7 @@ def _labels(labels: Sequence[Any]) -> Tensor | None:
 
 
 def _padded_states(states: Sequence[np.ndarray]) -> Tensor:
-    """`(n, layers, width)` each, to `(sequences, most positions, layers, width)`."""
+    """Pads states of `(n, layers, width)` each to `(sequences, most positions, layers, width)`."""
     out = np.zeros((len(states), max(map(len, states)), *states[0].shape[1:]), dtype=np.float32)
     for index, each in enumerate(states):
         out[index, : len(each)] = each

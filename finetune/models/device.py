@@ -1,4 +1,4 @@
-"""Devices, and the precision that they support natively."""
+"""Devices, and the numeric precision that they support natively."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ from finetune.errors import UserError
 
 
 def resolve_device(name: str | None) -> torch.device:
-    """`cpu`, `cuda`, `cuda:1` or `mps`; without a name the best there is. Raises UserError for one that is absent."""
+    """`cpu`, `cuda`, `cuda:1` or `mps`; without a name the best available. Raises UserError for an unavailable one."""
     there = ["cpu"]
     if torch.cuda.is_available():
         there += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
@@ -27,7 +27,7 @@ def resolve_device(name: str | None) -> torch.device:
 
 
 def resolve_precision(wanted: str, device: torch.device) -> str:
-    """`auto` becomes bf16 where the hardware computes in it, else fp32. Raises UserError for what a device lacks."""
+    """`auto` becomes bf16 where the hardware supports it, else fp32. Raises UserError for an unsupported precision."""
     native_bf16 = _native_bf16(device)
     if wanted == "auto":
         return "bf16" if native_bf16 else "fp32"
@@ -37,7 +37,7 @@ def resolve_precision(wanted: str, device: torch.device) -> str:
 
 
 def usable_precision(trained_in: str, device: torch.device) -> str:
-    """The precision that a model predicts in: its own where the device computes in it natively, else fp32."""
+    """The precision for inference: that of training where the device supports it natively, else fp32."""
     if trained_in == "auto":
         return resolve_precision("auto", device)
     native = {"fp16": device.type == "cuda", "bf16": _native_bf16(device)}
@@ -45,7 +45,7 @@ def usable_precision(trained_in: str, device: torch.device) -> str:
 
 
 def build_accelerator(device: torch.device, precision: str) -> Accelerator:
-    """Accelerate on that device: one process, or as many as a launcher started."""
+    """Builds an Accelerator for the device: one process, or as many as a launcher started."""
     if device.type == "cuda" and device.index is not None:
         torch.cuda.set_device(device)
     if device.type == "cuda":
@@ -56,18 +56,18 @@ def build_accelerator(device: torch.device, precision: str) -> Accelerator:
 
 
 def describe_device(device: torch.device) -> str:
-    """The device's name for people, such as `NVIDIA H100` or `cpu (x86_64, 2 threads)`."""
+    """The device's display name, such as `NVIDIA H100` or `cpu (x86_64, 2 threads)`."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{device.type} ({platform.machine()}, {torch.get_num_threads()} threads)"
 
 
 def peak_memory(device: torch.device) -> int:
-    """Most bytes held: of a GPU's memory by this run, else of main memory by this process since it began."""
+    """Peak memory in bytes: of the GPU by this run, else of main memory by this process since it started."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     if sys.platform == "win32":
-        return 0  # Windows has no such count
+        return 0  # not available on Windows
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,8 +1,8 @@
 """How each encoder family makes its pooled output: the one place where families differ.
 
-BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 2019, section 3.2). Other families put
-a new one there, under names of their own, which a saved checkpoint must use. A family is a row in each table; one
-without a row is trained all the same, and saved in a format of our own.
+BERT pools through a pretrained dense layer with tanh (Devlin et al. 2019, section 3.2). Other families put
+a new one there, under different names, which a saved checkpoint must use. A family is a row in each table; one
+without a row can still be trained, and is saved in finetune's own format.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from finetune.errors import UserError
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-# Names of a config's dropout before the output layer of a head; of several, the first that a family sets.
+# A config's names of the dropout before a head's output layer; of several, the first that a family sets.
 POOLED_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
 TOKEN_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout")
 SPAN_DROPOUT = ("qa_dropout",)  # DistilBERT's; the others have none
@@ -59,22 +59,22 @@ CHOICE = {
 }
 
 
-POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta")  # count positions from behind the id of the padding token
+POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta")  # number positions from the padding id + 1
 
 
 def most_tokens(config: "PretrainedConfig") -> int:
-    """The longest sequence that an encoder has positions for."""
+    """The longest sequence, in tokens, that an encoder has positions for."""
     taken = config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
     return int(getattr(config, "max_position_embeddings", 512)) - taken
 
 
 def takes_segments(config: "PretrainedConfig") -> bool:
-    """Whether an encoder has segment ids for the two texts of a pair; some tokenizers give them all the same."""
+    """Whether an encoder has segment ids for the two texts of a pair; some tokenizers return them regardless."""
     return getattr(config, "type_vocab_size", 0) > 1
 
 
 def pooling(table: dict[str, Pooling], config: "PretrainedConfig") -> Pooling:
-    """The row of a model's family; of other families a new tanh layer over the first token."""
+    """The row of a model's family; for other families a new tanh layer over the first token."""
     return table.get(config.model_type, OTHER)
 
 
@@ -84,7 +84,7 @@ def has_own_class(config: "PretrainedConfig") -> bool:
 
 
 def require_encoder(config: "PretrainedConfig") -> None:
-    """Raises UserError for what is not a bidirectional encoder: its first token would see only itself."""
+    """Raises UserError for a model that is not a bidirectional encoder: its first token would attend only to itself."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
 
     if config.model_type not in MASKED or config.is_encoder_decoder or getattr(config, "is_decoder", False):
@@ -95,22 +95,22 @@ def require_encoder(config: "PretrainedConfig") -> None:
 
 
 def family_notes(config: "PretrainedConfig") -> list[str]:
-    """What a user should know of a family without a row here."""
+    """Notes for the user on a family without a row here."""
     if has_own_class(config):
         return []
     return [
-        f"encoders of type '{config.model_type}' have no pooling of their own here: a new tanh layer pools the first "
+        f"encoders of type '{config.model_type}' have no known pooling: a new tanh layer pools the first "
         "token, and the model is saved in a format that only finetune loads"
     ]
 
 
 def head_dropout(config: "PretrainedConfig", names: Sequence[str]) -> float:
-    """Probability of dropout before a head's output layer, by the first of these names that a family sets, else 0."""
+    """The dropout probability before a head's output layer: the first of these config names that is set, else 0."""
     return float(next((p for p in (getattr(config, name, None) for name in names) if p is not None), 0.0))
 
 
 def set_dropout(config: "PretrainedConfig", probability: float) -> None:
-    """Gives every dropout of the encoder and of the head one probability."""
+    """Sets every dropout of the encoder and of the head to one probability."""
     for name in config.to_dict():
         if "dropout" in name:
             setattr(config, name, probability)

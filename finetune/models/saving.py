@@ -22,7 +22,7 @@ from finetune.runs.recipe import Recipe
 
 
 def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
-    """A pretrained encoder from a folder, and the names of weights that the checkpoint lacks (new, by torch's seed).
+    """A pretrained encoder from a folder, and the names of weights missing from the checkpoint (new, by torch's seed).
 
     Raises UserError for a folder without a readable config or weights in safetensors, for layers that it lacks, and
     for new ones in a frozen encoder.
@@ -51,8 +51,8 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
 def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torch.device) -> tuple[Model, list[str]]:
     """A pretrained encoder with a new head, and the names of the encoder's weights that are new.
 
-    Raises UserError for a folder without a readable encoder, of a family that the head does not know, or where what
-    the head reads of a frozen encoder is new.
+    Raises UserError for a folder without a readable encoder, of a family that the head does not support, or where the
+    head would read new weights of a frozen encoder.
     """
     torch.manual_seed(recipe.seeds[0])
     backbone, new = load_backbone(folder, recipe)
@@ -64,30 +64,30 @@ def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torc
     new = [name for name in new if name in kept]
     if new and recipe.frozen:
         raise UserError(
-            f"{folder}: lacks {', '.join(new)}, which a frozen encoder would keep at random",
+            f"{folder}: lacks {', '.join(new)}, which would stay random in a frozen encoder",
             f"layers=[{backbone.config.num_hidden_layers}] reads the last layer through a new one that is trained",
         )
     return model, new
 
 
 def empty_model(config: PretrainedConfig, head_for: HeadFor) -> Model:
-    """A model without memory behind its weights. Raises UserError for a family that the head does not know."""
+    """A model on torch's meta device. Raises UserError for a family that the head does not support."""
     with torch.device("meta"):
         backbone = Backbone(AutoModel.from_config(config, trust_remote_code=False), **_reading(config))
         return Model(backbone, head_for(backbone))
 
 
 def load_trained(folder: Path, head_for: HeadFor) -> Model:
-    """A fine-tuned checkpoint of transformers, ours or another's, as a Model; or one of ours with a layer mix.
+    """Loads a fine-tuned transformers checkpoint, or one in finetune's own format, as a Model.
 
-    Raises UserError where it holds no trained head of the wanted kind.
+    Raises UserError where it has no trained head of the required kind.
     """
     config = load_config(folder)
     if (folder / OWN_WEIGHTS).is_file():
         return _load_own(folder, config, head_for)
     if not has_own_class(config):
         raise UserError(
-            f"{folder}: fine-tuned models of type '{config.model_type}' are read only where finetune saved them",
+            f"{folder}: fine-tuned models of type '{config.model_type}' can be loaded only if finetune saved them",
             f"Train one with `finetune run`, or name a model of type {', '.join(SENTENCE)}",
         )
     probe = empty_model(config, head_for)
@@ -97,13 +97,13 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
     head = head_for(backbone)
     if missing := sorted(info["missing_keys"]):
         raise UserError(
-            f"{folder}: holds no fully trained model ({', '.join(missing)} missing)",
+            f"{folder}: does not contain a fully trained model ({', '.join(missing)} missing)",
             "Train one with `finetune run`, or name a fine-tuned checkpoint",
         )
     kind = head_kind.removeprefix("AutoModel")
     if not any(name.endswith(kind) for name in config.architectures or [kind]):
         raise UserError(
-            f"{folder}: is a model of the kind {', '.join(config.architectures)}, and the task needs one {kind}",
+            f"{folder}: is a {', '.join(config.architectures)} model, and the task needs {kind}",
             "Evaluate it on the task that it was trained for",
         )
     head.from_checkpoint(_in_order(shell.state_dict(), head, config, folder))
@@ -111,10 +111,10 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
 
 
 def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> None:
-    """Writes config, safetensors and tokenizer that the head's `AutoModelFor...` class loads with the same logits.
+    """Saves config, safetensors and tokenizer, which the head's `AutoModelFor...` class loads with the same logits.
 
-    `settings` are what prediction needs, such as task and max_length; they become the config's `finetune`. For a model
-    with a layer mix, or of a family without a row in `families`, there is none: only `load_trained` loads it.
+    `settings` are those for prediction, such as task and max_length; they become the config's `finetune`. For a model
+    with a layer mix, or of a family without a row in `families`, there is no such class: only `load_trained` loads it.
     """
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
     config.update(model.head.config_settings() | {"finetune": settings})
@@ -132,15 +132,15 @@ def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBa
 
 
 def load_config(folder: Path) -> PretrainedConfig:
-    """The encoder's configuration, without code of the folder's own. Raises UserError where there is none."""
+    """The encoder's configuration; code in the folder is not run. Raises UserError where there is none."""
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise UserError(
-            f"{folder}: holds no model that transformers knows ({first_line(error)})",
-            "A model folder has config.json, model.safetensors and the tokenizer's files",
+            f"{folder}: does not contain a model that transformers can load ({first_line(error)})",
+            "A model folder needs config.json, model.safetensors and the tokenizer's files",
         ) from error
-    config._attn_implementation = None  # a name there may stand for code on the Hub
+    config._attn_implementation = None  # a name there may mean code on the Hub
     return config
 
 
@@ -180,20 +180,20 @@ def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Mode
 
 
 def _reading(config: PretrainedConfig) -> dict[str, Any]:
-    """Arguments of `Backbone` that a run saved in its model's config."""
+    """The arguments of `Backbone` that a run saved in its model's config."""
     saved = getattr(config, "finetune", None) or {}
     names = {"layers": "layers", "bilstm": "bilstm", "bare": "linear_only"}
     return {ours: saved[name] for name, ours in names.items() if name in saved}
 
 
 def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:
-    """A model without memory behind its weights, for its names and its way of saving."""
+    """A transformers model on the meta device, for its parameter names and its saving."""
     with torch.device("meta"):
         return kind.from_config(config, trust_remote_code=False)
 
 
 def _in_order(state: dict[str, Tensor], head: Head, config: PretrainedConfig, folder: Path) -> dict[str, Tensor]:
-    """The state with the output layer's rows in the order of the head's labels; checkpoints order them variously."""
+    """The state with the output layer's rows in the order of the head's labels, which checkpoints may not have."""
     if not head.labels:
         return state
     theirs = [str(config.id2label[index]) for index in range(len(config.id2label))]

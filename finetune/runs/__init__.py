@@ -1,1 +1,1 @@
-"""A run on disk: recipe in, record out, and the folder between."""
+"""A run on disk: its recipe, folder and record."""

@@ -1,14 +1,14 @@
-"""Sentences on what a run chose on dev, which makes its dev scores optimistic; from its record."""
+"""Describes, from a run's record, what was chosen on dev, which makes dev scores optimistic."""
 
 from pathlib import Path
 
 from finetune.runs.record import RunRecord
 
-OWN_DATA = ("shape", "text", "label")  # options that only a user's own data has
+OWN_DATA = ("shape", "text", "label")  # options that only user data has
 
 
 def dev_choices(record: RunRecord) -> list[str]:
-    """Sentences: options that were chosen on the rows that are scored, and those chosen on other rows."""
+    """Sentences on options that were chosen on the scored rows, and on those chosen on other rows."""
     split, *others = record.scores
     options = _options(record)
     chosen = [*_epoch(record), *([] if record.cross_fitted else options)]
@@ -26,22 +26,22 @@ def dev_choices(record: RunRecord) -> list[str]:
 
 
 def is_optimistic(record: RunRecord) -> bool:
-    """Whether something was chosen on the same dev rows that are scored."""
+    """Whether anything was chosen on the dev rows that are scored."""
     return bool(_epoch(record)) or (bool(_options(record)) and not record.cross_fitted)
 
 
 def chosen_for_model(record: RunRecord) -> str:
-    """What was chosen on all of dev for the saved model, in words; empty for nothing."""
+    """What was chosen on all of dev for the saved model, in words; may be empty."""
     return " and ".join((*_epoch(record), *_options(record)))
 
 
 def all_notes(record: RunRecord) -> list[str]:
-    """A record's notes, completed for older records."""
+    """A record's notes, with those that older records lack."""
     return list(dict.fromkeys([*record.notes, *dev_choices(record)]))
 
 
 def _options(record: RunRecord) -> list[str]:
-    """The options that dev chose."""
+    """The names of the options that were chosen on dev."""
     given = record.recipe.get("options") or {}
     return [name for name in record.chosen if record.options.get(name) is not None and name not in given]
 

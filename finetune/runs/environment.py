@@ -1,4 +1,4 @@
-"""The environment of a run: versions of the libraries that decide numbers, and the commit of the code."""
+"""The environment of a run: versions of the libraries that affect results, and the commit of the code."""
 
 import platform
 import subprocess
@@ -9,7 +9,7 @@ LIBRARIES = ("bert-finetune", "torch", "transformers", "tokenizers", "accelerate
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of the libraries; one that is not installed as a distribution is left out."""
+    """The versions of Python and of the libraries; one that is not installed as a distribution is left out."""
     found = {"python": platform.python_version()}
     for name in LIBRARIES:
         try:

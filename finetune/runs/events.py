@@ -1,4 +1,4 @@
-"""Events: how a run tells whoever watches what it does, and the log that keeps them."""
+"""Events: how a run reports progress to its watcher, and the log that saves them."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from finetune.metrics.scores import Scores
 
 @dataclass(frozen=True, kw_only=True)
 class EpochResult:
-    """How an epoch ended: the mean loss of its updates, and the scores on dev, of which `headline` decides."""
+    """The result of an epoch: the mean loss of its updates, and the scores on dev, `headline` among them."""
 
     epoch: int
     loss: float
@@ -22,19 +22,19 @@ class EpochResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that a run does. In the log it is an object with its `name` and `facts`, if it is `logged`."""
+    """An event of a run. If `logged`, it is a JSON object in the log with its `name` and `facts`."""
 
     name: ClassVar[str]
     logged: ClassVar[bool] = True
 
     def facts(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The fields as plain values."""
         return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlreadyDone(Event):
-    """A run whose record is there, with versions of libraries `then` and `now`."""
+    """A run that already has a record, with versions of libraries `then` and `now`."""
 
     name = "already done"
     folder: str
@@ -44,7 +44,7 @@ class AlreadyDone(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Started(Event):
-    """A run begins; `recipe` has what is not at its default."""
+    """A run begins; `recipe` has the settings that are not at their default."""
 
     name = "start"
     folder: str
@@ -54,7 +54,7 @@ class Started(Event):
 
 @dataclass(frozen=True)
 class Note(Event):
-    """Something that a user should know."""
+    """A note for the user."""
 
     name = "note"
     text: str
@@ -62,7 +62,7 @@ class Note(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Event):
-    """Training begins, or resumes after `done` of its `updates`, over so many `examples` an epoch."""
+    """Training begins, or resumes after `done` of its `updates`; an epoch has `examples` features."""
 
     name = "training"
     updates: int
@@ -73,7 +73,7 @@ class Training(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Updates(Event):
-    """The losses of some updates, the last of which is number `update` of the run, and the seconds that they took."""
+    """The losses of some updates, the last being number `update` of the run, and the seconds that they took."""
 
     name = "updates"
     update: int
@@ -84,7 +84,7 @@ class Updates(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Predicted(Event):
-    """Features whose logits are computed."""
+    """The number of features with computed logits."""
 
     name = "predicted"
     logged = False
@@ -94,7 +94,7 @@ class Predicted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Encoded(Event):
-    """Sequences whose hidden states are computed, at `rate` a second."""
+    """The number of sequences with computed hidden states, and the `rate` per second."""
 
     name = "encoded"
     logged = False
@@ -105,7 +105,7 @@ class Encoded(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class RowsPredicted(Event):
-    """Rows of a file that have their predictions, at `rate` a second."""
+    """The number of a file's rows with predictions, and the `rate` per second."""
 
     name = "answered"
     done: int
@@ -122,7 +122,7 @@ class EpochDone(Event):
     best: float
 
     def facts(self) -> dict[str, Any]:
-        """The result's own facts, and the best score."""
+        """The result's facts, and the best score."""
         return {**asdict(self.result), "best": self.best}
 
 
@@ -138,27 +138,27 @@ class Done(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Ended(Event):
-    """A run came to its end, finished or not."""
+    """A run ended, finished or not."""
 
     name = "end"
 
 
-Watcher = Callable[[Event], None]  # whoever follows a run: a progress display, the log, a test
+Watcher = Callable[[Event], None]  # follows a run: a progress display, the log, a test
 
 
 def unwatched(event: Event) -> None:
-    """Watches nothing."""
+    """Ignores the event."""
 
 
 class EventLog:
-    """Appends each event with the seconds since 1970, one JSON object a line, then passes it on."""
+    """Appends each event with its Unix time, one JSON object per line, then passes it on."""
 
     def __init__(self, file: Path, *, then: Watcher) -> None:
         self.file = file
         self.then = then
 
     def __call__(self, event: Event) -> None:
-        """Writes one line, but for the steps of predicting and encoding, which only a display wants."""
+        """Logs an event, except for the steps of predicting and encoding, which are for displays only."""
         if event.logged:
             with self.file.open("a", encoding="utf-8") as opened:
                 line = {"time": round(time.time(), 3), "event": event.name, **event.facts()}

@@ -1,4 +1,4 @@
-"""The folder that a run lives in: what is where, who may write, and when it is done."""
+"""The folder of a run: its files, its lock, and its completion."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from finetune.runs.record import RunRecord, load_record
 
 
 class RunFolder:
-    """`<out>/<task>/<id>`: recipe, events, predictions, model, and record.json, which is there when the run is done."""
+    """`<out>/<task>/<id>`: recipe, events, predictions, model, and record.json, which exists once the run is done."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -31,7 +31,7 @@ class RunFolder:
         return cls(out / folder_name(task) / run)
 
     def predictions(self, split: str) -> Path:
-        """The predictions of one split."""
+        """The predictions file of one split."""
         return self.path / f"predictions-{split}.parquet"
 
     def record(self) -> RunRecord | None:
@@ -40,9 +40,9 @@ class RunFolder:
 
     @contextmanager
     def locked(self, *, anew: bool) -> Iterator[None]:
-        """Makes the folder and holds it for this process alone; `anew` forgets what an earlier try left.
+        """Creates the folder and locks it for this process; `anew` deletes what an earlier attempt left.
 
-        Raises UserError where the folder cannot be written, or another process holds it.
+        Raises UserError where the folder cannot be written, or another process holds the lock.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,9 @@ class RunFolder:
                 self.record_file.unlink(missing_ok=True)
                 self.checkpoint.unlink(missing_ok=True)
         except Timeout as error:
-            raise UserError(f"{self.path}: another process is at this very run", "Wait for it, or stop it") from error
+            raise UserError(
+                f"{self.path}: another process is running this recipe (lock held)", "Wait for it, or stop it"
+            ) from error
         except OSError as error:
             raise UserError(
                 f"{self.path}: cannot be written ({error.strerror})", "Choose another folder with --out"
@@ -63,7 +65,7 @@ class RunFolder:
             lock.release()
 
     def finish(self, record: RunRecord, recipe: Recipe, drawn: Mapping[str, Sequence[str]]) -> None:
-        """Writes recipe, ids of drawn splits, and last the record; removes the checkpoint."""
+        """Writes the recipe, the ids of sampled splits, and the record last; removes the checkpoint."""
         write_atomically(self.path / "recipe.toml", recipe.to_toml())
         if drawn:
             write_atomically(self.path / "split.json", json.dumps(drawn) + "\n")
@@ -72,7 +74,7 @@ class RunFolder:
 
 
 def folder_name(task: str) -> str:
-    """The folder of a task's runs: its name with letters of every script, and a hyphen for each other sign."""
+    """The folder name of a task's runs: the task's name, with a hyphen for each sign that is not a letter or digit."""
     kept = (
         c if unicodedata.category(c)[0] in "LMN" or c in "._-" else "\0" for c in unicodedata.normalize("NFC", task)
     )
@@ -80,6 +82,6 @@ def folder_name(task: str) -> str:
 
 
 def data_name(path: str) -> str:
-    """What the task of a file or folder of data is called: `reviews.csv`, or `korsts-data` for a folder."""
+    """The name of the task for a file or folder of data: `reviews.csv`, or `korsts-data` for a folder."""
     resolved = Path(path).resolve()
     return f"{resolved.name}-data" if resolved.is_dir() else resolved.name

@@ -1,4 +1,4 @@
-"""One recipe with a `[grid]` table, or with several seeds, becomes single-run recipes."""
+"""Expands a recipe with a `[grid]` table, or with several seeds, to single-run recipes."""
 
 import itertools
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from finetune.errors import UserError
 from finetune.runs.recipe import OptionNames, Recipe, Train, flat, no_options
 
-VARIANT = "variant"  # the axis whose values are tables of settings that go together
+VARIANT = "variant"  # the key whose values are tables of settings set together
 SEEN_BY_LOGISTIC = {"solver", "precision"}  # of the settings of `train`
 
 
@@ -18,12 +18,12 @@ def set_by(grid: dict[str, list[Any]]) -> list[str]:
 
 
 def full_name(key: str) -> str:
-    """`options.fold` for an option among the recipe's own keys, as `fold`; any other key as it is."""
+    """`options.fold` for an option given as `fold`; any other key unchanged."""
     return key if "." in key or key in Recipe.model_fields else f"options.{key}"
 
 
 def expand(recipe: Recipe, *, seeds: int = 1, origin: str, options: OptionNames = no_options) -> list[Recipe]:
-    """Every combination of the grid's values, each for `seeds` seeds, starting at the recipe's seed.
+    """The recipes of every combination of the grid's values, each for `seeds` seeds, starting at the recipe's seed.
 
     A grid's values are checked like any other setting. Raises UserError for an empty list, a wrong value, and a
     setting that two of its keys set.
@@ -50,9 +50,9 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str, options: OptionNames 
 
 
 def require_different(recipes: Sequence[Recipe]) -> None:
-    """Raises UserError where runs differ in nothing that decides their result, so that they show no spread.
+    """Raises UserError where runs differ only in settings that do not change the result, so that they show no spread.
 
-    The logistic solver draws nothing and fits at once: seeds and most settings of `train` do nothing to it.
+    The logistic solver is deterministic: seeds and most settings of `train` do not affect it.
     """
     unused = {"seed", "init_seed", "data_seed", *(f"train.{name}" for name in {*Train.model_fields} - SEEN_BY_LOGISTIC)}
     found: dict[str, dict[str, Any]] = {}
@@ -71,6 +71,6 @@ def require_different(recipes: Sequence[Recipe]) -> None:
 
 
 def _spread(point: dict[str, Any]) -> dict[str, Any]:
-    """A point's settings, those of its variant among them."""
+    """The settings of a grid point, with those of its variant."""
     variant: dict[str, Any] = flat(point.get(VARIANT, {}))
     return {key: value for key, value in point.items() if key != VARIANT} | variant

@@ -13,7 +13,7 @@ SHOWN = 3  # runs in a message
 
 
 def find_run(target: str, out: Path) -> RunFolder | None:
-    """The finished run that a folder, or a prefix of an id, names; None where there is none."""
+    """The finished run of a folder, or of a prefix of an id; None where there is none."""
     path = Path(target)
     if (path / "record.json").is_file():
         return RunFolder(path)
@@ -31,14 +31,14 @@ def latest_run(name: str, out: Path) -> RunFolder | None:
 def runs_of(name: str, out: Path) -> list[RunFolder]:
     """The finished runs of a task, or of a file or folder of data that exists, the latest first.
 
-    Of data those count that were trained on the same content, or if there are none, on what has the same path. Raises
-    UserError where there are only runs of other data of that name.
+    For data these are runs trained on the same content, or if there are none, on the same path. Raises
+    UserError where there are only runs on other data of that name.
     """
     if not is_data(name):
         return _finished(name, out)
     found = _finished(data_name(name), out)
     if not found:
-        return _finished(name, out)  # a folder may be called as a task is
+        return _finished(name, out)  # a folder may have the name of a task
     records = [(folder, load_record(folder.record_file)) for folder in found]
     data = _training_file(Path(name))
     content = content_hash(data) if any(record.data_files for _, record in records) else ""
@@ -47,16 +47,16 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
     if not mine:
         others = _listed([f"{record.id} of {_origin(record)}, {record.finished}" for _, record in records])
         raise UserError(
-            f"no finished run in {out} is of {name} itself; of other data of that name there are {others}",
+            f"no finished run in {out} was trained on {name}; runs on other data of that name: {others}",
             f"Name a run by its id, or train one: finetune run {name}",
         )
     return mine
 
 
 def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
-    """Says which of several runs a name was resolved to, and lists the others."""
+    """A note on which of several runs a name was resolved to, with the others."""
     latest, *others = [f"{folder.path.name} of {load_record(folder.record_file).finished}" for folder in runs]
-    return f"{name}: the latest run is used, {latest}" + (f"; others are {_listed(others)}" if others else "")
+    return f"{name}: the latest run is used, {latest}" + (f"; others: {_listed(others)}" if others else "")
 
 
 def _finished(task: str, out: Path) -> list[RunFolder]:
@@ -72,7 +72,7 @@ def _training_file(data: Path) -> Path:
 
 
 def _origin(record: RunRecord) -> Path:
-    """Path of the training rows, relative to the folder that the run was started in."""
+    """The path of the training rows, relative to the folder that the run was started in."""
     return Path(record.data_origin.get("train", ""))
 
 

@@ -1,4 +1,4 @@
-"""Every prediction of a run, with text, gold, answer and probabilities, in a Parquet file."""
+"""Every prediction of a run in a Parquet file: text, label (`gold`), prediction (`answer`) and probabilities."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,13 @@ from finetune.data.atomic import output_file
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 
-NOT_READ = ("n_best",)  # most of the file where there is one, and nothing of it is shown
+NOT_READ = ("n_best",)  # the largest column where it exists, and never displayed
 NEEDED = ("id", "gold", "answer")
 Line = dict[str, Any]
 
 
 def write_predictions(file: Path, lines: Sequence[Mapping[str, Any]], official: Mapping[str, Any]) -> None:
-    """Writes a line for each row, and in the same folder the files that are official in the task's field.
+    """Writes one line per row, and in the same folder the files of the task's official format.
 
     Raises UserError where the folder cannot be written.
     """
@@ -30,7 +30,7 @@ def write_predictions(file: Path, lines: Sequence[Mapping[str, Any]], official: 
 
 
 def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The lines that `write_predictions` wrote, or all of them but some columns.
+    """The lines that `write_predictions` wrote, without some columns.
 
     Raises UserError where the file is absent or damaged.
     """
@@ -38,7 +38,7 @@ def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[st
     import pyarrow.parquet as pq
 
     if not file.is_file():
-        raise UserError(f"{file}: no predictions there", "They are not kept in git; run the recipe again with --force")
+        raise UserError(f"{file}: no predictions found", "They are not kept in git; run the recipe again with --force")
     try:
         with pq.ParquetFile(file) as opened:  # pq.read_table imports pyarrow.dataset and pandas
             columns = [name for name in opened.schema_arrow.names if name not in without]
@@ -48,7 +48,7 @@ def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[st
 
 
 def read_lines(folder: RunFolder, split: str) -> list[Line]:
-    """The predictions of a split. Raises UserError where the file is damaged or lacks what every run writes."""
+    """The predictions of a split. Raises UserError where the file is damaged or lacks a required column."""
     file = folder.predictions(split)
     lines = read_predictions(file, without=NOT_READ)
     if lines and (lacking := [name for name in NEEDED if name not in lines[0]]):

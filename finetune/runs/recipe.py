@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from finetune.errors import UserError, nearest
 
-# Not where they are used, so that reading a recipe needs no torch.
+# Defined here so that reading a recipe does not need torch.
 Layers = Literal[
     "embeddings",
     "second-to-last",
@@ -27,7 +27,7 @@ Schedule = Literal[
 ]
 
 
-OptionNames = Callable[[str], Sequence[str]]  # of a task's name: the options that a recipe for it may set
+OptionNames = Callable[[str], Sequence[str]]  # from a task's name to the options that a recipe for it may set
 
 
 def no_options(_: str) -> Sequence[str]:
@@ -42,7 +42,7 @@ class Settings(BaseModel):
 
 
 class Train(Settings):
-    """The `[train]` table. Defaults are the paper's (Devlin et al. 2019, section 4.1 and appendix A.2), but for
+    """The `[train]` table. Defaults are the paper's (Devlin et al. 2019, section 4.1 and appendix A.2), except for
     `bias_correction`, whose absence in the original optimizer makes runs on small data fail (Mosbach et al. 2021).
     """
 
@@ -104,11 +104,11 @@ class Recipe(Settings):
         )
 
     def to_toml(self) -> str:
-        """The file that gives this recipe: every setting that was set."""
+        """The recipe as a TOML file, with every setting that was set."""
         return to_toml(self.model_dump(exclude_unset=True, exclude_none=True))
 
     def with_settings(self, settings: dict[str, Any], *, origin: str, options: OptionNames = no_options) -> "Recipe":
-        """A copy with dotted keys (`train.epochs`) replaced. Raises UserError naming every fault."""
+        """A copy with dotted keys (`train.epochs`) replaced. Raises one UserError with every fault."""
         table = self.model_dump(exclude_unset=True)
         for key, value in settings.items():
             *parents, last = key.split(".")
@@ -133,7 +133,7 @@ def load(path: Path, *, options: OptionNames = no_options) -> Recipe:
 
 
 def to_toml(table: dict[str, Any]) -> str:
-    """A table of plain values and tables of them as TOML, a setting a line."""
+    """A table of plain values and nested tables as TOML, one setting per line."""
     lines = [_toml_line(key, value) for key, value in table.items() if not isinstance(value, dict)]
     for name, inner in table.items():
         if isinstance(inner, dict) and inner:
@@ -142,7 +142,7 @@ def to_toml(table: dict[str, Any]) -> str:
 
 
 def _toml_line(key: str, value: Any) -> str:
-    """`key = value`. What tomli_w would write over several lines, lists and the tables in them, stays on one."""
+    """`key = value`, on one line also for lists and tables in them, which tomli_w would break."""
     if not isinstance(value, list | dict):
         return tomli_w.dumps({key: value}).rstrip("\n")
     if isinstance(value, dict):
@@ -174,7 +174,7 @@ def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_optio
 
 
 def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]:
-    """The options of the task, which is looked at only where a key is not one of the recipe's own."""
+    """The options of the task, which is resolved only where a key is not a recipe setting."""
     task = table.get("task")
     if set(table) <= set(Recipe.model_fields) or not isinstance(task, str):
         return ()
@@ -182,7 +182,7 @@ def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]
         return ()
     try:
         return options(task)
-    except UserError:  # which the run will say
+    except UserError:  # the run raises it later
         return ()
 
 
@@ -239,7 +239,7 @@ def _option(schema: dict[str, Any]) -> str:
 
 
 def explain(fault: ErrorDetails, options: Sequence[str] = ()) -> str:
-    """One fault that pydantic found, as: the key, what was given, what is allowed. `options` are the task's."""
+    """One pydantic error as text: the key, what was given, what is allowed. `options` are the task's."""
     names = setting_names()
     key = ".".join(str(part) for part in fault["loc"])
     key = next((name for name in names if key.startswith(f"{name}.") and "[" in key), key)  # one kind of several

@@ -1,4 +1,4 @@
-"""Settings of runs compared with the defaults of a recipe."""
+"""Compares settings of runs with the defaults of a recipe."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ class Setting:
 
     @property
     def changed(self) -> bool:
-        """Whether a run has another value than the default."""
+        """Whether any run's value differs from the default."""
         return any(value != self.default for value in self.values)
 
 
 def applied(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
-    """Of each record every setting and option (dotted keys) as it applied, without what was chosen on dev.
+    """For each record every setting and option (dotted keys) as it applied, without what was chosen on dev.
 
-    A setting that an older record does not know has its default; an option the value that the other records of the
+    A setting that an older record lacks has its default; an option the value that the other records of the
     same version of the task have by default, where these agree.
     """
     usual = _usual_options(records)
@@ -37,7 +37,7 @@ def applied(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
 
 
 def settings_of(records: Sequence[RunRecord]) -> list[Setting]:
-    """Every setting of a recipe and option of the task; a key that an older record does not know has its default."""
+    """Every setting of a recipe and option of the task; a key that an older record lacks has its default."""
     every = [flat({**record.recipe, "options": record.recipe.get("options") or {}}) for record in records]
     keys = dict.fromkeys([*DEFAULTS, *(key for settings in every for key in settings)])
     return [
@@ -61,7 +61,7 @@ def _options(record: RunRecord) -> dict[str, Any]:
 
 
 def _usual_options(records: Sequence[RunRecord]) -> Mapping[tuple[str, int], dict[str, Any]]:
-    """For each version of a task the options that no recipe sets, where all records that know them agree."""
+    """For each version of a task the options that no recipe sets, where all records that have them agree."""
     seen: dict[tuple[str, int], dict[str, list[Any]]] = {}
     for record in records:
         values = seen.setdefault(_task(record), {})

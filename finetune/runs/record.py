@@ -1,4 +1,4 @@
-"""RunRecord: everything that a run says of itself."""
+"""RunRecord: settings, environment, scores and notes of a run."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from finetune.runs.recipe import Recipe
 
 
 def _with_nan(value: Any) -> Any:
-    """A score, or tables and lists of scores; null, as JSON has what is not a number, becomes NaN."""
+    """A score, or tables and lists of scores; JSON's null becomes NaN."""
     if isinstance(value, dict):
         return {key: _with_nan(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -26,12 +26,12 @@ def _with_nan(value: Any) -> Any:
 
 
 class RunRecord(BaseModel):
-    """What decided a run, what it ran on, what came out. All scores are on a scale of 0 to 1.
+    """The settings, environment and results of a run. All scores are on a scale of 0 to 1.
 
-    `data_origin` is where each split was read from, seen from the data folder, or for a user's own file from the
-    folder that the run was started in; `data_files` has a hash of each such file. `chosen` names the options that were
-    chosen on dev; records of before do not say, and knew these alone. With `cross_fitted` each row of dev was answered
-    by options that other rows of dev chose.
+    `data_origin` is where each split was read from, relative to the data folder, or for a user's own file to the
+    folder that the run was started in; `data_files` has a hash of each such file. `chosen` are the options that were
+    chosen on dev; older records lack it, and these were the only ones then. With `cross_fitted` each row of dev was
+    predicted with options chosen on other rows of dev.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -71,12 +71,12 @@ class RunRecord(BaseModel):
 
 
 class ListedRun(BaseModel):
-    """What a list of runs shows of a record: reading the rest would take most of the time."""
+    """The part of a record that a list of runs shows; reading the rest would take most of the time."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     class Seed(BaseModel):
-        """Of the recipe its seed."""
+        """The seed of the recipe."""
 
         model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
@@ -92,7 +92,7 @@ class ListedRun(BaseModel):
 
     @property
     def score(self) -> float:
-        """The headline on the first split, 0 to 1; NaN where it is undefined."""
+        """The headline score on the first split, 0 to 1; NaN where it is undefined."""
         found = next(iter(self.scores.values()))[self.headline]
         return math.nan if found is None else found
 
@@ -112,10 +112,10 @@ def run_id(
     columns: Mapping[str, Any] = MappingProxyType({}),
     task_file: str | None = None,
 ) -> str:
-    """Ten hex digits of what decides the result.
+    """Ten hex digits: a hash of all that decides the result.
 
-    Settings at their defaults stay out, so that a new setting leaves old ids as they are; so do the names of recipe
-    and model, the place of the output, the number of processes and the versions of libraries. `task` is its name,
+    Settings at their defaults are left out, so that a new setting keeps old ids; so are the names of recipe
+    and model, the output folder, the number of processes and the versions of libraries. `task` is its name,
     `options` those that are not at their defaults, `columns` what the model keeps of a user's own data, which is more
     than the rows say. `task_file` is a hash of the user's own file, for a task that is in one.
     """
@@ -138,7 +138,7 @@ def run_id(
 
 
 def data_fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
-    """A hash of all rows of all splits, the same wherever the rows were read from."""
+    """A hash of all rows of all splits, independent of where they were read from."""
     digest = hashlib.sha256()
     for name in sorted(splits):
         for row in splits[name]:
@@ -158,7 +158,7 @@ def all_records(out: Path) -> tuple[list[RunRecord], list[UserError]]:
 
 
 def listed_runs(out: Path) -> tuple[list[ListedRun], list[UserError]]:
-    """As `all_records`, of each record what a list shows."""
+    """`all_records` with the part of each record that a list shows."""
     return _read_all(out, ListedRun)
 
 
@@ -167,7 +167,9 @@ def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
         return kind.model_validate_json(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as error:
         lines = str(error).splitlines()
-        raise UserError(f"{file}: is no readable record ({' '.join(lines[:3])})", "Run again with --force") from error
+        raise UserError(
+            f"{file}: cannot be parsed as a run record ({' '.join(lines[:3])})", "Run again with --force"
+        ) from error
 
 
 def _read_all(out: Path, kind: type[AnyRecord]) -> tuple[list[AnyRecord], list[UserError]]:

@@ -1,4 +1,4 @@
-"""Runs that differ in their seeds alone, and what can be said of them together: mean, spread, interval, failures."""
+"""Statistics over runs that differ only in their seeds: mean, spread, confidence interval, failures."""
 
 import json
 import math
@@ -12,15 +12,15 @@ from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
 SEEDS = ("seed", "init_seed", "data_seed")
-NO_SPREAD = 1e-12  # a standard deviation that rounding alone can make
-CONSTANT = ("majority", "mean", "no-answer")  # baselines that answer the same to every row
+NO_SPREAD = 1e-12  # a standard deviation that rounding can cause
+CONSTANT = ("majority", "mean", "no-answer")  # baselines with a constant prediction
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Some scores: their mean, standard deviation, 95 % interval of the mean (Student's t), and best.
+    """The mean of some scores, their standard deviation, 95 % interval of the mean (Student's t), and best.
 
-    What needs several scores is None where there is one, and where one is not a number, as the mean is then. Equal
+    Statistics of several scores are None for a single one, and where one is NaN, as the mean is then. Equal
     scores have no interval: they do not show that the next is the same.
     """
 
@@ -45,7 +45,7 @@ def summarised(scores: Sequence[float], metric: str) -> Summary:
 
 
 def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[list[RunRecord]]:
-    """The records, those together that differ in their seeds alone; groups and runs in the order they came.
+    """Groups records that differ only in their seeds; groups and runs keep their order.
 
     `over` are further settings (dotted keys) that runs of a group may differ in, as the folds of cross-validation.
     """
@@ -60,7 +60,7 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
 
 
 def same_but_seeds(record: RunRecord, records: Iterable[RunRecord]) -> list[RunRecord]:
-    """Those of the records that differ from this one in their seeds alone."""
+    """The records that differ from this one only in their seeds."""
     others = [other for other in records if other.id != record.id]
     return groups([record, *others])[0][1:]
 
@@ -79,7 +79,7 @@ def seed_words(record: RunRecord) -> str:
 
 
 def failed(record: RunRecord, split: str) -> bool | None:
-    """Whether a run is no better than the same answer to every row (Mosbach et al. 2021, section 3).
+    """Whether a run is no better than a constant prediction (Mosbach et al. 2021, section 3).
 
     By accuracy where the task has it, else by the headline; None where there is no such baseline.
     """

@@ -1,6 +1,6 @@
-"""What a row is, how it becomes tokens, which head reads the encoder, how predictions are made and scored.
+"""Task types: what a row is, how it becomes tokens, which head reads the encoder, how predictions are made and scored.
 
-These names are the public ones: what a task or a type of data in another package is made of.
+The public names are those that a task or a task type in another package is made of.
 """
 
 from finetune.data.rows import Rows

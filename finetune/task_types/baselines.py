@@ -1,4 +1,4 @@
-"""Cheap methods whose scores stand beside every result: they answer whether an encoder is worth its cost here."""
+"""Baselines, shown with every result: they show whether an encoder is worth its cost on this data."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Label = TypeVar("Label", str, tuple[str, ...])
-MOST_CHARACTERS = 20_000_000  # that TF-IDF reads, in one to three minutes and 2 GB; SST-2 has 3.6 million
+MOST_CHARACTERS = 20_000_000  # most that TF-IDF reads, in one to three minutes and 2 GB; SST-2 has 3.6 million
 
 
 def majority(labels: Sequence[Label], count: int) -> list[Label]:
-    """The most frequent label, or tuple of labels (the first in the alphabet of several), `count` times."""
+    """The most frequent label, or tuple of labels (ties: the first alphabetically), `count` times."""
     counts = Counter(labels)
     return [min(counts, key=lambda label: (-counts[label], label))] * count
 
@@ -28,7 +28,7 @@ def mean(values: Sequence[float], count: int) -> list[float]:
 def tfidf_classify(
     texts: Sequence[tuple[str, ...]], labels: Sequence[str], unseen: Sequence[tuple[str, ...]]
 ) -> tuple[list[str], np.ndarray, list[str]]:
-    """Logistic regression on TF-IDF: answers for `unseen`, their probabilities `(rows, classes)`, the classes."""
+    """Logistic regression on TF-IDF: predictions for `unseen`, their probabilities `(rows, classes)`, the classes."""
     from sklearn.linear_model import LogisticRegression
 
     texts, labels = _read(texts, labels)
@@ -44,9 +44,9 @@ def tfidf_classify(
 def tfidf_multilabel(
     texts: Sequence[tuple[str, ...]], gold: np.ndarray, unseen: Sequence[tuple[str, ...]]
 ) -> np.ndarray:
-    """Probabilities `(rows, labels)` for `unseen`: a logistic regression on TF-IDF for each label against the rest.
+    """Probabilities `(rows, labels)` for `unseen`: one logistic regression on TF-IDF per label (one-vs-rest).
 
-    `gold` `(texts, labels)` is true where a text has a label. One that all or none have is as probable as that.
+    `gold` `(texts, labels)` is true where a text has a label. A label of all or no texts gets probability 1 or 0.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -66,7 +66,7 @@ def tfidf_multilabel(
 def tfidf_regress(
     texts: Sequence[tuple[str, ...]], values: Sequence[float], unseen: Sequence[tuple[str, ...]]
 ) -> list[float]:
-    """Ridge regression on TF-IDF, within the range of the values seen."""
+    """Ridge regression on TF-IDF, clipped to the range of the training values."""
     from sklearn.linear_model import Ridge
 
     texts, values = _read(texts, values)
@@ -78,7 +78,7 @@ def tfidf_regress(
 
 
 def most_frequent(seen: Iterable[tuple[str, str]], rows: Iterable[Sequence[str]], *, unseen: str) -> list[list[str]]:
-    """For each word of each row the tag that it had most often in `seen` (word, tag), or `unseen`."""
+    """For each word of each row its most frequent tag in `seen` (word, tag), or `unseen`."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for word, tag in seen:
         counts[word][tag] += 1
@@ -87,13 +87,13 @@ def most_frequent(seen: Iterable[tuple[str, str]], rows: Iterable[Sequence[str]]
 
 
 def best_overlap(question: str, sentences: Sequence[str]) -> str:
-    """The first of the sentences that share most words with the question."""
+    """The sentence that shares the most words with the question, the first of several."""
     asked = set(_words(question))
     return max(sentences, key=lambda sentence: len(asked & set(_words(sentence))), default="")
 
 
 def most_similar(texts: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> list[int]:
-    """For each (context, choices) the number of the choice nearest to the context, by cosine of TF-IDF vectors."""
+    """For each (context, choices) the index of the choice nearest to the context, by cosine of TF-IDF vectors."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     if not _has_words([tuple(texts)]):
@@ -111,7 +111,7 @@ def _words(text: str) -> list[str]:
 
 
 def read_rows(texts: Sequence[tuple[str, ...]]) -> np.ndarray:
-    """The numbers of the rows that TF-IDF reads: all, or a random part where their texts are too long for memory."""
+    """The indexes of the rows that TF-IDF reads: all, or a random sample where the texts would not fit in memory."""
     lengths = np.array([sum(map(len, row)) for row in texts])
     if lengths.sum() <= MOST_CHARACTERS:
         return np.arange(len(texts))
@@ -125,12 +125,12 @@ def _read(texts: Sequence[tuple[str, ...]], gold: Sequence[Any]) -> tuple[Sequen
 
 
 def _has_words(texts: Sequence[tuple[str, ...]]) -> bool:
-    """Whether there is anything to count: scikit-learn counts words of two characters or more."""
+    """Whether the vocabulary would not be empty: scikit-learn counts words of two characters or more."""
     return any(re.search(r"\w\w", text) for row in texts for text in row)
 
 
 def _vectors(texts: Sequence[tuple[str, ...]], unseen: Sequence[tuple[str, ...]]) -> "tuple[csr_matrix, csr_matrix]":
-    """Words 1-2 and characters 2-4; a pair (a, b) becomes |a - b| and a * b side by side."""
+    """TF-IDF of word 1-2-grams and character 2-4-grams; a pair (a, b) becomes |a - b| and a * b, concatenated."""
     from scipy.sparse import hstack
     from sklearn.feature_extraction.text import TfidfVectorizer
 

@@ -1,6 +1,6 @@
-"""Which columns could be the label: ranked by name, by how full they are, and by what they hold.
+"""Ranks the columns that could be the label: by name, by share of filled cells, and by content.
 
-Where two could be, none is taken: the user is asked (`Ambiguous`).
+Where two are equally likely, the user is asked (`Ambiguous`).
 """
 
 import re
@@ -15,15 +15,15 @@ from finetune.errors import UserError
 from finetune.task_types.column_names import is_about, is_id_name, label_tier, text_tier
 
 SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
-FULL = 0.9  # share of the cells that hold something
+FULL = 0.9  # share of filled cells
 HALF = 0.5
-LONG = 6  # words of a cell from which it is hardly a label
+LONG = 6  # words per cell from which a column is hardly a label
 SHOWN = 4  # values
-UNNAMED, NUMBERS = 3, 4  # levels of labels without a name that says so
+UNNAMED, NUMBERS = 3, 4  # levels of candidates without a label's name
 
 
 class Ambiguous(UserError):
-    """Several columns could be meant: `choices` are the settings, each with what it would mean."""
+    """Several columns fit: `choices` are the settings, each with its meaning."""
 
     def __init__(self, what: str, choices: Sequence[tuple[str, str]]) -> None:
         self.choices = tuple(choices)
@@ -34,18 +34,18 @@ class Ambiguous(UserError):
 
 
 def copied(setting: str) -> str:
-    """Settings as they can be typed into a shell: in quotes where one holds a space or another of the shell's signs."""
+    """Settings quoted for a shell, where they contain a space or another special character."""
     return " ".join(shlex.quote(one) if SHELL.search(one) else one for one in single_settings(setting))
 
 
 def single_settings(setting: str) -> list[str]:
-    """`shape=choice text=a b,c` as two settings: a column's name may hold blanks."""
+    """Splits `shape=choice text=a b,c` into two settings: a column's name may contain blanks."""
     return re.split(r" (?=text=)", setting)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """One column, or several of 0 and 1, that could be the label; the lowest `level` says it most clearly."""
+    """One column, or several of 0 and 1, that could be the label; the lowest `level` is the likeliest."""
 
     columns: tuple[str, ...]
     level: int
@@ -55,7 +55,7 @@ class Candidate:
 
     @property
     def setting(self) -> str:
-        """What a user sets to choose it."""
+        """The setting that chooses it."""
         return f"label={','.join(self.columns)}"
 
 
@@ -85,7 +85,7 @@ def label_candidates(
         elif group and _level(free[group[0]]) > 1:
             fact = free[group[0]]
             found.append(_candidate(group, _level(fact), fact, columns[group[0]]))
-    found = [one for one in found if one.distinct > 1] or found  # one value alone is a label where nothing else is
+    found = [one for one in found if one.distinct > 1] or found  # one value only as a last resort
     places = {name: place for place, name in enumerate(facts)}
     return sorted(found, key=lambda one: (one.level, one.share < FULL, one.distinct, places[one.columns[0]]))
 
@@ -93,7 +93,7 @@ def label_candidates(
 def best_label(
     candidates: Sequence[Candidate], columns: Mapping[str, Sequence[Any]], *, file: str
 ) -> tuple[Candidate | None, list[Candidate]]:
-    """(the label, its rivals); None where there is no candidate. Raises Ambiguous where several are as likely."""
+    """(the label, other candidates); None where there is no candidate. Raises Ambiguous where several are as likely."""
     if not candidates:
         return None, []
     level = candidates[0].level
@@ -111,7 +111,7 @@ def best_label(
 
 
 def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
-    """What a column holds, in a few words: `3 values: bad, fair, good; 20 % empty`."""
+    """Summarises a column: `3 values: bad, fair, good; 20 % empty`."""
     some: dict[str, None] = {}
     for cell in cells[:20_000]:
         if not is_missing(cell):
@@ -132,7 +132,7 @@ def _candidate(names: tuple[str, ...], level: int, fact: ColumnFacts, cells: Seq
 
 
 def _level(fact: ColumnFacts) -> int:
-    """0 and 1 for what is called label, 2 for `sentiment` and the like, 3 for other categories, 4 for numbers."""
+    """0 and 1 for names with `label`, 2 for `sentiment` and the like, 3 for other categories, 4 for numbers."""
     tier = label_tier(fact.name)
     if tier is not None:
         return min(tier, 2)
@@ -160,18 +160,18 @@ def _may_be_label(fact: ColumnFacts) -> bool:
 
 
 def _contiguous(group: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether columns stand side by side, as those of several labels do; flags of other kinds are strewn about."""
+    """Whether columns are adjacent, as those of several labels are; other flags are scattered."""
     places = [names.index(name) for name in group]
     return max(places) - min(places) < len(places)
 
 
 def _flags(free: Mapping[str, ColumnFacts]) -> list[str]:
-    """The columns of nothing but 0 and 1, or of true and false."""
+    """The binary columns: 0 and 1, or true and false."""
     return [name for name, fact in free.items() if fact.marks]
 
 
 def _distinct(same: Sequence[Candidate], columns: Mapping[str, Sequence[Any]]) -> list[Candidate]:
-    """The candidates without those that say the same in another way (0 for bad): words go before numbers."""
+    """The candidates without equivalent ones (0 for bad): words are preferred to numbers."""
     order = sorted(same, key=lambda one: _are_numbers(columns[one.columns[0]]))
     kept: list[Candidate] = []
     for one in order:
@@ -185,7 +185,7 @@ def _are_numbers(cells: Sequence[Any]) -> bool:
 
 
 def _equivalent(one: Candidate, other: Candidate, columns: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether each value of one stands in the rows of one value of the other, and the other way round."""
+    """Whether the values of the two columns map one to one."""
     if len(one.columns) > 1 or len(other.columns) > 1 or one.distinct != other.distinct:
         return False
     pairs = {

@@ -1,7 +1,7 @@
-"""What the name of a column says of it: a text, a label, an id, or a fact about the row (a date, a source, a count).
+"""Classifies a column by its name: a text, a label, an id, or a fact about the row (a date, a source, a count).
 
 Names are split into words at signs, capitals and digits, so that `customer_sentiment` and `ToxicityLabel` are labels;
-words of scripts without spaces are looked for anywhere in the name.
+words of scripts without spaces are searched for anywhere in the name.
 """
 
 import re
@@ -20,7 +20,7 @@ EXACT, COMPOUND = 1, 2
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a column's name in small letters: `CustomerSentiment_2` is customer, sentiment, 2."""
+    """The words of a column's name in lower case: `CustomerSentiment_2` is customer, sentiment, 2."""
     return [_plain(word) for word in WORD.findall(CAPITAL.sub(" ", _bare(name)).replace("_", " "))]
 
 
@@ -36,7 +36,7 @@ def _plain(name: str) -> str:
 
 
 def place_of(name: str, known: Sequence[str]) -> tuple[int, int] | None:
-    """(EXACT or COMPOUND, place in `known`) of the first known word that the name is, or holds; else None."""
+    """(EXACT or COMPOUND, index in `known`) of the first known word that the name equals, or contains; else None."""
     whole = _plain(name).strip().replace(" ", "_").replace("-", "_")
     words = set(words_of(name))
     plain = [_plain(word) for word in known]
@@ -49,7 +49,7 @@ def place_of(name: str, known: Sequence[str]) -> tuple[int, int] | None:
 
 
 def label_tier(name: str) -> int | None:
-    """How clearly a name says label: 0 `label`, 1 `gold_label_2`, 2 `sentiment`, 3 `customer_sentiment`; else None."""
+    """How clearly a name means label: 0 `label`, 1 `gold_label_2`, 2 `sentiment`, 3 `customer_sentiment`; else None."""
     if is_about(name):
         return None
     strong, other = place_of(name, STRONG_LABELS), place_of(name, LABELS)
@@ -61,7 +61,7 @@ def label_tier(name: str) -> int | None:
 
 
 def text_tier(name: str) -> int | None:
-    """How clearly a name says text: 0 `text`, 1 `review_text`, 2 `title`, 3 `product_title`; else None."""
+    """How clearly a name means text: 0 `text`, 1 `review_text`, 2 `title`, 3 `product_title`; else None."""
     if is_about(name) or is_id_name(name):
         return None
     strong, weak = place_of(name, STRONG_TEXTS), place_of(name, WEAK_TEXTS)
@@ -77,19 +77,19 @@ def is_id_name(name: str) -> bool:
 
 
 def is_about(name: str) -> bool:
-    """Whether the name is of a fact about the row or its label, such as `created_at` or `label_confidence`."""
+    """Whether the name is metadata of the row or its label, such as `created_at` or `label_confidence`."""
     words = words_of(name)
     return name.strip().lower() in ABOUT or (bool(words) and words[-1] in ABOUT) or words[:2] == ["annotation", "id"]
 
 
 def named(names: Iterable[str], wanted: Sequence[str]) -> list[str]:
-    """Those of `names` that are one of the wanted ones whatever their case, in the order of the wanted ones."""
+    """Those of `names` that are among the wanted ones, ignoring case, in the order of the wanted ones."""
     lower: Mapping[str, str] = {name.lower().replace(" ", "_"): name for name in names}
     return [lower[name] for name in wanted if name in lower]
 
 
 def stem_of(name: str) -> str:
-    """A name without the number or letter at its end: `sol` of sol1, `op` of opa; nothing without either."""
+    """A name without the number or letter at its end: `sol` of sol1, `op` of opa; empty without either."""
     if re.fullmatch(r"column \d+", name):
         return ""  # of a file without a header
     match = re.fullmatch(r"(.*?[^\d_ .-])[_ .-]?(\d)|(.{2,}?)[_ .-]([a-eA-E])|(op)([a-e])", name)

@@ -1,4 +1,4 @@
-"""What a table's columns mean: the type of the data, its inputs, and where its labels are."""
+"""What a table's columns mean: the task type, the inputs, and the label columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from finetune.data.values import as_text, is_missing, tags_of
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The type of the data (`shape`), and its columns: `text` are the inputs in their order, `label` holds the gold.
+    """The task type (`shape`), and its columns: `text` are the inputs in order, `label` the label.
 
-    Of a span task the inputs are question and context, of a choice task the context and then the choices (or one
-    column with a list of them), that labels count from 0 or 1, or name as `choices_by` says. Several `label` columns
-    are multi-label's, a 0 or 1 each. `labels` are the names that were found; `unanswerable` says that some questions
-    have no answer, and `reasons` of each guess where it comes from.
+    For a span task the inputs are question and context, for a choice task the context and then the choices (or one
+    column with a list of them), which labels count from 0 or 1, or name as `choices_by` says. Several `label` columns
+    are those of multi-label data, with 0 or 1 each. `labels` are the names that were found; `unanswerable` says that
+    some questions have no answer, and `reasons` what each guess is based on.
 
     `names` are those of labels that are numbers in the data, `decimal` is the decimal sign of numbers. `spans` are the
     keys of start, end and label where entities are spans of characters; `tag_form` and `outside` say how tags are
@@ -50,23 +50,23 @@ class Layout:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
-        """As a recipe writes it."""
+        """The layout as options of a recipe."""
         given: dict[str, Any] = {"shape": self.shape, "text": ",".join(self.text), "label": ",".join(self.label)}
         given |= {"id": self.id, "group": self.group, "labels": dict(self.names)}
         given |= {"decimal": self.decimal} if self.decimal != "." else {}
         return {name: value for name, value in given.items() if value}
 
     def tags(self, cell: Any) -> list[str]:
-        """The tags in a cell as O, B-X and so on: of a list, or a text with spaces between them."""
+        """The tags in a cell as O, B-X and so on: from a list, or a space-separated text."""
         form = TagForm(form=self.tag_form, outside=self.outside)
         return [form.standard(self.names.get(tag, tag)) for tag in tags_of(cell)]
 
     def lacks(self, cell: Any) -> bool:
-        """Whether a cell of the label holds none."""
+        """Whether a label cell is empty."""
         return is_missing(cell) or (isinstance(cell, str) and cell.strip() in (*NOTHING, self.no_label))
 
     def named(self, label: str) -> str:
-        """A label by its name, where it is a number that has one."""
+        """The name of a label that is a number, if it has one; else the label."""
         return self.names.get(label, label)
 
     def label_in(self, values: Mapping[str, Any]) -> Any:
@@ -74,7 +74,7 @@ class Layout:
         return cell_at(values, self.label[0]) if self.label else None
 
     def text_of(self, values: Mapping[str, Any], name: str) -> str:
-        """A text of a record, with what runs on into columns without a name."""
+        """A text of a record, with its continuation in columns without a name."""
         parts = [cell_at(values, name)]
         if name == self.text[-1]:
             parts += [cell for column in self.rest if not is_missing(cell := values.get(column))]

@@ -1,4 +1,4 @@
-"""DataType: the contract of a type of own data, from a table's columns to rows, a task, and a view of predictions.
+"""DataType: the contract of a task type for user data, from a table's columns to rows, a task, and a predictions view.
 
 A new type is a folder with its task, head, columns and view, and one line in `types.py`; a plugin names a subclass of
 `DataType` as an entry point of the group `finetune.task_types`.
@@ -24,8 +24,8 @@ from finetune.task_types.task import Answer, Task
 from finetune.task_types.view import View
 
 Clean = Callable[[str], str]
-MOST_VALUES = 12  # of a label, in a summary
-LONG = 100  # characters of a text that is shown
+MOST_VALUES = 12  # values of a label in a summary
+LONG = 100  # characters of a displayed text
 
 
 class NoRow(Exception):
@@ -38,9 +38,9 @@ class NoRow(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What a guess is made from: a table, the facts of its columns, and the columns that the user named, by role.
+    """The input of a guess: a table, the facts of its columns, and the columns that the user named, by role.
 
-    `shape` is the name of the type where the user gave it; then that type alone is asked.
+    `shape` is the name of the type where the user gave it; then only that type guesses.
     """
 
     table: Table
@@ -61,19 +61,19 @@ class Evidence:
 
 
 class DataType(ABC):
-    """What own data of a type is. `name` is the value of the setting `shape`.
+    """A task type for user data. `name` is the value of the setting `shape`.
 
     `task_class` is the class of its tasks, `view` shows its predictions in a report. `inputs` is an example of the
-    settings that name its columns; with `by_text` these are looked for also where the user named the texts but not the
-    type, and with `any_columns` a model reads another number of them than in training.
+    settings that name its columns; with `by_text` columns are also searched where the user named the texts but not the
+    type, and with `any_columns` a model can read another number of them than in training.
 
-    `named`: labels are names of a closed set; `respelled`: they are texts whose spelling may vary; `labels_rows`: each
-    row has one gold as a whole; `empty_is_label`: so has an empty cell. `labels_are` and `units_are` are the words for
-    labels and for what must be in one split alone; a text with fewer than `least_words` may come again.
+    `named`: labels are from a closed set; `respelled`: they are texts whose spelling may vary; `labels_rows`: each
+    row has one label as a whole; `empty_is_label`: an empty cell is a label too. `labels_are` and `units_are` are the
+    words for labels and for what must be in one split only; a text with fewer than `least_words` may be repeated.
 
     `batch_size` and `max_length` are those of the starting recipe; a `max_length` of None is fitted to the texts.
-    `capped` is the option of its tasks that says how many tokens of the first input are read. `issues` are what its
-    `remarks` may have, with the shared ones.
+    `capped` is the option of its tasks that limits the tokens of the first input. `issues` are those that its
+    `remarks` may report, with the shared ones.
     """
 
     name: ClassVar[str]
@@ -98,12 +98,12 @@ class DataType(ABC):
 
     @abstractmethod
     def find(self, evidence: Evidence) -> Layout | None:
-        """The columns that look like this type's; None where none do. Raises UserError where several could be meant."""
+        """Finds columns that look like this type's; None where none do. Raises UserError where several fit."""
 
     def guess(self, evidence: Evidence) -> Layout | None:
-        """The layout by `find`, with the columns that the user named; None where the data is of another type.
+        """The layout from `find`, with the columns that the user named; None where the data is of another type.
 
-        Raises UserError as `find` does, and where the user named this type but not its columns, which are not found.
+        Raises UserError as `find` does, and where the user named this type and its columns are not found.
         """
         chosen, asked = evidence.chosen, evidence.shape is not None
         if not asked and "text" in chosen and not self.by_text:
@@ -111,7 +111,7 @@ class DataType(ABC):
         found = self.find(evidence)
         if found is None and asked and "text" not in chosen:
             raise UserError(
-                f"{evidence.file}: which columns a {self.name} task reads is not clear",
+                f"{evidence.file}: cannot infer the columns of a {self.name} task",
                 f"Name them: text={self.inputs}",
             )
         text = tuple(chosen.get("text") or (found.text if found else ()))
@@ -129,7 +129,7 @@ class DataType(ABC):
         return ()
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
-        """The layout with what the cells of its columns say."""
+        """The layout, completed from the cells of its columns."""
         return layout
 
     # Labels.
@@ -139,7 +139,7 @@ class DataType(ABC):
         return self.named and len(layout.label) == 1
 
     def written(self, layout: Layout, cell: Any) -> list[str]:
-        """The labels in a cell as they are written there."""
+        """The labels in a cell as spelled there."""
         return []
 
     def names(self, layout: Layout, cell: Any) -> Iterable[str]:
@@ -147,25 +147,25 @@ class DataType(ABC):
         return map(layout.named, self.written(layout, cell))
 
     def labels_in(self, gold: Any) -> tuple[str, ...]:
-        """The labels in a row's gold, which may be None, each once."""
+        """The distinct labels of a row, none where it has no label."""
         return ()
 
     def summary(self, golds: Sequence[Any]) -> str:
-        """How often each label comes, the most frequent ones first."""
+        """A summary of label counts, the most frequent first."""
         counts = self.tally(golds)
         listed = ", ".join(f"{shown(name)[1:-1]} {count:,}" for name, count in counts.most_common(MOST_VALUES))
         return (listed or "none") + (f", and {len(counts) - MOST_VALUES:,} more" if len(counts) > MOST_VALUES else "")
 
     def tally(self, golds: Sequence[Any]) -> Counter[str]:
-        """How often each label comes in golds that are known."""
+        """Counts each label, over rows that have one."""
         return Counter(label for gold in golds for label in self.labels_in(gold) or ("no label",))
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
-        """What is done to labels as they are read, in words, each with the indexes of the rows."""
+        """Changes made to labels while reading, in words, each with the indexes of the rows."""
         return {}
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        """What a user should know of the rows of a file before training; the issues are `issues` or shared ones."""
+        """Remarks on the rows of a file before training; their issues are `issues` or shared ones."""
         return ()
 
     # Cells and rows.
@@ -175,11 +175,11 @@ class DataType(ABC):
         return layout.text
 
     def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
-        """Why a record with all needed cells makes no row once it is fixed, in words after `rows dropped`; or empty."""
+        """Why a record with all needed cells makes no row after fixing, in words after `rows dropped`; may be empty."""
         return ""
 
     def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
-        """A record with its texts and labels cleaned, each by `clean`; what else is done is added to `done`."""
+        """A record with its texts and labels cleaned by `clean`; other changes are added to `done`."""
         for name in (*layout.text, *layout.label):
             cell = values.get(name)
             if isinstance(cell, str):
@@ -191,38 +191,38 @@ class DataType(ABC):
     def sequences(
         self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
     ) -> tuple[list[str], list[str] | None]:
-        """What a tokenizer gets for some rows: their texts, and the other halves where they are pairs."""
+        """The tokenizer's input for some rows: their texts, and the second texts where they are pairs."""
         return [texts[row] for row in rows], None
 
     def truncates(self, layout: Layout) -> bool:
-        """Whether a row that is too long loses its end; else it is read in windows."""
+        """Whether a row that is too long is truncated; else it is read in windows."""
         return False
 
     @abstractmethod
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> OwnRow:
-        """The row in a record's cells, its gold None where the label is missing. Raises NoRow."""
+        """The row from a record's cells, its `gold` None where the label is missing. Raises NoRow."""
 
     def facts(self, row: Any) -> dict[str, str]:
-        """A row as it was read, by the names of its parts: what the model reads, and what it is to answer."""
+        """A row as it was read, by the names of its parts: the inputs and the label."""
         return {"text": shown(row.input, LONG), "label": "none" if row.gold is None else str(row.gold)}
 
     def unit(self, row: Any) -> str:
-        """What rows that must stay in one split have in common."""
+        """The key that rows which must stay in one split share."""
         return same_text(row.input)
 
     def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
-        """What must be in one split alone, for each row of a table; `texts` is all that the model reads of it."""
+        """The key of each row of a table that must be in one split only; `texts` are the inputs."""
         return texts
 
     def strata(self, golds: Sequence[Any]) -> Sequence[Any]:
-        """For each gold what train and dev should have alike shares of."""
+        """For each label its stratum, of which train and dev get equal shares."""
         return [""] * len(golds)
 
-    # Tasks and their answers.
+    # Tasks and their predictions.
 
     @abstractmethod
     def task(self, layout: Layout, *, name: str, read: Any = None) -> Task:
-        """The task that a layout describes; without a reader it only predicts."""
+        """The task that a layout describes; without a reader it is for prediction only."""
 
     def fits(self, task: Task) -> bool:
         """Whether a task's model can read data of this type."""
@@ -233,19 +233,19 @@ class DataType(ABC):
         return inputs
 
     def inputs_fault(self, layout: Layout, count: int) -> str:
-        """What is wrong with so many inputs for a model that was trained on a layout, in words; empty where nothing."""
+        """What is wrong with so many inputs for a model that was trained on a layout, in words; empty if nothing."""
         return ""
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: Any) -> dict[str, Any]:
-        """An answer as cells of a predicted file, by the column's name."""
+        """A prediction as cells of an output file, by the column's name."""
         return task.cells(answer, row)
 
     def value(self, task: Task, layout: Layout, cell: Any, row: Any) -> Any:
-        """The value of an answer in a cell that `cells` gave under the name `answer`."""
+        """The value of a prediction, from a cell that `cells` wrote in the column `answer`."""
         return cell
 
 
 def short(cell: Any) -> str:
-    """A cell for a message."""
+    """A cell, shortened for a message."""
     text = repr(cell)
     return text if len(text) < 40 else text[:37] + "..."

@@ -1,4 +1,4 @@
-"""Options: fields that a recipe may set, declared in the same way by a task type and by a reader."""
+"""Options: fields that a recipe may set, declared in the same way by task types and readers."""
 
 from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields, is_dataclass
@@ -9,7 +9,7 @@ DECLARED = "option"  # the key in a field's metadata
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """A declared option: what a recipe calls it, its type and default, and one line for the documents."""
+    """A declared option: its name in a recipe, its type and default, and one line for the documentation."""
 
     name: str
     type: Any
@@ -23,12 +23,12 @@ def option(default: Any, meaning: str) -> Any:
 
 
 def declared_names(owner: Any) -> tuple[str, ...]:
-    """The names of the options that a task or a reader, or its class, declares; none where it is not a dataclass."""
+    """The names of the options that a task or a reader, or its class, declares; none if it is not a dataclass."""
     return tuple(one.name for one in _fields(owner))
 
 
 def declared_options(owner: Any) -> tuple[Option, ...]:
-    """The same with types, defaults and meanings."""
+    """The declared options with types, defaults and meanings."""
     types = get_type_hints(owner if isinstance(owner, type) else type(owner), include_extras=True)
     return tuple(
         Option(name=one.name, type=types[one.name], default=one.default, meaning=one.metadata[DECLARED])

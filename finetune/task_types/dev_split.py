@@ -1,4 +1,4 @@
-"""Which rows are for dev where no file says so: stratified, with equal texts on one side."""
+"""Samples the dev split where there is no dev file: stratified, with duplicate texts on one side."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -9,14 +9,14 @@ from finetune.data.characters import same_text
 from finetune.data.rows import OwnRow
 from finetune.task_types.data_type import DataType
 
-SHARE = 0.1  # of the rows that go to dev where no dev file is given
-MOST = 10_000  # rows that dev gets at most
+SHARE = 0.1  # of the rows, held out as dev where there is no dev file
+MOST = 10_000  # most rows of dev
 
 
 def drawn_for_dev(kind: DataType, rows: Sequence[OwnRow], groups: Sequence[Any] | None = None) -> set[int]:
-    """Which of the rows are dev: stratified by label, by group where there is one, equal texts on one side."""
+    """Whether each row is held out as dev: stratified by label, groups and duplicate texts on one side."""
     texts = [kind.unit(row) for row in rows]
-    if groups is None and len(set(texts)) < 2:  # one document, or one context: then its sentences, or its questions
+    if groups is None and len(set(texts)) < 2:  # one document or context: split its sentences or questions
         texts = [same_text(row.input) for row in rows]
     return dev_rows(texts, kind.strata([row.gold for row in rows]), groups)
 
@@ -24,10 +24,10 @@ def drawn_for_dev(kind: DataType, rows: Sequence[OwnRow], groups: Sequence[Any] 
 def dev_rows(
     texts: Sequence[str], strata: Sequence[Any], groups: Sequence[Any] | None = None, *, share: float = SHARE
 ) -> set[int]:
-    """Numbers of the rows that go to dev: `share` of each stratum, the same for the same rows whatever their order.
+    """The indexes of the dev rows: `share` of each stratum, the same for the same rows in any order.
 
-    Rows with one text, and rows of one group, stay on one side: they are a unit. Strata of which that would be less
-    than a row or a unit give one, as long as dev has no more than twice the share.
+    Rows with one text, and rows of one group, stay on one side: they are a unit. Strata of which the share is less
+    than a row or a unit give one, as long as dev has at most twice the share.
     """
     share = min(share, MOST / max(1, len(texts)))
     chosen: set[int] = set()
@@ -46,7 +46,7 @@ def dev_rows(
     return chosen if chosen or len(every) < 2 else set(min(every, key=_by_size)[1])
 
 
-Unit = tuple[str, list[int]]  # what it is sorted by, and the numbers of its rows
+Unit = tuple[str, list[int]]  # its sort key, and the indexes of its rows
 
 
 def _by_size(unit: Unit) -> tuple[int, str]:
@@ -54,7 +54,7 @@ def _by_size(unit: Unit) -> tuple[int, str]:
 
 
 def _by_stratum(texts: Sequence[str], strata: Sequence[Any], groups: Sequence[Any] | None) -> Mapping[str, list[Unit]]:
-    """The units of each stratum, which is that of most of their rows, in an order that looks like chance."""
+    """The units of each stratum, which is that of most of their rows, in a pseudo-random order."""
     by_stratum: defaultdict[str, list[Unit]] = defaultdict(list)
     for rows in _units(texts, groups):
         key = min(texts[row] if groups is None else f"{groups[row]}" for row in rows)
@@ -65,7 +65,7 @@ def _by_stratum(texts: Sequence[str], strata: Sequence[Any], groups: Sequence[An
 
 
 def _drawn(members: Sequence[Unit], share: float) -> list[int]:
-    """The rows of the first units that are `share` of them all together, without those that are too large for that."""
+    """The rows of the first units that together are `share` of all rows; units too large for that are skipped."""
     wanted = round(share * sum(len(rows) for _, rows in members))
     taken: list[int] = []
     for _, rows in members[: len(members) - 1]:
@@ -75,7 +75,7 @@ def _drawn(members: Sequence[Unit], share: float) -> list[int]:
 
 
 def _units(texts: Sequence[str], groups: Sequence[Any] | None) -> list[list[int]]:
-    """Rows that must stay together: connected by an equal text or an equal group."""
+    """Rows that must stay together: connected by a common text or group."""
     parent = list(range(len(texts)))
 
     def root(row: int) -> int:

@@ -1,4 +1,4 @@
-"""The first rows of data as they were read, the label's values, and the columns that could be the label instead."""
+"""Describes data as it was read: first rows, label values, and the columns that could be the label instead."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -13,8 +13,8 @@ from finetune.task_types.row_builder import rows_of
 from finetune.task_types.types import named_type
 
 ROWS = 2
-SEEN = 20_000  # cells of a column that may name splits
-COUNTED = 200_000  # rows of which labels are counted
+SEEN = 20_000  # cells inspected in a column that may name splits
+COUNTED = 200_000  # rows whose labels are counted
 
 
 def first_rows(layout: Layout, table: Table) -> Iterator[str]:
@@ -33,7 +33,7 @@ def first_rows(layout: Layout, table: Table) -> Iterator[str]:
 
 
 def split_columns(layout: Layout, table: Table) -> list[str]:
-    """Columns that name a split in each row; rows of all of them are trained on."""
+    """Columns that name a split in each row; they are ignored, and rows of all splits are trained on."""
     found = []
     for name, cells in table.columns.items():
         if name in (*layout.text, *layout.label, layout.group):
@@ -45,7 +45,7 @@ def split_columns(layout: Layout, table: Table) -> list[str]:
 
 
 def _summary(kind: DataType, layout: Layout, table: Table) -> str:
-    """What labels there are."""
+    """A summary of the labels."""
     golds = [row.gold for _, row in islice(rows_of(layout, table), COUNTED) if not isinstance(row, NoRow)]
     part = f" (of the first {COUNTED:,} rows)" if len(table) > COUNTED else ""
     return kind.summary([gold for gold in golds if gold is not None]) + part

@@ -1,4 +1,4 @@
-"""Guesses what a table's columns mean, from names, types and values, and why; where two readings fit, it asks."""
+"""Guesses what a table's columns mean, from names, types and values, with reasons; ambiguity is an error that asks."""
 
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
@@ -20,11 +20,11 @@ ROLES = ("text", "label", "id", "group")  # settings that name columns
 
 
 def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> Layout:
-    """What the columns mean, as far as `given` (the settings text, label, shape, id, group, labels, decimal) leaves it
-    open. Without `labelled` no label is looked for that is not given.
+    """Guesses what `given` (the settings text, label, shape, id, group, labels, decimal) leaves open. Without
+    `labelled` only a given label is used.
 
     Raises UserError for a column that the table lacks, where no text can be found, and (as Ambiguous) where two
-    readings are as likely.
+    layouts are equally likely.
     """
     evidence = _evidence(table, given, labelled=labelled)
     names = names_given(given["labels"]) if given.get("labels") else {}
@@ -39,7 +39,7 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
 
 
 def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-    """The names of all labels in a table's columns, numbers in their order, other names in the alphabet's."""
+    """The names of all labels in a table's columns: numbers in numeric order, other names alphabetically."""
     if len(layout.label) > 1:
         return layout.label
     kind = named_type(layout.shape)
@@ -54,7 +54,7 @@ def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[
 
 
 def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evidence:
-    """What the guess is made from. Raises UserError for a setting that is not allowed, or names no column."""
+    """The input of the guess. Raises UserError for a setting that is not allowed, or names a missing column."""
     facts = {name: facts_of(name, values) for name, values in table.columns.items()}
     parents = {name.rpartition(".")[0] for name in table.derived}
     facts |= {name: replace(facts[name], kind="object") for name in parents if name in facts}
@@ -70,14 +70,14 @@ def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evid
 
 
 def _first_guess(evidence: Evidence) -> Layout:
-    """That of the type that the user named, or of the first that finds its columns."""
+    """The guess of the type that the user named, or of the first type that finds its columns."""
     asked = data_types().values() if evidence.shape is None else [named_type(evidence.shape)]
     found = (kind.guess(evidence) for kind in asked)
     return next(layout for layout in found if layout is not None)
 
 
 def named_columns(text: Any, facts: Collection[str], role: str, table: Table) -> list[str]:
-    """The columns in `title,body`. Raises UserError with the nearest name for one that is not there."""
+    """The columns in `title,body`. Raises UserError with the nearest name for a missing one."""
     text = unicodedata.normalize("NFC", str(text))
     names = [text] if text in facts else [name.strip() for name in text.split(",")]
     for name in names:
@@ -90,7 +90,7 @@ def named_columns(text: Any, facts: Collection[str], role: str, table: Table) ->
 
 
 def _with_roles(layout: Layout, evidence: Evidence) -> Layout:
-    """The layout with its columns of ids and groups."""
+    """The layout with its id and group columns."""
     facts, chosen = evidence.facts, evidence.chosen
     free = [name for name in named(facts, IDS) if name not in (*layout.text, *layout.label)]
     ids = chosen.get("id") or [name for name in free if facts[name].unique and facts[name].kind != "empty"][:1]
@@ -101,12 +101,10 @@ def _with_roles(layout: Layout, evidence: Evidence) -> Layout:
 
 
 def _with_names(layout: Layout, kind: DataType, table: Table, names: Mapping[str, str]) -> Layout:
-    """The layout with the names of labels that are numbers: those given, the file's own, or of a file next to it."""
+    """The layout with names for labels that are numbers: given ones, the file's own, or from a file next to it."""
     if not kind.nameable(layout):
         if names:
-            raise UserError(
-                f"labels= names classes by number, and these are of the shape {layout.shape}", "Leave it out"
-            )
+            raise UserError(f"labels= names classes by number, and this data has shape={layout.shape}", "Leave it out")
         return layout
     cells = [cell for cell in table.columns[layout.label[0]] if not is_missing(cell)]
     written = {label for cell in cells for label in kind.written(layout, cell)}

@@ -1,4 +1,4 @@
-"""Texts with marks in them, as plain data that the template escapes: entities, answers in a context, choices."""
+"""Texts with marked parts, as plain data that the template escapes: entities, answers in a context, choices."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,15 +7,15 @@ from itertools import pairwise
 
 from finetune.metrics.entities import Chunk
 
-LONGEST = 400  # characters of a text that are shown
-AROUND = 160  # characters of a context that are shown on either side of an answer
-WORDS = 60  # words of a sentence or document that are shown
+LONGEST = 400  # most characters of a text that are shown
+AROUND = 160  # characters of context shown on either side of an answer
+WORDS = 60  # most words of a sentence or document that are shown
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """A piece of text. `mark` is right, wrong, missed, gold or answer, or empty; `label` stands behind it."""
+    """A piece of text. `mark` is `right`, `wrong`, `missed`, `gold`, `answer` or empty; `label` is shown after it."""
 
     text: str
     mark: str = ""
@@ -24,7 +24,7 @@ class Segment:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One of a row's texts under its name: `text`, `context`, `choice 2`."""
+    """One of a row's texts with its name: `text`, `context`, `choice 2`."""
 
     name: str
     segments: Sequence[Segment]
@@ -36,12 +36,12 @@ def plain(name: str, text: str) -> Part:
 
 
 def clean(text: str) -> str:
-    """Without characters that would steer a browser, or turn the direction of what follows."""
+    """A text without control characters and characters that change the direction of the following text."""
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """The beginning of a text that is clean, and how much is left out."""
+    """The beginning of a cleaned text, and how much is left out."""
     text = clean(text)
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} characters more)"
 
@@ -49,9 +49,9 @@ def cut(text: str, longest: int = LONGEST) -> str:
 def entities(
     name: str, words: Sequence[str], found: Iterable[Chunk], right: Iterable[Chunk], *, otherwise: str, around: int
 ) -> Part:
-    """Words with entities marked: those that are among the `right` as right, the others as `otherwise`.
+    """Words with entities marked: `right` where they are among `right`, else `otherwise`.
 
-    Of a long row the words around one of its words are shown.
+    For a long row only the words around one of its words are shown.
     """
     agreed = set(right)
     start = max(0, min(around - WORDS // 2, len(words) - WORDS))
@@ -70,7 +70,10 @@ def entities(
 
 
 def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> Part:
-    """A text with (start, end, mark); pieces that carry `gold` and `answer` are marked `right`. Far ends are cut."""
+    """A text with marks (start, end, mark); parts marked both `gold` and `answer` become `right`.
+
+    Text far from any mark is left out.
+    """
     if not marks:
         return plain(name, text)
     first = max(0, min(start for start, _, _ in marks) - AROUND)
@@ -85,7 +88,7 @@ def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> Part:
 
 
 def _without_middle(text: str) -> str:
-    """Both ends of what stands between two marks."""
+    """The text between two marks, with the middle left out if long."""
     return cut(text) if len(text) <= 2 * AROUND else f"{cut(text[:AROUND])} … {cut(text[-AROUND:])}"
 
 

@@ -1,6 +1,6 @@
-"""Words that the names of columns are made of, in the languages that people label data in."""
+"""Words in column names, in the languages that data is often labelled in."""
 
-# The words of each list are in the order in which they are preferred.
+# Each list is in order of preference.
 STRONG_LABELS = (
     *("label", "labels", "gold_label", "target", "class", "gold", "y", "targets", "classes", "true_label"),
     *(
@@ -18,7 +18,7 @@ STRONG_LABELS = (
         "etiket",
     ),
 )
-CLASSES = ("class", "classes", "target", "targets", "y")  # which in a longer name say less
+CLASSES = ("class", "classes", "target", "targets", "y")  # weaker evidence in a longer name
 LABELS = (
     *("category", "sentiment", "topic", "tag", "tags", "stars", "rating", "score", "similarity", "intent", "emotion"),
     *("polarity", "stance", "toxicity", "toxic", "spam", "answer", "output", "is_duplicate", "duplicate", "sarcasm"),
@@ -97,7 +97,7 @@ WEAK_TEXTS = (
         "título",
     ),
 )
-# A column whose name ends with one of these says something about the row or the label, and is neither text nor label.
+# A column whose name ends with one of these is metadata of the row or the label, and is neither text nor label.
 ABOUT = (
     *("confidence", "confidences", "agreement", "probability", "prob", "count", "counts", "num", "number", "length"),
     *("date", "time", "timestamp", "created", "updated", "at", "day", "month", "year", "utc", "created_utc", "datum"),

@@ -1,6 +1,6 @@
-"""A task's options, which it and its reader declare and a recipe may set (`fold = 1`): looked up, set and compared.
+"""Looks up, sets and compares a task's options, which it and its reader declare and a recipe may set (`fold = 1`).
 
-A user's own data has further ones, which say what the data is: its columns and its files.
+User data has additional ones, which describe the data: its columns and files.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from finetune.task_types.task import Task
 
 
 def resolved(name: str, options: Mapping[str, Any], *, default: Task | None = None) -> tuple[Task, Task]:
-    """(the task of that name or of that data as it is by default, the same with the options of a recipe).
+    """(the task of that name or of that data with default options, the task with the options of a recipe).
 
-    `default` is the first of them where it is known: own data is not read again. Raises UserError as `registry.find`
+    `default` is the first of them if known, so that user data is not read again. Raises UserError as `registry.find`
     and `configured` do, and for data that cannot be read.
     """
     if not _is_own(name):
@@ -30,12 +30,12 @@ def resolved(name: str, options: Mapping[str, Any], *, default: Task | None = No
 
 
 def data_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those options that say what own data is: its columns and files."""
+    """The options that describe user data: its columns and files."""
     return {key: value for key, value in options.items() if key in own_data.OPTIONS}
 
 
 def option_names(name: str) -> tuple[str, ...]:
-    """What a recipe for this task may set; for a user's own data, whatever its shape."""
+    """The options that a recipe for this task may set; for user data those of any task type."""
     if not _is_own(name):
         return registry.find(name).options
     return own_data.every_option()
@@ -46,7 +46,7 @@ def _is_own(name: str) -> bool:
 
 
 def configured(task: Task, options: Mapping[str, Any]) -> Task:
-    """The task with options set. Raises UserError for one that it does not have, and for a wrong value."""
+    """The task with options set. Raises UserError for an unknown one, and for a wrong value."""
     for name, value in options.items():
         if name not in task.options:
             known = f"It has {', '.join(task.options)}" if task.options else "It has none"
@@ -58,18 +58,18 @@ def configured(task: Task, options: Mapping[str, Any]) -> Task:
 
 
 def option_values(task: Task) -> dict[str, Any]:
-    """The task's options as they are set."""
+    """The task's options and their values."""
     return {name: getattr(_owner(task, name), name) for name in task.options}
 
 
 def changed_options(default: Task, task: Task) -> dict[str, Any]:
-    """Those of a task's options that are not as they are by default."""
+    """The task's options that are not at their default."""
     before = option_values(default)
     return {name: value for name, value in option_values(task).items() if value != before[name]}
 
 
 def _owner(task: Task, name: str) -> Any:
-    """What declares the option: the task, or its reader."""
+    """The object that declares the option: the task, or its reader."""
     return task if name in declared_names(task) else task.reader
 
 

@@ -26,13 +26,13 @@ from finetune.task_types.task import Task
 from finetune.task_types.types import data_types, named_type, trained_task
 
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data
-SHOWN = 3  # row numbers in a note
-AT_ONCE = 1_000  # rows whose labels are looked at together
+SHOWN = 3  # row numbers shown in a note
+AT_ONCE = 1_000  # rows whose labels are collected at once
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnData:
-    """Reads the splits of a user's files: `OwnData(...)(source, split)` gives rows, with a note of those left out."""
+    """Reads the splits of a user's files: `OwnData(...)(source, split)` returns rows, with notes on those left out."""
 
     layout: Layout
     files: Mapping[str, Path]
@@ -40,7 +40,7 @@ class OwnData:
     encoding: str = ""
 
     def __call__(self, _: Source, split: str) -> Rows:
-        """The rows of a split that can be used; rows for training and for dev without a label are left out."""
+        """The usable rows of a split; rows of train and dev without a label are left out."""
         if split not in self.files and split != "dev":
             raise UserError(f"the data has no split '{split}'", f"It has {', '.join({**self.files, 'dev': ''})}")
         path = self.files.get(split, self.files["train"])
@@ -49,7 +49,7 @@ class OwnData:
         rows = _distinct([row for row, _ in usable])
         if not rows:
             raise UserError(
-                "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Look at `finetune check`"
+                "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Run `finetune check` to see why"
             )
         notes = [*table.form.encoding_notes(path), *notes]
         if "dev" in self.files or split == "test":
@@ -62,11 +62,13 @@ class OwnData:
         return Rows(rows=rows, origin=str(path), notes=tuple(notes), drawn=True, content=content_hash(path))
 
     def _given(self, rows: Sequence[Row]) -> set[int]:
-        """Numbers of the dev rows of an earlier run. Raises UserError where they are not in the data."""
+        """The indexes of the dev rows of an earlier run. Raises UserError where they are not in the data."""
         try:
             names = set(json.loads(Path(self.split).read_text(encoding="utf-8"))["dev"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{self.split}: is no split.json of a run ({first_line(error)})", "Name one") from error
+            raise UserError(
+                f"{self.split}: cannot be parsed as a run's split.json ({first_line(error)})", "Name one"
+            ) from error
         chosen = {index for index, row in enumerate(rows) if row.id in names}
         if len(chosen) < len(names):
             raise UserError(
@@ -76,25 +78,25 @@ class OwnData:
 
     def _rule(self) -> str:
         if self.split:
-            return f"taken for dev as {self.split} has them"
-        together = f"each {self.layout.group} on one side" if self.layout.group else "equal texts on one side"
-        return f"drawn for dev, {together}; dev=FILE names a file instead"
+            return f"taken as dev, as listed in {self.split}"
+        together = f"each {self.layout.group} on one side" if self.layout.group else "duplicates kept together"
+        return f"held out as dev, {together}; use dev=FILE for your own"
 
 
 def own_data(task: Task) -> OwnData | None:
-    """What reads a task's data, where that is a user's own."""
+    """A task's reader, if it reads user data."""
     read = getattr(task, "read", None)
     return read if isinstance(read, OwnData) else None
 
 
 def every_option() -> tuple[str, ...]:
-    """What a recipe may set for data of any type."""
+    """The options that a recipe may set for user data of any type."""
     own = (name for kind in data_types().values() for name in declared_names(kind.task_class))
     return tuple(dict.fromkeys((*OPTIONS, *own)))
 
 
 def own_task(name: str, options: Mapping[str, Any]) -> Task:
-    """The task of a file or folder; `options` are those of `OPTIONS`, what they leave open is guessed."""
+    """The task of a file or folder; `options` are those of `OPTIONS`, the rest is guessed."""
     given = {key: value if key == "labels" else str(value) for key, value in options.items()}
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
     split, encoding = given.pop("split", ""), given.pop("encoding", "")
@@ -110,21 +112,21 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
 
 
 def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
-    """The names of the labels of those rows that can be used: no other row makes a class."""
+    """The names of the labels in usable rows; other rows add no class."""
     every = found_labels(layout, table.columns)
     if not named_type(layout.shape).named or len(layout.label) != 1:
         return every
     cells, rows, seen = table.columns.get(layout.label[0], ()), rows_of(layout, table), set[str]()
-    while len(seen) < len(every) and (some := list(islice(rows, AT_ONCE))):  # mostly the first ones have all
+    while len(seen) < len(every) and (some := list(islice(rows, AT_ONCE))):  # mostly the first rows have all labels
         usable = [cells[index] for index, row in some if not isinstance(row, NoRow)]
         seen.update(found_labels(layout, {layout.label[0]: usable}))
     return tuple(name for name in every if name in seen)
 
 
 def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") -> Task:
-    """The task of a trained layout on another file, all of whose rows are dev, or on the dev and test of a folder.
+    """The task of a trained layout on another file, all of it dev, or on the dev and test of a folder.
 
-    Raises UserError where the columns are not there; `otherwise` is the command that takes other columns.
+    Raises UserError where the columns are missing; `otherwise` is a command that names other columns.
     """
     path = Path(name)
     files = split_files(path) if path.is_dir() else {"train": path, "dev": path}
@@ -133,14 +135,14 @@ def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") ->
         columns = table_of(file, encoding).columns
         if lacking := [column for column in (*layout.text, *layout.label) if column not in columns]:
             raise UserError(
-                f"{file}: has no column {' or '.join(lacking)}, as there was in training", f"Name: {otherwise}"
+                f"{file}: has no column {' or '.join(lacking)}, which the training data had", f"Name: {otherwise}"
             )
     read = OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding)
     return replace(trained_task(layout, name=data_name(name), read=read), dev_splits=scored)
 
 
 def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tuple[list[tuple[Row, int]], list[str]]:
-    """The rows of a table with their indexes, and a note for each kind of those that were left out."""
+    """The usable rows of a table with their indexes, and a note for each reason why others were left out."""
     rows: list[tuple[Row, int]] = []
     out: dict[str, list[tuple[int, int]]] = {}
     if table.faults:
@@ -166,7 +168,7 @@ def _places(table: Table, indexes: Sequence[int]) -> str:
 
 
 def _distinct(rows: list[Row]) -> list[Row]:
-    """The rows with an id each: a second `a` becomes `a-2`."""
+    """The rows with unique ids: a second `a` becomes `a-2`."""
     seen: Counter[str] = Counter()
     new = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""What task types on the pooled output share: from texts to features, and from logits of windows to rows."""
+"""Shared by task types on the pooled output: from texts to features, and from logits of windows to rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from finetune.task_types import baselines
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
+ROWS_AT_ONCE = 2_000  # tokenized at once, to bound memory
 WINDOWS = "read a single text that is longer than max_length in overlapping windows"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextRow:
-    """A text or a pair."""
+    """A row with a text or a pair."""
 
     id: str
     text: str
@@ -30,18 +30,18 @@ class TextRow:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """One text or two."""
+        """The text, or both texts of a pair."""
         return (self.text,) if self.pair is None else (self.text, self.pair)
 
     @property
     def input(self) -> str:
-        """One text or two, as one."""
+        """The texts as one."""
         return "\n".join(self.texts)
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A text or a pair as tokens."""
+    """The tokens of a text or a pair."""
 
     ids: list[int]
     segments: list[int] | None
@@ -51,7 +51,7 @@ class Encoded:
 def encode_texts(
     texts: Sequence[str], pairs: Sequence[str] | None, tokenizer: "PreTrainedTokenizerBase", max_length: int
 ) -> list[Encoded]:
-    """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first."""
+    """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first."""
     found: list[Encoded] = []
     for begin in range(0, len(texts), ROWS_AT_ONCE):
         part = slice(begin, begin + ROWS_AT_ONCE)
@@ -67,7 +67,7 @@ def encode_texts(
 def encode_windows(
     texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", max_length: int
 ) -> Iterator[list[Encoded]]:
-    """`[CLS] text [SEP]`, where that is too long as several windows that share a quarter, for each text."""
+    """For each text `[CLS] text [SEP]`, or several windows that overlap by a quarter where that is too long."""
     for begin in range(0, len(texts), ROWS_AT_ONCE):
         part = list(texts[begin : begin + ROWS_AT_ONCE])
         encoded = tokenizer(part, return_special_tokens_mask=True, verbose=False)
@@ -85,7 +85,7 @@ def text_features(
     *,
     windows: bool,
 ) -> list[Feature]:
-    """A feature a row; with `windows` one for each window of a long text. Pairs are cut all the same."""
+    """One feature per row; with `windows` one per window of a long text. Pairs are always truncated."""
     texts, pairs = [row.text for row in rows], [row.pair for row in rows if row.pair is not None]
     encoded: Iterator[list[Encoded]]
     if windows and not pairs:
@@ -106,7 +106,7 @@ def text_features(
 
 
 def logits_by_row(logits: Sequence[np.ndarray], features: Sequence[Feature], count: int) -> np.ndarray:
-    """The mean of each row's features, `(count, labels)`."""
+    """The mean logits of each row's features, `(count, labels)`."""
     given = np.stack(logits)
     owners = np.array([feature.row for feature in features])
     means = np.zeros((count, given.shape[1]), dtype=given.dtype)
@@ -116,22 +116,22 @@ def logits_by_row(logits: Sequence[np.ndarray], features: Sequence[Feature], cou
 
 
 def tfidf_remarks(train: Sequence[TextRow]) -> list[str]:
-    """Says how many of the training rows TF-IDF read, where these are not all."""
+    """A note on how many of the training rows TF-IDF read, where these are not all."""
     read = len(baselines.read_rows([row.texts for row in train]))
-    return [f"TF-IDF read {read:,} of the {len(train):,} training rows, drawn at random"] * (read < len(train))
+    return [f"TF-IDF read {read:,} of the {len(train):,} training rows, sampled at random"] * (read < len(train))
 
 
 def pairs_or_none(loaded: Rows) -> Rows:
-    """The same rows. Raises UserError that names the first that is half a pair, or a pair among single texts."""
+    """The rows unchanged. Raises UserError that names the first that is half a pair, or a pair among single texts."""
     for row in loaded.rows:
         if (row.pair is None) != (loaded.rows[0].pair is None):
             fault = f"is {'no ' * (row.pair is None)}pair, unlike the first row"
-            raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Mend that row")
+            raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Fix that row")
     return loaded
 
 
 def _windows(special: Sequence[int], max_length: int) -> Iterator[tuple[slice, ...]]:
-    """The parts of a text that make each window: some of its tokens, between the special ones at its two ends."""
+    """The token slices of a text's windows, between the special tokens at both ends."""
     if len(special) <= max_length:
         yield (slice(None),)
         return

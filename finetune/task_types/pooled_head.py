@@ -1,4 +1,4 @@
-"""What all heads on the pooled output share: from the first token's vector to logits."""
+"""The base of heads on the pooled output: from the first token's vector to logits."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ class PooledHead(Head):
         self.checkpoint_names["output"] = self.pooling.output
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """`(batch, width)` to `(batch, labels)`, or to `(batch, 1)` where the logits have no names."""
+        """`(batch, width)` to `(batch, labels)`, or to `(batch, 1)` for a head without label names."""
         if self.pooling.drop_first:
             hidden = self.dropout(hidden)
         if self.pooling.dense is not None:
@@ -38,5 +38,5 @@ class PooledHead(Head):
 
 
 def read_pooling(backbone: Backbone) -> Pooling:
-    """A new tanh layer over a mix of layers at the first token; a BiLSTM's end states are pooled already."""
+    """A new tanh layer over a mix of layers at the first token; a BiLSTM's end states are already pooled."""
     return Pooling() if backbone.bilstm or backbone.linear_only else Pooling(dense="dense", activation="tanh")

@@ -1,4 +1,4 @@
-"""Every prediction as a line of a file: the row's own fields, label, prediction, probabilities and baselines."""
+"""Every prediction as a line of a file: the row's fields, label, prediction, probabilities and baselines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -15,7 +15,7 @@ def prediction_lines(
     answers: Sequence[Answer],
     baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """A line a row: its fields, `gold`, `answer`, `probabilities`, what else an answer has, each baseline's answer."""
+    """One line per row: its fields, `gold`, `answer`, `probabilities`, other fields of the prediction, baselines."""
     lines = []
     for index, (row, gold, answer) in enumerate(zip(rows, task.gold(rows), answers, strict=True)):
         line = row_fields(row) | {"gold": gold.value} | asdict(answer)

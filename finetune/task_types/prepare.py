@@ -1,4 +1,4 @@
-"""From a task and a source to rows, tokenizer and features, with the checks that belong between them."""
+"""From a task and a source to rows and features, with checks in between."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def load_splits(
     task: Task, source: Source, *, limit: int | None = None, names: Sequence[str] | None = None
 ) -> dict[str, Rows]:
-    """The rows of the splits that a run needs, all with gold, or of those named, with gold or without.
+    """The rows of the splits that a run needs, all labelled, or of those named, labelled or not.
 
     Raises UserError for a split that is empty.
     """
@@ -31,20 +31,22 @@ def load_splits(
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
         if labelled and any(answer.value is None for answer in task.gold(loaded.rows)):
-            raise UserError(f"{loaded.origin}: rows of the split '{name}' have no gold", "Label them or leave them out")
+            raise UserError(
+                f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
+            )
         splits[name] = loaded if limit is None else replace(loaded, rows=_drawn(loaded.rows, limit))
     return splits
 
 
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
-    """The ids of the rows of those splits that were drawn here, for a run to keep."""
+    """The ids of the rows of sampled splits, for a run to save."""
     return {name: [row.id for row in loaded.rows] for name, loaded in splits.items() if loaded.drawn}
 
 
 def encode(
     task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, config: "PretrainedConfig"
 ) -> list[Feature]:
-    """Features of one split. Raises UserError for a max_length that the encoder has no positions for."""
+    """The features of one split. Raises UserError for a max_length that exceeds the encoder's positions."""
     most = min(most_tokens(config), tokenizer.model_max_length)
     if max_length > most:
         raise UserError(
@@ -54,12 +56,12 @@ def encode(
 
 
 def truncated_share(features: Sequence[Feature]) -> float:
-    """Share of features that lost tokens."""
+    """The share of features that were truncated, 0 to 1."""
     return sum(feature.truncated for feature in features) / len(features)
 
 
 def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
-    """Tokens a feature: mean, median, 95th percentile and most."""
+    """Tokens per feature: mean, median, 95th percentile and maximum."""
     lengths = np.array([len(feature) for feature in features])
     return {
         "mean": float(lengths.mean()),
@@ -70,7 +72,7 @@ def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
 
 
 def _drawn(rows: Sequence[Row], limit: int) -> Sequence[Row]:
-    """`limit` rows in their order, drawn with a fixed seed: data files are often sorted."""
+    """`limit` rows in order, sampled with a fixed seed, since data files are often sorted."""
     if limit >= len(rows):
         return rows
     return [rows[i] for i in sorted(np.random.default_rng(0).choice(len(rows), limit, replace=False))]

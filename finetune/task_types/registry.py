@@ -14,9 +14,9 @@ from finetune.task_types.task import Task
 
 
 def find(name: str) -> Task:
-    """The task of that name, or NAME in `FILE.py:NAME`, whose code runs: only for names that the user gave.
+    """The task of that name, or NAME in `FILE.py:NAME`, which runs the file: only for names that the user gave.
 
-    Raises UserError that names the nearest.
+    Raises UserError with the nearest name.
     """
     if not in_file(name):
         return installed(name)
@@ -30,7 +30,7 @@ def in_file(name: str) -> bool:
 
 
 def installed(name: str) -> Task:
-    """The task of that name of the package or of a plugin. Raises UserError that names the nearest."""
+    """The task of that name in the package or a plugin. Raises UserError with the nearest name."""
     tasks = available()
     if name not in tasks:
         raise UserError(
@@ -40,7 +40,7 @@ def installed(name: str) -> Task:
 
 
 def file_hash(name: str) -> str | None:
-    """A hash of the file of `FILE.py:NAME`; None for a task of the package or of a plugin, which has a version."""
+    """A hash of the file of `FILE.py:NAME`; None for a task of the package or a plugin, which has a version."""
     return hashlib.sha256(Path(name.rpartition(":")[0]).read_bytes()).hexdigest() if in_file(name) else None
 
 
@@ -77,8 +77,8 @@ def _plugin_modules() -> list[ModuleType]:
 def _imported(module: str, *, where: str) -> ModuleType:
     try:
         return importlib.import_module(module)
-    except Exception as error:  # whatever a task's author wrote may fail in any way
-        raise UserError(f"{where}: cannot be imported ({first_line(error)})", "Mend or remove it") from error
+    except Exception as error:  # a task author's code may raise anything
+        raise UserError(f"{where}: cannot be imported ({first_line(error)})", "Fix or remove it") from error
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -86,13 +86,13 @@ def _load_file(path: Path) -> ModuleType:
         raise UserError(f"{path}: no such task file", "Give `task` as FILE.py:NAME, the path seen from here")
     name = f"finetune_task_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None  # a .py file always has both
+    assert spec is not None and spec.loader is not None  # never None for a .py file
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise UserError(f"{path}: cannot be imported ({first_line(error)})", "Mend the file") from error
+        raise UserError(f"{path}: cannot be imported ({first_line(error)})", "Fix the file") from error
     return module
 
 

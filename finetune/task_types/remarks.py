@@ -1,4 +1,4 @@
-"""Remarks of a type on the rows of a file before anything is trained on them, and the issues that types share."""
+"""Remarks of a task type on the rows of a file before training, and the issues that types share."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,53 +23,53 @@ ONE_LABEL = Issue(
 MAJORITY = Issue(
     code="majority",
     severity="note",
-    meaning="what it scores to predict the most frequent label always",
+    meaning="the scores of the majority-class baseline",
     remedy="Compare the model's scores with these",
 )
 IMBALANCE = Issue(
     code="imbalance",
     severity="warning",
     meaning="one label has nearly all rows, or one type nearly all entities",
-    remedy="Go by the F1 of each label; add rows with the rare ones",
+    remedy="Compare the F1 of each label; add rows with the rare ones",
 )
 SHARED = (ONE_LABEL, MAJORITY, IMBALANCE)
 
 
 class SplitRows(Protocol):
-    """The file of one split as it was read: for each row all that the model reads, and its gold or None."""
+    """The file of one split as it was read: each row's inputs, and its label or None."""
 
     @property
     def layout(self) -> Layout:
-        """What the columns mean."""
+        """The layout of the columns."""
 
     @property
     def table(self) -> Table:
-        """The columns."""
+        """The table of columns."""
 
     @property
     def texts(self) -> Sequence[str]:
-        """What the model reads of each row; empty where it cannot be used."""
+        """The inputs of each row; empty where it cannot be used."""
 
     @property
     def golds(self) -> Sequence[Any]:
-        """The gold of each row."""
+        """The label of each row, or None."""
 
     @property
     def label_counts(self) -> Counter[str]:
-        """How many rows have each label."""
+        """The number of rows with each label."""
 
     @property
     def size(self) -> int:
-        """How many rows there are, with those that cannot be read."""
+        """The number of rows, including those that cannot be read."""
 
     @property
     def trains(self) -> bool:
-        """Whether the model learns from them."""
+        """Whether the split is for training."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remark:
-    """An issue in the rows with these indexes, in its own words unless `what` and `remedy` are more exact."""
+    """An issue in the rows with these indexes; `what` and `remedy` replace the issue's own texts where given."""
 
     issue: Issue
     indexes: Sequence[int] = ()
@@ -79,18 +79,18 @@ class Remark:
 
 
 def one_label(rows: int, label: str, *, worst: bool) -> Remark:
-    """All labelled rows have one label: an error where that is what the model learns from."""
+    """All labelled rows have one label: an error in training data."""
     remedy = "Training and scores need two or more; name another column: label=COLUMN"
     return Remark(issue=ONE_LABEL, what=f"all {rows:,} labelled rows have {label}", remedy=remedy, worst=worst)
 
 
 def majority(what: str, *, uneven: bool, remedy: str = "") -> Remark:
-    """What it scores to predict the most frequent label always; a warning where that is far too good."""
+    """The majority-class baseline; a warning where its score is very high."""
     return Remark(issue=IMBALANCE, what=what, remedy=remedy) if uneven else Remark(issue=MAJORITY, what=what)
 
 
 def of_single_labels(rows: SplitRows, *, scores: bool = False, worst: bool) -> Iterator[Remark]:
-    """One label alone, or the one that most rows have, where each row has one; with `scores` also its macro F1."""
+    """For single-label data: a single label only, or the majority-class baseline; with `scores` also its macro F1."""
     counts = rows.label_counts
     if not counts:
         return
@@ -100,6 +100,6 @@ def of_single_labels(rows: SplitRows, *, scores: bool = False, worst: bool) -> I
         return
     known = f"accuracy {100 * share:.1f}"
     known += f" and macro F1 {100 * 2 * share / (1 + share) / len(counts):.1f}" if scores else ""
-    macro = "Go by macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
-    what = f"the most frequent label is {shown(most)}: to answer that always has {known}"
+    macro = "Use macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
+    what = f"the most frequent label is {shown(most)} (majority-class baseline: {known})"
     yield majority(what, uneven=share >= UNEVEN, remedy=macro if scores else "")

@@ -1,4 +1,4 @@
-"""From records to rows: what the layout says of their cells, and why some records make no row."""
+"""Builds rows from records by a layout, with the reason why some records make no row."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,9 +13,9 @@ from finetune.task_types.types import named_type
 
 
 def rows_of(layout: Layout, table: Table) -> Iterator[tuple[int, OwnRow | NoRow]]:
-    """Each row of a table by its index, or why there is none."""
+    """Yields each row of a table with its index, or why there is none."""
     kind, names = named_type(layout.shape), list(table.columns)
-    values: dict[str, Any] = {}  # one for all rows: to make one takes longer than to look at it
+    values: dict[str, Any] = {}  # one for all rows: creating one takes longer than using it
     for index, cells in enumerate(zip(*table.columns.values(), strict=True)):
         values.update(zip(names, cells, strict=True))
         row: OwnRow | NoRow
@@ -27,7 +27,7 @@ def rows_of(layout: Layout, table: Table) -> Iterator[tuple[int, OwnRow | NoRow]
 
 
 def row_of(layout: Layout, record: Record) -> OwnRow:
-    """The row in a record; its gold is None where the label is missing. Raises NoRow."""
+    """The row from a record; its `gold` is None where the label is missing. Raises NoRow."""
     if record.fault:
         raise NoRow(*record.fault)
     return named_type(layout.shape).row(layout, record.values, _name(layout, record.values, record.row))

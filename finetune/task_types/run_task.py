@@ -1,4 +1,4 @@
-"""The task of a finished run, from the run's files: no weights are needed, and no code runs that a folder names."""
+"""Resolves the task of a finished run from its files: no weights are needed, and no code named there is run."""
 
 import json
 
@@ -11,9 +11,9 @@ from finetune.task_types.types import layout_from, trained_task
 
 
 def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
-    """The task of a finished run, with or without the weights at hand; `task` is the one that the user named for it.
+    """The task of a finished run, with or without the weights available; `task` is the one that the user named for it.
 
-    Raises UserError where it is not known here, or is another.
+    Raises UserError where the task is unknown here, or differs.
     """
     file = folder.model / "config.json"
     settings = json.loads(file.read_text(encoding="utf-8")).get("finetune", {}) if file.is_file() else {}
@@ -28,7 +28,7 @@ def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
 
 
 def named_by(folder: str, name: str) -> Task:
-    """The task that the files of a model or a run name. Raises UserError for one in a file, whose code would run."""
+    """The task that the files of a model or a run name. Raises UserError for one in a file, which would run code."""
     if registry.in_file(name):
         raise UserError(
             f"{folder}: its task {name} is code, which is not run unless you name it",

@@ -1,4 +1,4 @@
-"""The recipe that a user's own data starts with: what `finetune run reviews.csv` runs and `finetune init` prints."""
+"""The default recipe for user data, which `finetune run reviews.csv` runs and `finetune init` prints."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,14 +13,14 @@ from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
 
 MODEL = "minilm"  # small enough to train in minutes without a GPU
-RATES = {MODEL: 1e-4}  # small encoders want a higher learning rate than the paper's
+RATES = {MODEL: 1e-4}  # small encoders need a higher learning rate than the paper's
 SAMPLE = 2_000
 
 
 def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Task]:
-    """The recipe for a file or folder of data with `settings` (dotted keys) in it, and the task of that data.
+    """The recipe for a file or folder of data with `settings` (dotted keys) applied, and the task of that data.
 
-    The best of several epochs counts, and training ends when no better one comes. Raises UserError as reading does.
+    It keeps the best epoch, and stops early. Raises UserError as reading does.
     """
     settings = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     given = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
@@ -48,7 +48,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Tas
 
 
 def commented(recipe: Recipe, task: Task) -> str:
-    """The recipe as a file, with the command that runs it and what each guess was made from."""
+    """The recipe as a file, with comments: the command that runs it, and the reason for each guess."""
     read = own_data(task)
     assert read is not None
     reasons = [f"#   {name}: {' '.join(why.split())}" for name, why in read.layout.reasons.items() if why != "given"]
@@ -72,7 +72,7 @@ def _columns(read: OwnData) -> Mapping[str, list[Any]]:
 
 
 def fitting_length(read: OwnData) -> int:
-    """A max_length that holds nearly all texts, from their words and characters; what is longer goes in windows."""
+    """A max_length that fits nearly all texts, estimated from words and characters; longer ones are windowed."""
     fixed = named_type(read.layout.shape).max_length
     if fixed is not None:
         return fixed
@@ -88,6 +88,6 @@ def fitting_length(read: OwnData) -> int:
 
 
 def _about_tokens(text: str) -> float:
-    """More tokens than most vocabularies need: a word and a half, and two for each letter of another script."""
+    """An upper estimate of a text's tokens: 1.5 per word, and 2 per letter of a non-Latin script."""
     foreign = 0 if text.isascii() else sum(char > "\u02ff" for char in text)
     return max(1.4 * len(text.split()), (len(text) - foreign) / 4) + 2 * foreign

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a model says of one row: the value in the gold's own terms, and how probable each choice is.
+    """A prediction for one row: the value, in the form of the row's label, and the probability of each choice.
 
-    Where the value is a list of tags, there is one probability for each of its items.
+    Where the value is a list of tags, there is one probability per tag.
     """
 
     value: Any
@@ -33,15 +33,15 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """Turns rows into features and logits into scored answers, and names its head.
+    """Turns rows into features, logits into predictions, and predictions into scores, and builds its head.
 
-    A task of your own is an instance of one of the shapes in `finetune.heads`, or a subclass of this with every
+    A custom task is an instance of one of the task types in `finetune.task_types`, or a subclass of this with every
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
     `metrics` are the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
     a run is scored on, the first decides. A recipe may set the fields of the task and of its reader that are declared
-    with `option`. `row_type` is the dataclass of its rows, with which saved predictions are read again. With
+    with `option`. `row_type` is the dataclass of its rows, which saved predictions are parsed to. With
     `cross_fits` each row of dev is scored with what `calibrate` chose on other rows of dev. With `missing_is_wrong` a
-    row without an answer in a scored file counts 0.
+    row without a prediction in a scored file counts 0.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Task(ABC):
     missing_is_wrong: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Raises UserError for what is not a metric, and for an option that the reader declares again."""
+        """Raises UserError for a metric that is not a `Metric`, and for an option that the reader declares too."""
         if wrong := [given for given in self.metrics if not isinstance(given, Metric)]:
             raise UserError(f"the task {self.name} has the metric {wrong[0]!r}", "Give objects such as `accuracy`")
         if twice := {*declared_names(self)} & {*declared_names(self.reader)}:
@@ -70,19 +70,19 @@ class Task(ABC):
 
     @abstractmethod
     def head(self, backbone: "Backbone") -> "Head":
-        """A new head, its weights yet to be initialised."""
+        """A new head, without initialised weights."""
 
     @abstractmethod
     def decode(
         self, logits: "Sequence[np.ndarray]", features: "Sequence[Feature]", rows: Sequence[Row]
     ) -> list[Answer]:
-        """One answer a row, in the order of the rows. `logits` has one array a feature, without padding."""
+        """One prediction per row, in the order of the rows. `logits` has one array per feature, without padding."""
 
     @abstractmethod
     def gold(self, rows: Sequence[Row]) -> list[Answer]:
-        """The right answers, so that `score(gold(rows), rows)` is perfect."""
+        """The labels as predictions, so that `score(gold(rows), rows)` is perfect."""
 
-    # What follows, a shape may leave as it is.
+    # The following have defaults.
 
     @property
     def metric_names(self) -> tuple[str, ...]:
@@ -96,21 +96,21 @@ class Task(ABC):
 
     @property
     def reader(self) -> Any:
-        """What reads the rows, if the task has such a field, `read`."""
+        """The reader of the rows, if the task has such a field, `read`."""
         return getattr(self, "read", None)
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What a recipe may set: the declared options of the task that it has a use for, and those of its reader."""
+        """What a recipe may set: the declared options that the task uses, and those of its reader."""
         own = (name for name in declared_names(self) if name not in self.unused_options())
         return (*own, *declared_names(self.reader))
 
     def unused_options(self) -> tuple[str, ...]:
-        """Declared options that mean nothing for this task, such as class weights for numbers."""
+        """Declared options that this task does not use, such as class weights in regression."""
         return ()
 
     def seen(self, train: Sequence[Row]) -> "Task":
-        """The task as its training rows make it, for what a head must know of them."""
+        """The task configured from its training rows, such as with class weights."""
         return self
 
     def fault(self, row: Row) -> str:
@@ -118,22 +118,22 @@ class Task(ABC):
         return ""
 
     def checked(self, loaded: Rows) -> Rows:
-        """The same rows. Raises UserError that names the first one with a fault."""
+        """The rows unchanged. Raises UserError that names the first one with a fault."""
         for row in loaded.rows:
             if fault := self.fault(row):
-                raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Mend that row")
+                raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Fix that row")
         return loaded
 
     def fits(self, value: Any, row: Row) -> bool:
-        """Whether a value could be the answer to a row."""
+        """Whether a value is a valid prediction for a row."""
         return True
 
     def baselines(self, train: Sequence[Row], rows: Sequence[Row]) -> dict[str, list[Answer]]:
-        """Answers of cheap methods, by the method's name."""
+        """Predictions of the baselines, by name."""
         return {}
 
     def baseline_remarks(self, train: Sequence[Row]) -> list[str]:
-        """What a user should know of these methods and training rows."""
+        """Notes on the baselines for these training rows."""
         return []
 
     def counted(self, answers: Sequence[Answer], rows: Sequence[Row]) -> "dict[str, Counted]":
@@ -146,37 +146,37 @@ class Task(ABC):
         return [answer.value for answer in self.gold(rows)], [answer.value for answer in answers]
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
-        """Options that are chosen on the first dev split once a model is trained, and saved with it."""
+        """Options chosen on the first dev split after training, and saved with the model."""
         return {}
 
     def with_odds(self, values: Sequence[Any], odds: Sequence[float]) -> list[Answer]:
-        """Answers with the odds that there is none, for `calibrate`. Raises UserError where all rows have an answer."""
-        raise UserError(f"the rows of {self.name} all have answers", "Leave --null-odds out")
+        """Predictions with the null odds, for `calibrate`. Raises UserError where all rows have an answer."""
+        raise UserError(f"all rows of {self.name} have an answer", "Leave --null-odds out")
 
     def decided(self, answers: Sequence[Answer]) -> list[Answer]:
-        """The same answers as the task's options decide them now, from their probabilities: for `cross_fits`."""
+        """The predictions, decided again from their probabilities with the task's current options: for `cross_fits`."""
         return list(answers)
 
     def remarks(self, answers: Sequence[Answer], rows: Sequence[Row]) -> list[str]:
-        """What a user should know of these answers, beyond their scores."""
+        """Notes on these predictions, in addition to their scores."""
         return []
 
     def official_files(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
-        """Further files in which a field keeps such answers: JSON values by the file's name."""
+        """Additional files in an official format for such predictions: JSON values by file name."""
         return {}
 
     def cells(self, answer: Answer, row: Row) -> dict[str, Any]:
-        """An answer as the cells that `finetune predict` adds to a row, by the column's name: the value alone."""
+        """The cells of a prediction that `finetune predict` adds to a row, by column name; by default the value."""
         return {"answer": answer.value}
 
     def row(self, *inputs: Any) -> Row:
-        """A row without gold, made of what a user gives `finetune.load(RUN)(...)`."""
-        raise UserError(f"the task {self.name} does not say how to make a row", "Give it a method `row`")
+        """A row without a label, made from the arguments of `finetune.load(RUN)(...)`."""
+        raise UserError(f"the task {self.name} cannot make a row from inputs", "Give it a method `row`")
 
     def lost(self, max_length: int) -> str:
-        """What is true of rows with a feature that is truncated, in words that go after `3 rows`."""
+        """What happens to rows with a truncated feature, in words that follow `3 rows`."""
         return f"are longer than max_length {max_length} and lost their end"
 
     def shown_label(self, feature: "Feature", tokens: Sequence[str]) -> str:
-        """A feature's label as `finetune check` shows it, beside the feature's tokens."""
+        """A feature's label as `finetune check` shows it next to the feature's tokens."""
         return str(feature.label)

@@ -1,4 +1,4 @@
-"""Which columns could be the text, or the two texts of a pair: by name, and by what they hold."""
+"""Ranks the columns that could be the text, or the two texts of a pair: by name, and by content."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,8 +26,8 @@ PAIRS = (
     ("제목", "본문"),
     ("标题", "内容"),
 )
-FEW_ROWS = 5  # of which a column may have one value by chance
-FREE = 1.2  # words of a cell from which it may be a text
+FEW_ROWS = 5  # names that a column may contain by chance
+FREE = 1.2  # words per cell from which a column may be a text
 
 
 def best_texts(
@@ -84,7 +84,7 @@ def _pair(free: Mapping[str, ColumnFacts]) -> tuple[str, ...]:
 
 
 def _differ(one: str, other: str, first: str, second: str) -> bool:
-    """Whether two names are one but for `first` in one where the other has `second`, as in question1 and question2."""
+    """Whether two names differ only in `first` where the other has `second`, as in question1 and question2."""
     if len(one) != len(other) or sum(a != b for a, b in zip(one, other, strict=True)) != 1:
         return False
     place = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)

@@ -1,4 +1,4 @@
-"""The types of own data, in the order in which a table's columns are shown to them: the last ones take any text."""
+"""The task types for user data, in the order in which they are tried on a table: the last ones accept any text."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ OWN: tuple[DataType, ...] = (
     Regression(),
     MultiLabel(),
 )
-GROUP = "finetune.task_types"  # of entry points, each of which names a subclass of DataType
+GROUP = "finetune.task_types"  # group of entry points that name subclasses of DataType
 
 
 def data_types() -> dict[str, DataType]:
@@ -43,19 +43,19 @@ def named_type(name: str) -> DataType:
 
 
 def type_of(task: Task) -> DataType | None:
-    """The type of the data that a task's model can read; None where it is not known."""
+    """The type of the data that a task's model can read; None where it is unknown."""
     return next((each for each in data_types().values() if each.fits(task)), None)
 
 
 def inputs_fault(layout: Layout | None, count: int) -> str:
-    """What is wrong with so many inputs for a model that was trained on a layout, if it was; empty where nothing is."""
+    """What is wrong with so many inputs for a model, if it was trained on a layout; empty if nothing."""
     return "" if layout is None else named_type(layout.shape).inputs_fault(layout, count)
 
 
 def view_of(lines: Sequence[Line], labels: Sequence[str] = (), *, name: str = "") -> View | None:
-    """The lines that have a gold, as the type of that name shows them, or else one whose lines are like these.
+    """The view of the lines that have a label, of the type of that name, else of one whose lines are like these.
 
-    None where no line has a gold, or no type has such lines.
+    None where no line has a label, or no type fits.
     """
     known = [line for line in lines if line["gold"] is not None and line["answer"] is not None]
     types = data_types()
@@ -65,18 +65,18 @@ def view_of(lines: Sequence[Line], labels: Sequence[str] = (), *, name: str = ""
 
 
 def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
-    """The task that a layout describes; without a reader it only predicts."""
+    """The task that a layout describes; without a reader it is for prediction only."""
     return named_type(layout.shape).task(layout, name=name, read=read)
 
 
 def layout_of(task: Task) -> dict[str, Any] | None:
-    """What a saved model must know of its data's columns, as JSON; None for a task that is not a user's own."""
+    """The layout that is saved with a model, as JSON; None for a task that is not of user data."""
     layout = getattr(getattr(task, "read", None), "layout", None)
     return {**asdict(layout), "reasons": {}, "rivals": ()} if isinstance(layout, Layout) else None
 
 
 def columns_of(task: Task) -> dict[str, Any]:
-    """What a saved model keeps of its data's columns, as far as it decides answers; for a user's own data alone."""
+    """The part of a saved layout that affects predictions; None unless the task is of user data."""
     layout = getattr(getattr(task, "read", None), "layout", None)
     if not isinstance(layout, Layout):
         return {}
@@ -86,25 +86,25 @@ def columns_of(task: Task) -> dict[str, Any]:
 
 
 def layout_from(saved: Mapping[str, Any]) -> Layout:
-    """A layout as `layout_of` gave it. Raises UserError for one of another version."""
+    """A layout from the JSON of `layout_of`. Raises UserError for one of another version."""
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in saved.items()}
     try:
         return Layout(**values)
     except TypeError as error:
         raise UserError(
-            f"the model's layout of columns is of another version of finetune ({first_line(error)})",
+            f"the model's layout of columns is from another version of finetune ({first_line(error)})",
             "Use that version, or train it again",
         ) from error
 
 
 @lru_cache(maxsize=1)
 def _with_plugins(_: tuple[str, ...]) -> dict[str, DataType]:
-    """All types, as long as `sys.path`, where plugins are found, stays as it is."""
+    """All types, cached until `sys.path`, where plugins are found, changes."""
     plugins = [_loaded(entry) for entry in entry_points(group=GROUP)]
     types: dict[str, DataType] = {}
     for each in (*plugins, *OWN):
         if each.name in types:
-            raise UserError(f"two types of data are called '{each.name}'", "Remove the plugin of one")
+            raise UserError(f"two task types are called '{each.name}'", "Remove the plugin of one")
         types[each.name] = each
     return types
 
@@ -112,7 +112,7 @@ def _with_plugins(_: tuple[str, ...]) -> dict[str, DataType]:
 def _loaded(entry: Any) -> DataType:
     try:
         found = entry.load()
-    except Exception as error:  # whatever a plugin's author wrote may fail in any way
+    except Exception as error:  # a plugin author's code may raise anything
         raise UserError(f"plugin {entry.name}: cannot be imported ({first_line(error)})", "Fix or remove it") from error
     if not isinstance(found, type) or not issubclass(found, DataType):
         raise UserError(f"plugin {entry.name}: {entry.value} is not a subclass of DataType", "Fix or remove it")

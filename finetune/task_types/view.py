@@ -1,4 +1,4 @@
-"""View: what a report asks of the predictions of one split, whatever their shape."""
+"""View: the predictions of one split as a report shows them, for any task type."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class ClassScore:
-    """One label or type: its scores, and how often gold and model have it and both agree."""
+    """One label or type: its scores, and its counts of true, predicted and right."""
 
     name: str
     precision: float
@@ -28,10 +28,10 @@ class ClassScore:
 
 @dataclass(frozen=True, kw_only=True)
 class View(ABC):
-    """The lines of a split that have a gold; `labels` are the names of the probabilities, none where not known.
+    """The lines of a split that have a label; `labels` are the names of the probabilities, empty if unknown.
 
-    A row's score is 1 where its answer is right; `measure` says what it is. A decision is what has a confidence of
-    its own: a row, a word, a label of a row.
+    A row's score is 1 where its prediction is right; `measure` names the score. A decision is what has a separate
+    confidence: a row, a word, a label of a row.
     """
 
     lines: Sequence[Line]
@@ -40,14 +40,14 @@ class View(ABC):
     length_in = "characters"
     decision = "rows"
     softmax = False  # whether probabilities are one distribution a row, so that a temperature can be fitted
-    square = True  # whether gold and answers are of the same classes
+    square = True  # whether labels and predictions are of the same classes
     bounded = True  # whether scores lie between 0 and 1
-    names_in_scores = False  # whether the record's scores name the probabilities, where the model is not there to
+    names_in_scores = False  # whether the record's scores name the probabilities, where no model is available
 
     @staticmethod
     @abstractmethod
     def fits(line: Line) -> bool:
-        """Whether a line of predictions is of this shape."""
+        """Whether a line of predictions is of this type."""
 
     @abstractmethod
     def scores(self) -> np.ndarray:
@@ -66,7 +66,7 @@ class View(ABC):
         return None
 
     def certainty(self) -> np.ndarray:
-        """How sure the model is of the surest mistake of each row `(rows,)`, minus infinity where it makes none."""
+        """The confidence of each row's most confident error `(rows,)`, minus infinity where there is none."""
         found = self.decisions()
         if found is None:
             return np.where(self.scores() < 1, 0.0, -np.inf)
@@ -74,7 +74,7 @@ class View(ABC):
         return np.where(right, -np.inf, confidence)
 
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
-        """(probabilities, number of the right one) a row, for a temperature; None where they are not a softmax."""
+        """(probabilities, index of the right one) per row, for temperature scaling; None if they are not a softmax."""
         return None
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -82,29 +82,29 @@ class View(ABC):
         return None
 
     def classes(self) -> list[ClassScore]:
-        """Scores by label or type."""
+        """The scores of each label or type."""
         return []
 
     def pairs(self) -> list[tuple[str, str]]:
-        """(gold, answer) of what a confusion matrix counts."""
+        """The (label, prediction) pairs that a confusion matrix counts."""
         return []
 
     def says(self, value: Any) -> str:
-        """A gold or an answer in words."""
+        """A label or a prediction in words."""
         return str(value)
 
     def verdict(self, line: Line) -> tuple[str, str]:
-        """What the gold and what the model says of a row, in words."""
+        """The label and the prediction of a row, in words."""
         return self.says(line["gold"]), self.says(line["answer"])
 
     def agreeing(self, line: Line) -> list[str]:
-        """The baselines that give the same answer, but for those that give one answer to all rows."""
+        """The baselines that make the same prediction, except constant ones."""
         names = [key.removeprefix("baseline:") for key, value in line.items() if _agrees(key, value, line["answer"])]
         return [name for name in names if name not in CONSTANT]
 
 
 def most_probable(view: View) -> tuple[np.ndarray, np.ndarray] | None:
-    """Decisions of a shape with one answer out of several: the answer's probability, and whether it is right."""
+    """The decisions of a type with one choice of several: the prediction's probability, and whether it is right."""
     if not view.lines or not view.lines[0].get("probabilities"):
         return None
     return np.array([max(line["probabilities"]) for line in view.lines]), view.scores() == 1

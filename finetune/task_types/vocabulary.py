@@ -1,4 +1,4 @@
-"""Whether an encoder's vocabulary fits the language of texts, and which encoders do."""
+"""Checks if an encoder's vocabulary fits the language of texts, and suggests encoders that do."""
 
 import re
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from finetune.models.tokenizers.load import TextTokenizer
 SAMPLE = 2_000  # texts
 LEAST_LETTERS = 200
 MANY_UNKNOWN = 0.05  # share of the tokens
-MOST_TOKENS = {"Latin": 0.34, "Hangul": 1.5, "Han": 1.3, "Kana": 1.3}  # tokens a letter; of a word cut up it is 1
+MOST_TOKENS = {"Latin": 0.34, "Hangul": 1.5, "Han": 1.3, "Kana": 1.3}  # tokens per letter
 MOST_OF_OTHERS = 0.7
 WORD = re.compile(r"[^\W\d_]+")
 JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 MULTILINGUAL = ("google-bert/bert-base-multilingual-cased", "FacebookAI/xlm-roberta-base")
-ENCODERS = {  # for languages that have their own
+ENCODERS = {  # of languages that have their own
     "Korean": (
         *("klue/bert-base", "klue/roberta-base", "monologg/koelectra-base-v3-discriminator", "beomi/kcbert-base"),
     ),
@@ -31,11 +31,11 @@ COMMON_WORDS = {  # of languages in the Latin script that have their own
     "German": frozenset(("und", "der", "die", "das", "nicht", "ist", "ein", "eine", "zu", "mit", "den", "es")),
     "English": frozenset(("the", "and", "of", "to", "is", "in", "it", "that", "was", "for", "not", "with")),
 }
-COMMON = 0.05  # share of the words that these are of a text in the language
+COMMON = 0.05  # share of these words in a text of the language
 
 
 def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> tuple[str, str] | None:
-    """What is wrong with an encoder's vocabulary for these texts, and what to do; None where it fits them."""
+    """What is wrong with an encoder's vocabulary for these texts, and how to fix it; None where it fits."""
     words = [WORD.findall(text) for text in texts[:: max(1, len(texts) // SAMPLE)]]
     every = [word for some in words for word in some]
     letters = sum(map(len, every))
@@ -59,19 +59,19 @@ def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> tuple[
     size = counts.sum() / (letters if by_letter else len(every))
     unit = "syllable" if shares["Hangul"] > 0.5 else "letter" if by_letter else "word"
     apart = ", which takes syllables apart into jamo," if jamo else ""
-    what = f"the vocabulary of {model}{apart} does not fit these texts: {size:.2g} tokens a {unit}, "
+    what = f"the vocabulary of {model}{apart} does not fit these texts: {size:.2g} tokens per {unit}, "
     return what + f"{100 * unknown:.2g} % of the tokens unknown", _remedy(language_of(every, shares))
 
 
 def vocabulary_notes(rows: Sequence[Row], tokenizer: TextTokenizer, model: str) -> list[str]:
-    """The same of a task's rows, in a sentence; nothing of rows that do not say what the model reads of them."""
+    """`misfit` of a task's rows, as notes; none for rows without `input`."""
     some = rows[:: max(1, len(rows) // SAMPLE)]
     found = misfit([row.input for row in some if isinstance(row, OwnRow)], tokenizer, model)
     return [". ".join(found)] if found else []
 
 
 def script_shares(words: Sequence[str]) -> dict[str, float]:
-    """Which share of the letters is of each script."""
+    """The share of the letters of each script, 0 to 1."""
     counts = census(["".join(words)])[0]
     of = {name: int(counts[kind_number(name)]) for name in SCRIPTS}
     of["Hangul"] += int(counts[kind_number("jamo")])
@@ -79,7 +79,7 @@ def script_shares(words: Sequence[str]) -> dict[str, float]:
 
 
 def language_of(words: Sequence[str], shares: dict[str, float]) -> str:
-    """The language of words, as far as encoders of its own are known; else nothing."""
+    """The language of words, if it has encoders of its own in the table; else empty."""
     script = max(shares, key=lambda name: shares[name])
     if shares["Kana"] > COMMON:
         return ""

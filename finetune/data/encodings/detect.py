@@ -1,4 +1,4 @@
-"""The encoding of a text file: by its mark, by its zero bytes, as UTF-8, and else by its letters (data/legacy.py)."""
+"""Detects a text file's encoding: by BOM, by zero bytes, as UTF-8, and else by its letters (encodings/legacy.py)."""
 
 import codecs
 import io
@@ -13,14 +13,14 @@ from finetune.data.encodings.unicode import CHUNK, Opened, decodes, marked, wide
 from finetune.data.messages import shown
 from finetune.errors import UserError, nearest
 
-SAMPLE, LONGEST = 1 << 14, 1 << 10  # bytes that the letters are counted in, and those of one cell or line of them
-PLAIN = 1 << 12  # bytes of the beginning, of which what is ASCII counts too
-SURE = 12.0  # bits by which one encoding must be likelier than the next
-MISFIT = 12.5  # bits a character: with more, the text is in no language that is known here
-WRONG = 0.1  # share of lines with bytes that are not of an encoding, from which on it is the wrong one
-RIVALS = 3  # readings that are shown where they leave it open
+SAMPLE, LONGEST = 1 << 14, 1 << 10  # bytes in which letters are counted, and those of one cell or line
+PLAIN = 1 << 12  # bytes at the beginning in which ASCII counts too
+SURE = 12.0  # bits by which the best encoding must be likelier than the next
+MISFIT = 12.5  # bits per character: with more, the text is in no known language
+WRONG = 0.1  # share of lines with invalid bytes from which an encoding is wrong
+RIVALS = 3  # candidates shown where the encoding is ambiguous
 SEVEN_BIT = {"iso2022_kr": b"\x1b$)C", "iso2022_jp_2": b"\x1b$"}  # with escape sequences, all bytes are ASCII
-LARGER = {  # of encodings that a name may mean, those that Windows writes under it hold all of them
+LARGER = {  # a name may mean several encodings: Windows' version is a superset
     **{"shift_jis": "cp932", "euc_kr": "cp949", "gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950"},
     **{"iso8859-1": "latin-1"},
 }
@@ -34,7 +34,7 @@ ASCII = bytes(range(0x80))
 
 @dataclass(frozen=True, kw_only=True)
 class Encoding:
-    """An encoding by Python's name; whether some of the file's bytes are not of it; a line, where it is not UTF."""
+    """An encoding by Python's name; whether some bytes are invalid in it; a sample line, where it is not UTF."""
 
     name: str
     damaged: bool = False
@@ -42,10 +42,10 @@ class Encoding:
 
 
 def find_encoding(path: Path, opened: Opened, given: str = "") -> Encoding:
-    """The encoding of a file, whose bytes `opened` gives as often as they are needed; `given` is what a user says.
+    """Detects a file's encoding; `opened` opens its bytes, and may be called several times; `given` is the user's.
 
-    Raises UserError for a given one that is not known or not the file's, and where none was given and its letters
-    leave it open.
+    Raises UserError for a given one that is unknown or not the file's, and where none was given and the letters fit
+    several.
     """
     wanted = _known(given) if given else ""
     found = _unicode(opened)
@@ -63,21 +63,21 @@ def spelled(name: str) -> str:
 
 
 def _known(given: str) -> str:
-    """Python's name of an encoding. Raises UserError for one that it does not know."""
+    """Python's name of an encoding. Raises UserError for an unknown one."""
     try:
         io.TextIOWrapper(io.BytesIO(), encoding=given)
         name = codecs.lookup(given).name
     except (LookupError, ValueError) as error:
         common = ["utf-8", "utf-16", "big5", "shift-jis", "euc-kr", *map(str.lower, NAMES.values()), *ENCODINGS]
         raise UserError(
-            f"encoding is '{given}', which is not known",
+            f"unknown encoding '{given}'",
             f"{nearest(given, common)}It is a name such as utf-8, cp949, gb18030, shift-jis, windows-1251 or latin-1",
         ) from error
     return LARGER.get(name, name)
 
 
 def _unicode(opened: Opened) -> Encoding | None:
-    """UTF-8, UTF-16 or UTF-32, or what is all ASCII; None for the others."""
+    """UTF-8 (also for plain ASCII), UTF-16 or UTF-32; None for other encodings."""
     with opened() as file:
         start = file.read(CHUNK)
     if name := marked(start) or wide(start):
@@ -103,12 +103,12 @@ def _as_given(path: Path, opened: Opened, found: Encoding | None, given: str, na
 
 
 def _family(name: str) -> str:
-    """The same for encodings that differ in a mark, the order of bytes, or a few characters."""
+    """One name for encodings that differ only in a BOM, byte order, or a few characters."""
     return re.sub(r"^(utf-(8|16|32)|iso2022-\w\w).*", r"\1", name.replace("_", "-"))
 
 
 def _foreign(opened: Opened) -> Iterator[bytes]:
-    """Lines, or cells in quotes, with more than ASCII: the first ones, and each that has a byte not seen before."""
+    """Lines, or quoted cells, with non-ASCII bytes: the first ones, and each with a byte not seen before."""
     size, seen = 0, set[int]()
     with opened() as file:
         while chunk := file.read(CHUNK) + file.readline(CHUNK):
@@ -125,31 +125,29 @@ def _foreign(opened: Opened) -> Iterator[bytes]:
 
 
 def _mostly_utf_8(sample: bytes) -> bool:
-    """Whether more of the characters that are not ASCII are UTF-8 than are not."""
+    """Whether more of the non-ASCII characters are valid UTF-8 than not."""
     text = sample.decode("utf-8", errors="surrogateescape")
     bad = sum("\udc80" <= char <= "\udcff" for char in text)
     return sum(char > "\x7f" for char in text) >= 2 * bad
 
 
 def _require_readable(path: Path, sample: bytes, given: str, name: str) -> None:
-    """Raises UserError where many lines have bytes that are not of the encoding that was given."""
+    """Raises UserError where many lines have bytes that are invalid in the given encoding."""
     lines = sample.split(b"\n") if sample else []
     bad = sum("\ufffd" in line.decode(name, "replace") for line in lines)
     if bad > WRONG * len(lines):
-        what = (
-            f"{path}: is not in {given}: {bad} of {len(lines)} lines with more than ASCII have bytes that are not of it"
-        )
+        what = f"{path}: is not in {given}: {bad} of {len(lines)} non-ASCII lines have bytes that are invalid in it"
         raise UserError(what, "Leave encoding= out, or name another one")
 
 
 def _described(opened: Opened, name: str, sample: bytes) -> Encoding:
-    """The encoding of that name, and whether it holds for the whole file."""
+    """The encoding of that name, and whether all of the file is valid in it."""
     line = _telling(sample.decode(name, "replace")) if sample else ""
     return Encoding(name=name, damaged=not decodes(opened, name), sample=line)
 
 
 def _by_letters(path: Path, opened: Opened, sample: bytes) -> Encoding:
-    """The encoding in which the letters are those of a language. Raises UserError where two are about as likely."""
+    """The encoding in which the letters are those of a language. Raises UserError where several are about as likely."""
     with opened() as file:
         start = file.read(PLAIN)
     best, *others = readings(sample, start)
@@ -160,19 +158,19 @@ def _by_letters(path: Path, opened: Opened, sample: bytes) -> Encoding:
 
 
 def _unsure(path: Path, rivals: list[Reading]) -> UserError:
-    """What a line says in each of the encodings that it may be in."""
+    """The error for an ambiguous encoding, with a line decoded in each of the candidates."""
     lines = list(zip(*(reading.text.split("\n") for reading in rivals), strict=False))
     line = max(lines, key=lambda some: (len(set(some)), _foreignness(some[0])))
     names = [reading.encodings[0] for reading in rivals]
     shown_in = ", ".join(f"{shown(_middle(text))} in {name}" for text, name in zip(line, names, strict=True))
     return UserError(
-        f"{path}: its encoding cannot be told for sure; the same line reads {shown_in}",
+        f"{path}: its encoding is ambiguous; the same line reads {shown_in}",
         f"Name the right one, such as encoding={names[0]}, or save the file as UTF-8",
     )
 
 
 def _telling(text: str) -> str:
-    """The one of the first lines with most characters that are not ASCII, in short."""
+    """The one of the first lines with the most non-ASCII characters, shortened."""
     return shown(_middle(max(islice(text.split("\n"), 20), key=_foreignness)))
 
 
@@ -181,6 +179,6 @@ def _foreignness(text: str) -> int:
 
 
 def _middle(text: str) -> str:
-    """A line from shortly before its first character that is not ASCII."""
+    """A line from shortly before its first non-ASCII character."""
     first = next((place for place, char in enumerate(text) if not char.isascii()), 0)
     return text[max(0, first - 15) :]

@@ -1,7 +1,7 @@
-"""Where people write which languages in which encodings, and the letters of each, the frequent ones first.
+"""Languages, the encodings that each is written in, and the letters of each, the most frequent first.
 
-What the encoding of a text is told by (data/legacy.py). An encoding has the number of bits by which it is less likely
-than Latin-1, whatever the text.
+`encodings/legacy.py` detects the encoding of a text from these. Each encoding has a prior: the number of bits by which
+it is less likely than Latin-1.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which of the encodings from before Unicode a text is in: the one in which its letters are those of a language."""
+"""Detects legacy (non-Unicode) encodings: the one in which the text's letters are those of a language."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from finetune.data.characters import SCRIPTS, codes_of, kind_number, kinds_of
 from finetune.data.encodings.languages import REGIONS, Region, Script
 
-UNREADABLE, CONTROL, SYMBOL, UNUSUAL = 30.0, 24.0, 17.0, 13.0  # bits of characters that a language does not list
+UNREADABLE, CONTROL, SYMBOL, UNUSUAL = 30.0, 24.0, 17.0, 13.0  # bits of a character that a language does not list
 RARE_HAN, RARE_HANGUL, FOREIGN = 13.2, 12.0, 15.0
 AWAY = 12.0  # bits, where a language is not usually written in an encoding
 PUNCTUATION = {
@@ -25,10 +25,10 @@ PUNCTUATION = {
     **dict.fromkeys("÷±¶¢¥†‡‰", 11.0),
 }
 WIDE = dict.fromkeys("，。、！？：；「」『』（）・《》“”‘’…—～【】〜\u3000", 6.0)
-MIXED, MIXED_HAN, NEIGHBOUR = 9.0, 6.0, 5.0  # bits where letters of two scripts meet, in a word or at a space
+MIXED, MIXED_HAN, NEIGHBOUR = 9.0, 6.0, 5.0  # bits where letters of two scripts are adjacent, in a word or at a space
 CASE, INSIDE, JOINED = 7.0, 9.0, 3.0  # of a capital, a symbol, or a hard space behind a small letter
 CLOSING, ALONE = 6.0, -4.0  # of a closing quote before a word, or a letter at a digit; of a sign between spaces
-PLAIN = 0.2  # weight of words in ASCII, which tell the language and not the encoding
+PLAIN = 0.2  # weight of ASCII words, which indicate the language and not the encoding
 OTHER_SCRIPT = 0.1  # bits of each of their letters where the language has another script
 MOST_PLAIN = 50.0  # bits of all of them
 ENCODINGS = {name: bits for region in REGIONS for name, bits in region.encodings.items()}
@@ -42,9 +42,9 @@ CLOSING_FIRST = re.compile(rf"(?:(?<=[\s\"(])|^)[’”](?={LETTER})", re.MULTIL
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """A text under the encodings in which it is the same, and how many bits it takes as text of its best language.
+    """A decoded text, the encodings that decode to it, and its bits as text of the likeliest language.
 
-    `signs` are the characters that were counted: letters, and what is not ASCII.
+    `signs` are the characters that were counted: letters, and all non-ASCII ones.
     """
 
     encodings: tuple[str, ...]
@@ -63,7 +63,7 @@ class Language:
 
 
 def readings(sample: bytes, plain: bytes = b"") -> list[Reading]:
-    """What lines with more than ASCII are under each encoding, the likeliest first; `plain` is around them."""
+    """Decodes non-ASCII lines in each encoding, the likeliest first; `plain` is the ASCII text around them."""
     texts: dict[str, list[str]] = {}
     for encoding in ENCODINGS:
         texts.setdefault(sample.decode(encoding, "replace"), []).append(encoding)
@@ -97,7 +97,7 @@ def _saved(language: Language, counts: Counter[str], unlisted: Mapping[str, floa
 
 
 def _of_plain(language: Language, counts: Counter[str]) -> float:
-    """Bits that words in ASCII take more, or less, than in English."""
+    """Bits that ASCII words take more, or less, than in English."""
     if language.script != "Latin":
         bits = OTHER_SCRIPT * sum(counts[char] for char in ENGLISH)
     else:
@@ -125,7 +125,7 @@ def _unlisted(char: str, script: Script) -> float:
 
 
 def _oddities(text: str) -> float:
-    """Bits of what words do not do: mix scripts, go on in capitals, hold a symbol."""
+    """Bits of what is unusual in words: mixed scripts, a capital after a small letter, a symbol."""
     codes = codes_of(text)
     kinds = kinds_of(codes)
     letter = (kinds >= kind_number("Latin")) & (kinds <= kind_number(SCRIPTS[-1]))
@@ -162,7 +162,7 @@ def _cases() -> NDArray[np.uint8]:
 
 @lru_cache(maxsize=1)
 def known_languages() -> list[Language]:
-    """Every language of every region; in those with another alphabet than ours words may be English ones."""
+    """Every language of every region; where the script is not Latin, words may also be English."""
     return [
         Language(bits=_bits_of(order, region), script=region.script, home=region.encodings)
         for region in REGIONS

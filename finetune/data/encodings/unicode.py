@@ -1,4 +1,4 @@
-"""Unicode's encodings: by their mark, by the zero bytes of UTF-16 and UTF-32, and whether all bytes are valid."""
+"""Unicode's encodings: by BOM, by the zero bytes of UTF-16 and UTF-32, and whether all bytes are valid."""
 
 import codecs
 import unicodedata
@@ -17,12 +17,12 @@ Opened = Callable[[], AbstractContextManager[IO[bytes]]]
 
 
 def marked(start: bytes) -> str:
-    """The encoding whose byte-order mark the bytes begin with; else nothing."""
+    """The encoding whose byte-order mark the bytes begin with; else empty."""
     return next((name for mark, name in MARKS if start.startswith(mark)), "")
 
 
 def wide(start: bytes) -> str:
-    """UTF-16 or UTF-32 without a mark, seen from the zero bytes of its ASCII characters; else nothing."""
+    """UTF-16 or UTF-32 without a BOM, detected by the zero bytes of ASCII characters; else empty."""
     some = start[:8192]
     zeros = some.count(0)
     controls = len(some) - len(some.translate(None, CONTROLS))
@@ -39,7 +39,7 @@ def wide(start: bytes) -> str:
 
 
 def _has_bad_bytes(sample: bytes) -> bool:
-    """Whether bytes are not of UTF-8; the last character may be cut."""
+    """Whether bytes are not valid UTF-8; the last character may be incomplete."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:

@@ -1,1 +1,1 @@
-"""Formats of files."""
+"""File formats."""

@@ -1,4 +1,4 @@
-"""A folder for each class and a file for each text: `train/pos/12_9.txt`, where the folder's name is the label."""
+"""One folder per class and one file per text: `train/pos/12_9.txt`, where the folder's name is the label."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ TEXTS = ("", ".txt", ".text", ".story", ".review")  # suffixes of files that are
 
 @dataclass(frozen=True, kw_only=True)
 class ClassFolders:
-    """The encoding that a user gives for all of the texts; empty where each is looked at."""
+    """The encoding that the user set for all texts; empty where it is detected for each."""
 
     encoding: str = ""
 
@@ -28,19 +28,19 @@ class ClassFolders:
 
 
 def class_folders(folder: Path) -> list[Path]:
-    """The folders of the classes in a folder; none where it holds something else."""
+    """The folders of the classes in a folder; none where it holds anything else."""
     inner = sorted(path for path in folder.iterdir() if path.is_dir() and not NO_CLASS.fullmatch(path.name))
     classes = [path for path in inner if _texts(path)]
     return classes if len(classes) >= FEWEST and len(classes) == len(inner) else []
 
 
 def sniff(start: FileStart) -> ClassFolders | None:
-    """Whether a path is a folder of such folders."""
+    """Returns the layout if a path is a folder of class folders."""
     return ClassFolders(encoding=start.given) if start.path.is_dir() and class_folders(start.path) else None
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """A record for each text, with its label and the file's name."""
+    """Yields a record for each text, with its label and the file's name."""
     files = ((folder, file) for folder in class_folders(path) for file in _texts(folder))
     for row, (folder, file) in enumerate(files, start=1):
         text = _text(file, form.layout.encoding).strip()
@@ -57,7 +57,7 @@ def _text(file: Path, encoding: str) -> str:
 
 
 def _texts(folder: Path) -> list[Path]:
-    """The texts in a folder; none where it holds other things too."""
+    """The text files in a folder; none where it holds other files too."""
     inside = [path for path in folder.iterdir() if path.name[0] != "."]
     texts = sorted(path for path in inside if path.is_file() and _is_text(path))
     return texts if len(texts) == len(inside) else []
@@ -67,4 +67,4 @@ def _is_text(path: Path) -> bool:
     return path.suffix.lower() in TEXTS or path.suffix[1:].isdigit()
 
 
-FORMAT = Format(name="folders", title="a file for each text", text=False, sniff=sniff, read=read)
+FORMAT = Format(name="folders", title="one file per text", text=False, sniff=sniff, read=read)

@@ -1,4 +1,4 @@
-"""Files with a word and its tags in each line, in any of their forms; CoNLL's columns are written."""
+"""Files with a word and its tags per line: reads any variant, writes CoNLL columns."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -20,7 +20,7 @@ TAG = re.compile(r"O|[BIESLU]-.+")
 
 
 def sniff(start: FileStart) -> WordLines | None:
-    """How the lines hold words. Raises UserError where nothing tells where a sentence ends."""
+    """Detects how lines hold words. Raises UserError where nothing marks the end of a sentence."""
     try:
         return word_lines_of(start.text)
     except NoSentences:
@@ -32,7 +32,7 @@ def sniff(start: FileStart) -> WordLines | None:
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """A record for each sentence, with a list for each column."""
+    """Yields a record for each sentence, with a list for each column."""
     with form.open_text(path) as file:
         for row, sentence in enumerate(sentences(enumerate(file, start=1), form.layout), start=1):
             if sentence.fault:
@@ -45,16 +45,16 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 def read_tagged(path: Path, *, types: Collection[str]) -> Iterator[tuple[int, list[str], list[str]]]:
     """(number of the document, words, tags in IOB2) of every sentence of a UTF-8 file: its first and last column.
 
-    There are tabs between columns where the first line has one, else spaces; documents count from 1 (0: none was
-    marked). Raises UserError with file and line for a fault, and for a tag that is none of the schemes' or of another
-    type than `types`.
+    Columns are separated by tabs where the first line has one, else by spaces; documents count from 1 (0: none was
+    marked). Raises UserError with file and line for a fault, for a tag of no known scheme, and for one of another type
+    than `types`.
     """
     begins = (line for _, line in numbered_lines(path) if line.split(None, 1)[:1] not in ([], [DOCUMENT]))
     form = _form_of(next(begins, ""))
     lines = ((number, line.rstrip(" ")) for number, line in numbered_lines(path))
     for sentence in sentences(lines, form):
         if sentence.fault or len(form.names) < 2:
-            fault = sentence.fault or "1 columns where a word and its tag make two"
+            fault = sentence.fault or "expected a word and its tag, found 1 column"
             raise UserError(
                 f"{path}:{sentence.fault_line or sentence.line}: {fault}",
                 "A line is a word, its columns and a tag, with tabs or spaces between; fix that line",
@@ -77,7 +77,7 @@ def _check(tag: str, types: Collection[str], *, where: str) -> None:
     if not TAG.fullmatch(tag):
         raise UserError(f"{where}: '{tag}' is not a tag", "Tags are O, or B, I, E, S, L or U, a hyphen and a type")
     if tag != "O" and tag[2:] not in types:
-        raise UserError(f"{where}: '{tag}' has a type that is none of {', '.join(types)}", "Fix that line")
+        raise UserError(f"{where}: '{tag}' has an unknown type; expected one of {', '.join(types)}", "Fix that line")
 
 
 def _fits(path: Path, names: Collection[str], _: int) -> None:
@@ -88,7 +88,7 @@ def _fits(path: Path, names: Collection[str], _: int) -> None:
 
 
 def _write(file: IO[bytes], rows: Iterable[Row], _: Output) -> int:
-    """Word, the tag that was given if any, and the answer, with tabs between; a row without an answer has the tag O."""
+    """Writes word, label tag if any, and predicted tag, tab-separated; a row without a prediction has the tag O."""
     with utf_8(file) as text:
         for row in rows:
             words = _column(row.get("words"))
@@ -101,13 +101,13 @@ def _write(file: IO[bytes], rows: Iterable[Row], _: Output) -> int:
 
 
 def _column(cell: Any) -> list[str]:
-    """Words or tags, without what would end their column or line."""
+    """Words or tags, without characters that would end their column or line."""
     return [re.sub(r"[\t\r\n]", " ", item).strip() or "_" for item in tags_of(cell)]
 
 
 FORMAT = Format(
     name="word-lines",
-    title="a word in each line",
+    title="one word per line",
     suffixes=(".conll",),
     sniff=sniff,
     read=read,

@@ -1,4 +1,4 @@
-"""Delimited text: CSV, TSV and the like; read strictly where the data is known, and else with faults in their place."""
+"""Delimited text: CSV, TSV and the like; `read_strictly` raises at the first fault, `read` yields faults as rows."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,17 +23,17 @@ CSV, TSV = Dialect(delimiter=",", quoted=True), Dialect(delimiter="\t", quoted=F
 
 
 def sniff(start: FileStart) -> Dialect:
-    """The dialect; any text has one."""
+    """Detects the dialect; any text has one."""
     return find_dialect(start.text, start.suffix)
 
 
 def dialect_of(form: FileFormat) -> Dialect:
-    """The dialect of a delimited file; of another one that of a header without a delimiter."""
+    """The dialect of a delimited file; for other formats one without a delimiter."""
     return form.layout if isinstance(form.layout, Dialect) else Dialect(delimiter="", quoted=False)
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """A record for each row below the header."""
+    """Yields a record for each row below the header."""
     names, rows = read_cells(path, form)
     for row, line, cells, fault in rows:
         yield Record(row=row, line=line, values={} if fault else dict(zip(names, cells, strict=True)), fault=fault)
@@ -72,8 +72,8 @@ def read_strictly(
 
     `names` are the columns of a file without a header line. In a file without quotes each line is a row, and a carriage
     return is part of a text. Raises UserError for one of `columns` that is missing, and with file and line for the
-    first row that cannot be read; a wrong number of cells goes to `on_fault` (line) where that is given, and the row is
-    left out.
+    first row that cannot be read; with `on_fault`, a row with a wrong number of cells is left out, and its line passed
+    to it.
     """
     dialect = replace(dialect, header=not names)
     form = FileFormat(format=FORMAT, encoding="utf-8-sig", layout=dialect)
@@ -98,7 +98,7 @@ def _is_empty(row: Cells) -> bool:
 
 
 def _without_empty(rows: Iterable[Cells], *, each_line: bool) -> Iterator[Cells]:
-    """The rows without empty lines. Where each line is a row, an empty one is faulty, unless the file ends with it."""
+    """Skips empty lines. Where each line is a row, an empty one is a fault, unless it ends the file."""
     empty: list[int] = []
     for row in rows:
         if _is_empty(row):
@@ -110,7 +110,7 @@ def _without_empty(rows: Iterable[Cells], *, each_line: bool) -> Iterator[Cells]
 
 
 def count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
-    """About how many rows the file has (a row may have several lines), and its columns."""
+    """The estimated number of rows (a row may have several lines), and the columns."""
     with form.open_bytes(path) as file:
         lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
     return lines - form.layout.header, frozenset(header(path, form))
@@ -126,7 +126,7 @@ def header(path: Path, form: FileFormat) -> list[str]:
 
 
 def first_cells(path: Path, form: FileFormat) -> list[str]:
-    """The first row of a delimited file as it is there; nothing of other files."""
+    """The first row of a delimited file, unchanged; empty for other formats."""
     if not isinstance(form.layout, Dialect):
         return []
     dialect = form.layout
@@ -137,7 +137,7 @@ def first_cells(path: Path, form: FileFormat) -> list[str]:
 
 
 def nameless_columns(path: Path, form: FileFormat) -> list[str]:
-    """The columns that the header of a delimited file has no name for."""
+    """The columns without a name in the header of a delimited file."""
     dialect = dialect_of(form)
     first = first_cells(path, form)
     if not first or not dialect.header:

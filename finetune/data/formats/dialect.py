@@ -1,4 +1,4 @@
-"""The dialect of a delimited text: how its lines make cells."""
+"""The dialect of a delimited text: how its lines are split into cells."""
 
 import csv
 import io
@@ -13,9 +13,9 @@ csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """How lines make cells; an empty `delimiter` makes a line one cell.
+    """How lines are split into cells; with an empty `delimiter` each line is one cell.
 
-    `skip` lines are above the header. `indexed`: rows have a cell in front that the header has no name for. `run_on`:
+    `skip` lines are above the header. `indexed`: rows start with a cell that has no name in the header. `run_on`:
     the column whose texts hold the delimiter without quotes, of `width` columns.
     """
 
@@ -40,7 +40,7 @@ class Dialect:
 
 
 def split_rows(text: str, delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
-    """The fields of each row of a text that is whole."""
+    """The fields of each row of a complete text."""
     lines = io.StringIO(text, newline="")
     return csv_reader(lines, delimiter, quoted=quoted)
 
@@ -48,7 +48,7 @@ def split_rows(text: str, delimiter: str, *, quoted: bool) -> Iterator[list[str]
 def csv_reader(
     lines: Iterable[str], delimiter: str, *, quoted: bool, quote: str = '"', strict: bool = False
 ) -> Iterator[list[str]]:
-    """The fields of lines; without a delimiter each line is one field. `strict` raises csv.Error for bad quotes."""
+    """Yields each row's fields; without a delimiter a line is one field. `strict` raises csv.Error for bad quotes."""
     separator = delimiter or "\x1f"
     if not quoted:  # csv.reader would refuse a carriage return within a line
         return (text.split(separator) if (text := line.rstrip("\r\n")) else [] for line in lines)

@@ -1,4 +1,4 @@
-"""Excel's .xlsx: the first sheet, of which titles above the header are left out."""
+"""Excel's .xlsx: the first sheet, without title lines above the header."""
 
 import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,18 +14,18 @@ from finetune.data.records import Record, column_names
 from finetune.data.written_cells import flat, without_surrogates
 from finetune.errors import UserError, first_line
 
-TITLES = 5  # lines above the header of a sheet that may be titles
+TITLES = 5  # most title lines above the header of a sheet
 MOST_ROWS = 1_048_576  # of a sheet
 LONGEST = 32_767  # characters of a cell
 
 
 def sniff(start: FileStart) -> bool:
-    """Whether the file is a zip archive with a workbook in it, or called one."""
+    """Whether the file is a zip archive with a workbook in it, or is named .xlsx."""
     return start.head[:4] == b"PK\x03\x04" and b"xl/" in start.head + start.path.name.encode()
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """A record for each row of the first sheet that holds something."""
+    """Yields a record for each row of the first sheet that is not empty."""
     names: list[str] = []
     row = 0
     for line, cells in enumerate(_sheet(path, form), start=1):
@@ -41,7 +41,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 
 
 def _filled(cells: Sequence[Any]) -> int:
-    """How many cells of a row hold something."""
+    """Counts the cells of a row that are not empty."""
     return sum(cell is not None and str(cell).strip() != "" for cell in cells)
 
 
@@ -53,7 +53,7 @@ def _sheet(path: Path, form: FileFormat) -> Iterator[tuple[Any, ...]]:
     try:
         yield from openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0].values
     except Exception as error:  # a damaged file makes zip, XML and openpyxl fail in any way
-        raise UserError(f"{path}: is not a whole Excel file ({first_line(error)})", "Save it again") from error
+        raise UserError(f"{path}: is not a valid Excel file ({first_line(error)})", "Save it again") from error
 
 
 def _openpyxl(doing: str, otherwise: str = "") -> Any:
@@ -98,7 +98,7 @@ def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
 
 
 def _is_sheet_date(cell: Any) -> bool:
-    """Whether a spreadsheet has such a date or time: it has no time zones, and no years before 1900."""
+    """Whether a spreadsheet can hold this date or time: no time zones, no years before 1900."""
     return isinstance(cell, time) or (isinstance(cell, date) and cell.year > 1900 and not getattr(cell, "tzinfo", None))
 
 

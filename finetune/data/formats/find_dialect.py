@@ -1,4 +1,4 @@
-"""Finds the dialect of a text: delimiter, quotes, header, and texts that hold the delimiter without quotes."""
+"""Detects the dialect of a text: delimiter, quotes, header, and unquoted texts that contain the delimiter."""
 
 import io
 import re
@@ -15,7 +15,7 @@ SWAPPED = str.maketrans({"'": '"', '"': "'"})
 
 
 def find_dialect(text: str, suffix: str) -> Dialect:
-    """The dialect of a text, whose file's name ends with `suffix`."""
+    """Detects the dialect of a text from a file with this suffix."""
     if skip := _lines_above(text):
         return replace(find_dialect("".join(_lines(text)[skip:]), suffix), skip=skip)
     if _in_single_quotes(text):
@@ -33,7 +33,7 @@ def find_dialect(text: str, suffix: str) -> Dialect:
 
 
 def _lines_above(text: str) -> int:
-    """How many lines are above the header: `sep=;`, comments, or a title with nothing in the other cells."""
+    """Counts the lines above the header: `sep=;`, comments, or a title with empty cells after it."""
     lines = [line.rstrip("\r\n") for line in _lines(text)[: MOST_ABOVE + 40]]
     if not any(line.strip() for line in lines[1:]):
         return 0
@@ -51,7 +51,7 @@ def _lines_above(text: str) -> int:
 
 
 def _comments_above(lines: Sequence[str]) -> int:
-    """How many lines with a # are above rows without one; a single line with as many cells as these is a header."""
+    """Counts the comment lines (#) above the rows; a single one with as many cells as these is a header."""
     count = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
     rest = [line for line in lines[count:] if line.strip()]
     if not 0 < count <= MOST_ABOVE or not rest or any(line.startswith("#") for line in rest):
@@ -61,12 +61,12 @@ def _comments_above(lines: Sequence[str]) -> int:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines as a file gives them, with their ends."""
+    """The lines with their line ends, as a file yields them."""
     return list(io.StringIO(text, newline=""))
 
 
 def _in_single_quotes(text: str) -> bool:
-    """Whether cells that hold the delimiter are in single quotes: then all rows have as many cells, and else not."""
+    """Whether single quotes enclose cells: only then do all rows have the same number of cells."""
     if '"' in text and _proper_quotes(text, ","):
         return False
     for delimiter in DELIMITERS:
@@ -83,7 +83,7 @@ def _in_single_quotes(text: str) -> bool:
 
 
 def are_rows(text: str) -> bool:
-    """Whether one of the delimiters parts nearly all lines into the same number of cells."""
+    """Whether one of the delimiters splits nearly all lines into the same number of cells."""
     for delimiter, quoted in ((d, q) for d in DELIMITERS for q in (True, False)):
         widths = Counter(len(fields) for fields in split_rows(text, delimiter, quoted=quoted) if fields)
         width, rows = widths.most_common(1)[0]
@@ -93,7 +93,7 @@ def are_rows(text: str) -> bool:
 
 
 def _is_indexed(text: str, delimiter: str, *, quoted: bool) -> bool:
-    """Whether all rows have one cell more than the header, and the first is no text: the index of a data frame."""
+    """Whether all rows have one cell more than the header, and the first is not a text: a data frame's index."""
     rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields]
     first, rest = rows[0], rows[1:]
     if len(rest) < 2 or any(len(fields) != len(first) + 1 for fields in rest[:-1]):
@@ -103,9 +103,9 @@ def _is_indexed(text: str, delimiter: str, *, quoted: bool) -> bool:
 
 
 def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
-    """The delimiter, and whether quotes hold cells together, that give the most rows one number of fields.
+    """The delimiter, and whether quotes enclose cells: the choice that gives the most rows the same number of fields.
 
-    Quotes that would join lines which are whole rows by themselves are part of the texts.
+    Quotes that would join lines which are complete rows are part of the texts.
     """
     preferred = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(suffix, "")
     best, found = (0.0, False, False), ("", '"' in text and _proper_quotes(text, ","))
@@ -120,7 +120,7 @@ def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
                 continue
             proper = not quoted or (_proper_quotes(text, delimiter) and not (delimiter == "\t" and _joins_rows(text)))
             indexed = found_rows[0] == columns - 1 > 0 and set(found_rows[1:]) == {columns}
-            first = found_rows[0] == columns or indexed  # a header without it tells that only texts hold it
+            first = found_rows[0] == columns or indexed  # where the header lacks it, only texts contain it
             share = round(rows / counts.total(), 2) - 0.3 * (not proper) - 0.6 * (not first)
             rank = (share, delimiter == preferred, quoted)
             if rank > best:
@@ -131,7 +131,7 @@ def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
 
 
 def _joins_rows(text: str) -> bool:
-    """Whether lines are rows of equal width by their tabs, of which reading quotes would join some."""
+    """Whether lines are tab-separated rows of equal width, some of which quotes would join."""
     plain = Counter(len(fields) for fields in split_rows(text, "\t", quoted=False) if fields)
     width, rows = plain.most_common(1)[0]
     joined = sum(bool(fields) for fields in split_rows(text, "\t", quoted=True))
@@ -147,11 +147,11 @@ def _proper_quotes(text: str, delimiter: str) -> bool:
 
 
 def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
-    """Whether the first row names the columns: no number where the others have them, no value that comes again."""
+    """Whether the first row is a header: not a number where other rows have numbers, no repeated value."""
     rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:500]
     first, rest = rows[0], [fields for fields in rows[1:] if len(fields) == len(rows[0])]
     if len(first) == 1 and len(first[0].split()) > 2:
-        return False  # a text a line
+        return False  # one text per line
     if any(len(cell) > 100 for cell in first):
         return not rest
     for column, name in enumerate(first):

@@ -1,4 +1,4 @@
-"""Recognises files with a word a line by their content, whatever their name: delimiter, columns, sentences."""
+"""Detects files with one word per line by their content: delimiter, columns, sentences."""
 
 import re
 from collections import Counter
@@ -10,10 +10,10 @@ from finetune.data.formats.tag_forms import PREFIX, TagForm, are_chunks, form_of
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, is_blank, is_comment
 from finetune.data.values import as_number
 
-LINES = 3_000  # that are looked at
+LINES = 3_000  # that are inspected
 DELIMITERS = ("\t", ",", ";", SPACES)
 REGULAR = 0.75  # share of the lines with the usual number of columns
-FEWEST = 3  # words in a sentence, in the mean
+FEWEST = 3  # mean words per sentence
 KNOWN = frozenset(
     {"word", "words", "token", "tokens", "form", "text", "tag", "tags", "ner", "label", "ner_tags", "bio"}
 )
@@ -22,13 +22,13 @@ LINE_ENDS = re.compile(r"\r\n|\n|\r")
 
 
 class NoSentences(Exception):
-    """A word a line with tags, but nothing says where a sentence ends."""
+    """One word per line with tags, but nothing marks the end of a sentence."""
 
 
 def word_lines_of(text: str) -> WordLines | None:
-    """How a text with a word a line is to be read; None where it is something else.
+    """Detects the layout of a text with one word per line; None where it is something else.
 
-    Raises NoSentences where there are words and tags, but neither empty lines nor a column that numbers sentences.
+    Raises NoSentences where there are words and tags, but neither empty lines nor a column of sentence numbers.
     """
     lines = LINE_ENDS.split(text)[:LINES]
     for delimiter in DELIMITERS:
@@ -38,7 +38,7 @@ def word_lines_of(text: str) -> WordLines | None:
 
 
 def _read_by(lines: Sequence[str], delimiter: str) -> WordLines | None:
-    """How the lines are to be read if this is what parts their columns."""
+    """The layout of the lines if this delimiter separates their columns."""
     some = [line for line in lines if line.strip()]
     if sum(delimiter in line for line in some[:200]) < 0.5 * len(some[:200]):
         return None
@@ -64,7 +64,7 @@ def _read_by(lines: Sequence[str], delimiter: str) -> WordLines | None:
 def _described(
     rows: Sequence[Sequence[str]], delimiter: str, *, quoted: bool, gaps: int, words: int
 ) -> WordLines | None:
-    """The form of rows of equal width; None where no column holds words, or they are rows of something else."""
+    """The layout of rows of equal width; None where no column holds words, or they are not one word per row."""
     width = len(rows[0])
     columns = [[row[i] for row in rows[1:]] or [rows[0][i]] for i in range(width)]
     found = {i: form_of(Counter(cell.strip() for cell in cells)) for i, cells in enumerate(columns)}
@@ -102,7 +102,7 @@ def are_characters(words: Sequence[str]) -> bool:
 
 
 def _bare_words(lines: Sequence[str]) -> WordLines | None:
-    """A word a line and nothing else, as for prediction: many short sentences of single words."""
+    """The layout of words without tags, as for prediction: many short sentences of one word per line."""
     blank = [not line.strip() for line in lines]
     words = [line for line, empty in zip(lines, blank, strict=True) if not empty]
     gaps = _gaps(blank)
@@ -116,13 +116,13 @@ def _bare_words(lines: Sequence[str]) -> WordLines | None:
 
 
 def _gaps(blank: Sequence[bool]) -> int:
-    """How often an empty line stands between two that are not."""
+    """Counts the runs of empty lines between lines that are not empty."""
     last = max((i for i, empty in enumerate(blank) if not empty), default=0)
     return sum(empty and not before for before, empty in pairwise(blank[:last]))
 
 
 def _word_column(columns: Sequence[Sequence[str]], tags: Sequence[int]) -> int | None:
-    """The column of words: single ones, no numbers that count, and more different ones than in the others."""
+    """The column of words: single words, not a counter, and the most distinct values."""
     best: tuple[int, int] | None = None
     for place, cells in enumerate(columns):
         if place in tags or not _single(cells) or _is_running_number(cells):
@@ -137,7 +137,7 @@ def _word_column(columns: Sequence[Sequence[str]], tags: Sequence[int]) -> int |
 
 
 def _is_running_number(cells: Sequence[str]) -> bool:
-    """Whether cells count the words of a sentence, or of the file: 1, 2, 3 (and 4-5, 5.1 as in CoNLL-U)."""
+    """Whether cells number the words of a sentence, or of the file: 1, 2, 3 (and 4-5, 5.1 as in CoNLL-U)."""
     numbers = [as_number(re.split(r"[-.]", cell.strip())[0]) for cell in cells]
     found = [number for number in numbers if number is not None]
     if len(found) < 0.98 * len(cells):
@@ -149,7 +149,7 @@ def _is_running_number(cells: Sequence[str]) -> bool:
 def _names_columns(
     first: Sequence[str], columns: Sequence[Sequence[str]], forms: Mapping[int, TagForm], word: int
 ) -> bool:
-    """Whether the first row holds names: a name that is known, or no tag where the other rows have them."""
+    """Whether the first row is a header: it has a known name, or no tag where the other rows have one."""
     if any(first[place].lower() in KNOWN for place in (word, *forms)):
         return True
     return bool(forms) and not any(
@@ -177,7 +177,7 @@ def _names(width: int, word: int, tags: Sequence[int], columns: Sequence[Sequenc
 
 
 def _sentence_column(columns: Sequence[Sequence[str]], names: Sequence[str], taken: set[int]) -> str:
-    """The column that numbers the sentences: one value for each run of rows, or one in its first row alone."""
+    """The column that numbers the sentences: one value for each run of rows, or only in its first row."""
     found: list[tuple[bool, int, str]] = []
     for place, cells in enumerate(columns):
         values = [cell.strip() for cell in cells]
@@ -196,7 +196,7 @@ def _single(cells: Sequence[str]) -> bool:
 
 
 def _quotes_words(lines: Sequence[str], delimiter: str) -> bool:
-    """Whether cells are in quotes: a quote in a word is doubled and enclosed, as a CSV writer does it."""
+    """Whether cells are quoted: a quote in a word is doubled and enclosed, as CSV writers do."""
     cells = [cell for line in lines for cell in line.split(delimiter) if '"' in cell]
     whole = [len(cell) > 2 and cell[0] == cell[-1] == '"' and '"' not in cell[1:-1].replace('""', "") for cell in cells]
     return bool(cells) and all(whole) and any(cell.count('"') > 2 for cell in cells)

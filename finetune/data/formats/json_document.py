@@ -17,17 +17,17 @@ from finetune.data.records import Record
 from finetune.data.written_cells import as_json
 from finetune.errors import UserError, first_line
 
-LONGEST_NAME = 40  # characters of a column's
+LONGEST_NAME = 40  # characters of a column's name
 SPLIT = re.compile(r"(oos_)?(train(ing)?|dev(elopment)?|val(id(ation)?)?|test|eval(uation)?)", re.IGNORECASE)
 
 
 def sniff(start: FileStart) -> bool:
-    """Whether a text that is not JSON Lines begins like JSON."""
+    """Whether the text begins like JSON and is not JSON Lines."""
     return start.suffix not in TABLES and start.lines[0].lstrip()[:1] in ("{", "[")
 
 
 def load(path: Path, form: FileFormat) -> Any:
-    """The content of a file. Raises UserError with its line where it is not JSON."""
+    """The parsed content of a file. Raises UserError with the line where it is not JSON."""
     with form.open_text(path) as file:
         try:
             return json.load(file)
@@ -38,7 +38,7 @@ def load(path: Path, form: FileFormat) -> Any:
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """A record for each row of the content, in whatever of the known layouts."""
+    """Yields a record for each row of the content, in any known layout."""
     rows = rows_in(load(path, form), path)
     if not is_squad(rows):
         yield from (of_object(value, row=row, line=row) for row, value in enumerate(rows, start=1))
@@ -51,7 +51,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 
 
 def rows_in(content: Any, path: Path) -> list[Any]:
-    """A value for each row, mostly an object. Raises UserError where the content holds no list of rows."""
+    """The rows, mostly objects. Raises UserError where the content has no list of rows."""
     content = _rows_within(content)
     if _holds_columns(content):
         content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
@@ -61,7 +61,7 @@ def rows_in(content: Any, path: Path) -> list[Any]:
 
 
 def _named_cells(content: list[Any]) -> list[Any]:
-    """Rows that are lists of one length as objects: the first names the columns if no other row has its values."""
+    """Rows that are lists of equal length, as objects: the first is the header if no other row has its values."""
     lists = [row for row in content if isinstance(row, list)]
     if len(lists) < len(content) or len({len(row) for row in lists}) != 1 or not lists[0]:
         return content
@@ -91,12 +91,12 @@ def _no_rows(path: Path, content: Any) -> UserError:
     script = "import json; [open(n + '.json', 'w').write(json.dumps(r)) for n, r in json.load(open('FILE')).items()]"
     return UserError(
         f"{what}; it holds the lists {', '.join(lists[:6])}",
-        f'Write each into a file of its own: python -c "{script.replace("FILE", str(path))}", then run one of them',
+        f'Write each into a separate file: python -c "{script.replace("FILE", str(path))}", then run one of them',
     )
 
 
 def _holds_columns(content: Any) -> bool:
-    """Whether it is an object with a list of one length for each column, and not for each split."""
+    """Whether it is an object with a list of equal length for each column, and not for each split."""
     if isinstance(content, dict) and all(SPLIT.fullmatch(str(name)) for name in content):
         return False
     if not isinstance(content, dict) or not all(isinstance(value, list) for value in content.values()):

@@ -1,4 +1,4 @@
-"""JSON Lines: an object with the columns' names in each line."""
+"""JSON Lines: one object per line, its keys the columns' names."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,13 +14,13 @@ from finetune.data.records import Record, column_names, whole
 from finetune.data.written_cells import as_json
 from finetune.errors import first_line
 
-LINES_SEEN = 50  # that are tried as JSON
-TABLES = (".csv", ".tsv")  # hold tables, even if a cell of each line is JSON
-NO_OBJECT = "is no JSON object with the columns' names"
+LINES_SEEN = 50  # lines that are tried as JSON
+TABLES = (".csv", ".tsv")  # are tables, even if a cell of each line is JSON
+NO_OBJECT = "is not a JSON object with the columns' names"
 
 
 def sniff(start: FileStart) -> bool:
-    """Whether most lines are an object each, or the name says so and some are."""
+    """Whether most lines are objects, or the suffix is JSON Lines' and some are."""
     if start.suffix in TABLES:
         return False
     lines = start.lines
@@ -50,7 +50,7 @@ def _is_object(line: str) -> bool:
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """A record for each line that holds something."""
+    """Yields a record for each line that is not empty."""
     row = 0
     with form.open_text(path) as file:
         for line, text in enumerate(file, start=1):
@@ -66,7 +66,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 
 
 def of_object(value: Any, *, row: int, line: int) -> Record:
-    """The record of a JSON object, or of what a labelling tool wrote; a fault for any other value."""
+    """The cells of a JSON object, or of a labelling tool's export; a fault for any other value."""
     if not isinstance(value, dict):
         return Record(row=row, line=line, fault=Fault(NO_OBJECT, JSON))
     value, fault = plain_row(value)

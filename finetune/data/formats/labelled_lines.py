@@ -1,4 +1,4 @@
-"""Lines that hold a label and a text without a table: `DESC:manner How ...`, `__label__x text`, `text@positive`."""
+"""Lines with a label and a text, without columns: `DESC:manner How ...`, `__label__x text`, `text@positive`."""
 
 import re
 from collections import Counter
@@ -13,17 +13,17 @@ from finetune.data.issues import UNREADABLE, Fault
 from finetune.data.records import Record
 
 FASTTEXT = "__label__"
-LINES = 2_000  # that are looked at
+LINES = 2_000  # that are inspected
 MOSTLY = 0.98
-FEWEST = 30  # lines from which a first word that comes again can be told from chance
-ENDS = ("@", "|||", "::", "#")  # between a text and the label behind it
-PLAIN = re.compile(r"[a-z][a-z_-]*|[A-Z][A-Z_-]*")  # that may be one, where few such words come first in all lines
-LABEL = re.compile(r"[^\W_]+(:[^\W_]+)+|\d{1,3}|[A-Z][A-Z_-]+|\[[^\]]+\]")  # that is hardly a word of a sentence
+FEWEST = 30  # fewest lines from which a repeated first word is not chance
+ENDS = ("@", "|||", "::", "#")  # between a text and the label after it
+PLAIN = re.compile(r"[a-z][a-z_-]*|[A-Z][A-Z_-]*")  # words that may be a label, where few such words begin all lines
+LABEL = re.compile(r"[^\W_]+(:[^\W_]+)+|\d{1,3}|[A-Z][A-Z_-]+|\[[^\]]+\]")  # unlikely to be a word of a sentence
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledLines:
-    """Where the label is: `first` or `last`, and what is between it and the text; `several` may be in a line."""
+    """Where the label is (`first` or `last`), its separator from the text, and whether a line may have `several`."""
 
     place: str
     separator: str
@@ -52,13 +52,13 @@ class LabelledLines:
 
 
 def sniff(start: FileStart) -> LabelledLines | None:
-    """How the lines hold labels; None where they are something else, such as rows with a delimiter."""
+    """Detects how lines hold labels; None where they are something else, such as delimited rows."""
     found = labelled_lines_of(start.lines)
     return found if found and (found.separator == FASTTEXT or not are_rows(start.text)) else None
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """A record for each line that holds something."""
+    """Yields a record for each line that is not empty."""
     row = 0
     with form.open_text(path) as file:
         for line, text in enumerate(file, start=1):
@@ -72,7 +72,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 
 
 def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:
-    """How lines hold labels; None where they are something else."""
+    """Detects how lines hold labels; None where they are something else."""
     some = [line.strip() for line in lines[:LINES] if line.strip()]
     marked = [line.count(FASTTEXT) for line in some if FASTTEXT in line]
     if len(marked) >= MOSTLY * len(some):
@@ -92,7 +92,7 @@ def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:
 
 
 def _are_labels(words: Sequence[str]) -> bool:
-    """Whether words at one place of all lines are labels: few, each of which comes again, or written like labels."""
+    """Whether the words at one position of all lines are labels: few and repeated, or spelled like labels."""
     counts = Counter(words)
     if len(words) < 2 or len(counts) < 2:
         return False
@@ -106,4 +106,4 @@ def _are_labels(words: Sequence[str]) -> bool:
     )
 
 
-FORMAT = Format(name="labelled-lines", title="a label and a text in each line", sniff=sniff, read=read)
+FORMAT = Format(name="labelled-lines", title="a label and a text per line", sniff=sniff, read=read)

@@ -1,4 +1,4 @@
-"""Exports of labelling tools as plain rows: Label Studio, Prodigy, spaCy, Dataturks. doccano's are plain already.
+"""Converts exports of labelling tools to plain rows: Label Studio, Prodigy, spaCy, Dataturks (doccano's are plain).
 
 Spans of characters stay lists, as the tool wrote them: `char_spans` reads them.
 """
@@ -19,7 +19,7 @@ def plain_rows(content: Sequence[Any]) -> list[Any]:
 
 
 def plain_row(given: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """(a row's columns, why it cannot be used) of an object that a tool wrote, or any other."""
+    """(a row's columns, why it cannot be used) of an object, whether or not a tool wrote it."""
     if _is_label_studio(given):
         return _label_studio(given), ""
     if isinstance(given.get("annotation"), list) and any(map(_is_dataturks, given["annotation"])):
@@ -38,7 +38,7 @@ def _is_label_studio(item: Any) -> bool:
 
 
 def _with_empty_spans(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of all tasks; one that was annotated and has no span, where others have some, has an empty list."""
+    """The rows of all tasks; an annotated one without spans, where others have some, gets an empty list."""
     rows = [_label_studio(task) for task in tasks]
     spans = {name for row in rows for name, value in row.items() if _holds_spans(value)}
     for row, task in zip(rows, tasks, strict=True):
@@ -62,7 +62,7 @@ def _annotations(given: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _label_studio(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The task's data, and of its first annotation that was not cancelled what each control holds."""
+    """The task's data, and each control's value in its first annotation that was not cancelled."""
     row: dict[str, Any] = {"id": given.get("id"), **given["data"]}
     done = _done(given)
     for result in (done[0].get("result") or []) if done else []:
@@ -80,7 +80,7 @@ def _label_studio(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain_value(value: Mapping[str, Any]) -> Any:
-    """What a control without spans holds: its choice or choices, a rating, a number, a text."""
+    """The value of a control without spans: its choice or choices, a rating, a number, a text."""
     for key in ("choices", "taxonomy", "text"):
         if isinstance(value.get(key), list):
             found = [" / ".join(map(str, one)) if isinstance(one, list) else one for one in value[key]]
@@ -110,7 +110,7 @@ def _is_dataturks(item: Any) -> bool:
 
 
 def _dataturks(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Its spans with ends behind the last character; in the file they are at it."""
+    """Dataturks' spans with exclusive ends; in the file they are inclusive."""
     spans = [
         {"start": point["start"], "end": point["end"] + 1, "label": label}
         for item in given["annotation"]
@@ -122,11 +122,11 @@ def _dataturks(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _prodigy(given: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """What was annotated. Spans and choices that were not accepted make no row; a label that was not is `reject`."""
+    """Prodigy's annotation. Rejected spans and choices are faults; a rejected label is `reject`."""
     row = {key: value for key, value in given.items() if key not in TECHNICAL}
     answer = row.get("answer")
     if answer == "ignore" or (answer == "reject" and ("spans" in row or "accept" in row)):
-        return row, f"was not accepted in the labelling tool (its answer is '{answer}')"
+        return row, f"was not accepted in the labelling tool (its answer: '{answer}')"
     if "spans" in row or "accept" in row:
         row.pop("answer", None)
         row.pop("options", None)

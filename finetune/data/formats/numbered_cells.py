@@ -1,4 +1,4 @@
-"""Rows of delimited text, where a quote that is never closed must not swallow what follows it."""
+"""Reads rows of delimited text so that an unclosed quote does not swallow the following rows."""
 
 import csv
 import re
@@ -9,8 +9,8 @@ from finetune.data.formats.dialect import Dialect, csv_reader
 from finetune.data.formats.run_on import joined
 from finetune.data.issues import CELLS, QUOTE, Fault
 
-RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a table in Markdown
-MOST_IN_CELL = 1 << 26  # characters of a cell over several lines: of more, its quote was not closed
+RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a Markdown table
+MOST_IN_CELL = 1 << 26  # most characters of a cell over several lines: with more, its quote was not closed
 
 
 def numbered_cells(
@@ -18,7 +18,7 @@ def numbered_cells(
 ) -> Iterator[tuple[int, list[str], Fault | None]]:
     """(line, cells, fault) of every row; an empty line has neither cells nor a fault.
 
-    A quote that is never closed would swallow what follows: its line alone is faulty, and reading goes on behind it.
+    Where a quote is never closed, only its own line is a fault, and reading continues after it.
     """
     lines = _Lines(file)
     while True:
@@ -44,8 +44,8 @@ def numbered_cells(
 
 
 def _wrong_width(cells: Sequence[str], width: int, dialect: Dialect) -> str:
-    """`4 cells where the header has 3`, and the cell where the text probably goes on."""
-    what = f"{len(cells)} cells where {'the header' if dialect.header else 'the first row'} has {width}"
+    """`expected 3 cells, as in the header, found 4`, and the cell where the text probably continues."""
+    what = f"expected {width} cells, as in the {'header' if dialect.header else 'first row'}, found {len(cells)}"
     if len(cells) < width:
         return what
     at = next((cell.strip() for cell in cells[1:] if cell[:1] == " "), cells[width - 1].strip())
@@ -53,9 +53,9 @@ def _wrong_width(cells: Sequence[str], width: int, dialect: Dialect) -> str:
 
 
 def _ends_well(taken: Sequence[tuple[int, str]], dialect: Dialect, cells: Sequence[str], width: int) -> bool:
-    """Whether lines make one row, and a delimiter or the end of the line follows each closing quote.
+    """Whether lines make one row, with a delimiter or the end of the line after each closing quote.
 
-    Else the quote that closes is the next row's opening one.
+    If not, the closing quote is the next row's opening one.
     """
     if len(cells) != width:
         return False
@@ -67,7 +67,7 @@ def _ends_well(taken: Sequence[tuple[int, str]], dialect: Dialect, cells: Sequen
 
 
 class _Lines:
-    """Numbered lines that can be given back, for a reader that asks for one after the other."""
+    """Numbered lines that a csv reader consumes one by one, and that can be put back."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.coming = enumerate(lines, start=1)
@@ -87,12 +87,12 @@ class _Lines:
         self.ended = True
 
     def give_back(self) -> tuple[int, str]:
-        """Returns all lines taken but the first, which it gives."""
+        """Puts back all lines taken but the first, which it returns."""
         self.returned.extendleft(reversed(self.taken[1:]))
         first = self.taken[0]
         self.clear()
         return first
 
     def clear(self) -> None:
-        """Forgets the lines taken: their row is done."""
+        """Forgets the lines taken: their row is complete."""
         self.taken, self.size, self.ended = [], 0, False

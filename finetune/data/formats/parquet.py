@@ -1,4 +1,4 @@
-"""Parquet, with names of classes that the `datasets` library keeps in it."""
+"""Parquet, with the class names that the `datasets` library stores in it."""
 
 import io
 import json
@@ -32,18 +32,18 @@ def _opened(path: Path, form: FileFormat) -> Iterator[Any]:
             yield pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
         except (pa.ArrowException, ValueError) as error:
             raise UserError(
-                f"{path}: is not a whole Parquet file ({first_line(error)})", "Write or download it again"
+                f"{path}: is not a valid Parquet file (truncated?): {first_line(error)}", "Write or download it again"
             ) from error
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """A record for each row, a batch of rows at a time."""
+    """Yields a record for each row, reading in batches."""
     with _opened(path, form) as file:
         yield from records_of(file.iter_batches(batch_size=BATCH))
 
 
 def records_of(batches: Iterable[Any]) -> Iterator[Record]:
-    """The records of batches of pyarrow."""
+    """The records of pyarrow batches."""
     row = 0
     for batch in batches:
         for values in batch.to_pylist():
@@ -52,19 +52,19 @@ def records_of(batches: Iterable[Any]) -> Iterator[Record]:
 
 
 def count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
-    """How many rows the file has, and its columns."""
+    """The number of rows, and the columns."""
     with _opened(path, form) as file:
         return int(file.metadata.num_rows), frozenset(file.schema_arrow.names)
 
 
 def class_names(path: Path, form: FileFormat) -> dict[str, dict[str, str]]:
-    """The names of classes by number that the file says of its columns."""
+    """The names of classes by number, by column, that the file stores."""
     with _opened(path, form) as file:
         return names_in(file.schema_arrow.metadata or {})
 
 
 def names_in(metadata: dict[bytes, bytes]) -> dict[str, dict[str, str]]:
-    """The names of classes by number in what the `datasets` library keeps in a schema's metadata, by column."""
+    """The names of classes by number, by column, that the `datasets` library stores in a schema's metadata."""
     try:
         features = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
     except (ValueError, AttributeError):
@@ -88,7 +88,7 @@ def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
 
 
 def schema_of(rows: Iterable[Row], names: Sequence[str]) -> Any:
-    """The columns with the types that hold all of their cells; text where nothing else does."""
+    """The columns with the types that fit all of their cells; text where no other type does."""
     import pyarrow as pa
 
     kinds = {name: pa.null() for name in names}
@@ -98,7 +98,7 @@ def schema_of(rows: Iterable[Row], names: Sequence[str]) -> Any:
 
 
 def tables_of(rows: Iterable[Row], schema: Any) -> Iterator[Any]:
-    """The rows as tables of pyarrow, a batch each."""
+    """The rows as pyarrow tables, one per batch."""
     import pyarrow as pa
 
     for part in _parts(rows):
@@ -114,7 +114,7 @@ def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _kind(before: Any, cells: list[Any]) -> Any:
-    """The type that holds these cells and those before; text where nothing else does."""
+    """The type that fits these cells and the earlier ones; text where no other type does."""
     import pyarrow as pa
 
     try:

@@ -1,4 +1,4 @@
-"""The file formats, in the order in which a file's content is tried: the last one takes any text."""
+"""The file formats, in the order in which they are tried on a file's content: the last one accepts any text."""
 
 from finetune.data.file_format import Format
 from finetune.data.formats import (

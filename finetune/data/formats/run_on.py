@@ -1,20 +1,20 @@
-"""Rows with more cells than the header, since nothing quotes the delimiter in a text: which column runs on."""
+"""Rows with more cells than the header, where a text contains the unquoted delimiter: finds that column."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from finetune.data.values import NUMBER
 
-FEWEST = 6  # rows from which it can be told
+FEWEST = 6  # fewest rows from which it can be inferred
 OFTEN = 0.05  # share of the rows that the smallest width must have
 CLASSES = 50
-FEW_LONGER, LONGER = 3, 0.02  # rows that are longer, and their share, from which they are no mistakes
+FEW_LONGER, LONGER = 3, 0.02  # longer rows, and their share, from which they are not mistakes
 
 
 def run_on_column(rows: Sequence[Sequence[str]], width: int) -> int | None:
-    """The column whose text holds the delimiter, of rows that should have `width` cells.
+    """The column whose text contains the delimiter, in rows that should have `width` cells.
 
-    None where hardly any row is longer (they are faults), and where not exactly one column makes the others what they
+    None where hardly any row is longer (they are faults), and where not exactly one column leaves the others what they
     are in all rows: classes, numbers, or single words.
     """
     long_enough = [row for row in rows if len(row) >= width]
@@ -32,13 +32,13 @@ def usual_width(rows: Sequence[Sequence[str]]) -> int:
 
 
 def joined(cells: Sequence[str], place: int, width: int, delimiter: str) -> list[str]:
-    """The cells of a row with those joined that belong to the column at `place`."""
+    """The cells of a row, with those joined that belong to the column with index `place`."""
     more = len(cells) - width
     return [*cells[:place], delimiter.join(cells[place : place + more + 1]), *cells[place + more + 1 :]]
 
 
 def _fits(rows: Sequence[Sequence[str]], place: int) -> bool:
-    """Whether the column at `place` holds texts, and no other one does."""
+    """Whether the column with index `place` holds texts, and no other one does."""
     columns = list(zip(*rows, strict=True))
     if sum(len(cell.split()) for cell in columns[place]) < 2 * len(rows):
         return False

@@ -1,4 +1,4 @@
-"""How tags are written: `B-PER`, `PER_B`, `PER` or `B`, and what marks a word in no entity; all of them as `B-PER`."""
+"""How tags are written (`B-PER`, `PER_B`, `PER` or `B`) and what marks a word in no entity; converts all to `B-PER`."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ PREFIX, SUFFIX = (
     re.compile(r"(\S.*)[-_]([BIESLUMW])", re.IGNORECASE),
 )
 OUTSIDE = ("O", "o", "OTHER", "Other", "other", "OUT")
-SIGNS = ("-", "_", "0")  # mark a word in no entity too, where the other tags have a B or I
+SIGNS = ("-", "_", "0")  # also mark a word in no entity, where the other tags have a B or I
 CHUNKS = frozenset({"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"})
 UNTYPED = "entity"  # the type of tags that name none
 MOST_TYPES = 60
@@ -28,7 +28,7 @@ class TagForm:
     outside: str = "O"
 
     def standard(self, tag: str) -> str:
-        """A tag as `O` or `B-PER`; one that is of another form stays as it is."""
+        """A tag as `O` or `B-PER`; one of another form is returned unchanged."""
         if tag == self.outside:
             return "O"
         if self.form == "untyped" and tag.upper() in "BIESLUMW":
@@ -79,6 +79,6 @@ def _count(tags: Counter[str], pattern: re.Pattern[str]) -> int:
 
 
 def _are_types(tags: Counter[str]) -> bool:
-    """Whether tags are the names of a few types, each of which comes again."""
+    """Whether tags are the names of a few types, each repeated."""
     names = all(re.fullmatch(r"[^\W\d_][\w.-]*", tag) for tag in tags)
     return names and len(tags) <= min(MOST_TYPES, max(2, tags.total() // 2))

@@ -1,4 +1,4 @@
-"""Sentences of files with a word in each line: CoNLL columns, GermEval, KLUE, CSV tables of words.
+"""Sentences of files with one word per line: CoNLL columns, GermEval, KLUE, CSV tables of words.
 
 Sentences end at an empty line, or where the value of a column changes that numbers them (`Sentence #`).
 """
@@ -13,14 +13,14 @@ SPACES = " "
 
 @dataclass(frozen=True, kw_only=True)
 class WordLines:
-    """How such a file is to be read: `names` are its columns, `sentence` the one that numbers sentences."""
+    """The layout of such a file: `names` are its columns, `sentence` the one that numbers sentences."""
 
     delimiter: str
     names: tuple[str, ...]
     header: bool = False
     quoted: bool = False
     sentence: str = ""
-    characters: bool = False  # in place of words, so that one may be a blank
+    characters: bool = False  # in place of words, so that a word may be a blank
 
     def __str__(self) -> str:
         return f"columns {', '.join(self.names)}" + ("" if self.header else " (no header)")
@@ -38,7 +38,7 @@ class Sentence:
 
 
 def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Sentence]:
-    """The sentences of numbered lines. One with a line of another number of columns has a fault."""
+    """Yields the sentences of numbered lines. A line with another number of columns makes its sentence a fault."""
     reader = _Reader(form)
     for number, line in lines:
         yield from reader.take(number, line.rstrip("\r\n"))
@@ -46,7 +46,7 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Sen
 
 
 def fields_of(line: str, delimiter: str, *, quoted: bool) -> list[str]:
-    """The cells of one line. Quotes that enclose a whole cell are taken off where the file is `quoted`."""
+    """The cells of one line. Quotes that enclose a whole cell are removed where the file is `quoted`."""
     if delimiter == SPACES:
         return line.split()
     if delimiter == "\t" and not quoted:
@@ -60,7 +60,7 @@ def fields_of(line: str, delimiter: str, *, quoted: bool) -> list[str]:
 
 
 def is_comment(line: str, fields: Sequence[str], columns: int) -> bool:
-    """Whether a line before a sentence is a comment: it begins with # and is not a word with its cells."""
+    """Whether a line before a sentence is a comment: it begins with # and is not a word with its tags."""
     if not line.startswith("#"):
         return False
     return len(fields) != columns or "://" in line or any(" " in cell.strip() for cell in fields)
@@ -112,14 +112,14 @@ class _Reader:
     def _add(self, number: int, fields: list[str]) -> None:
         self.line = self.line or number
         if len(fields) != len(self.form.names) and not self.fault:
-            self.fault = f"{len(fields)} columns where the first line has {len(self.form.names)}"
+            self.fault = f"expected {len(self.form.names)} columns, as in the first line, found {len(fields)}"
             self.fault_line = number
         elif not fields[0] and not self.form.characters and self.form.names[0] == "words" and not self.fault:
             self.fault, self.fault_line = "the word is missing", number
         self.rows.append(fields)
 
     def end(self) -> Iterator[Sentence]:
-        """The sentence so far, if there is any."""
+        """Ends the sentence, and yields it if there is one."""
         if self.rows:
             whole = not self.fault
             columns = {n: [row[i] for row in self.rows] for i, n in enumerate(self.form.names)} if whole else {}
@@ -132,5 +132,5 @@ class _Reader:
 
 
 def is_blank(line: str, fields: Sequence[str]) -> bool:
-    """Whether a line holds nothing: a blank with a tag behind it is a word."""
+    """Whether a line is empty: a blank with a tag after it is a word."""
     return not line.strip() or not any(cell.strip() for cell in fields)

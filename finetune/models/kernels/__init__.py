@@ -1,1 +1,1 @@
-"""Faster computation with the same numbers."""
+"""Faster kernels with the same results."""

@@ -1,6 +1,6 @@
 """Faster training on a CPU: malloc keeps freed memory, dropout masks from a fast generator, attention in two matmuls.
 
-Measured with benchmarks/cpu_parts.py. The results are the same but for the random numbers of dropout.
+Measured with benchmarks/cpu_parts.py. The results are the same except for the random numbers of dropout.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ _generator = np.random.SFC64(0)
 
 
 def speed_up(model: nn.Module, encoder: Any) -> None:
-    """Replaces a model's dropout, and its encoder's attention in families where it is known, by those of this file."""
+    """Replaces a model's dropout, and the attention of supported families, by those of this file."""
     keep_memory()
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
@@ -35,7 +35,7 @@ def speed_up(model: nn.Module, encoder: Any) -> None:
 
 
 def keep_memory() -> None:
-    """Tells glibc to keep freed memory: else each step gives its large tensors back and faults them in page by page."""
+    """Makes glibc keep freed memory: else each step returns its large tensors and page-faults them in again."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)
@@ -61,10 +61,9 @@ def dropout(x: Tensor, p: float) -> Tensor:
 
 
 class FastDropout(nn.Dropout):
-    """nn.Dropout whose masks come from this file's generator: torch's draws one number at a time, on one core."""
+    """nn.Dropout with masks from this file's generator: torch's samples one number at a time, on one core."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """As nn.Dropout."""
         return dropout(x, self.p) if self.training and self.p > 0 else x
 
 
@@ -80,7 +79,7 @@ def attention(
 ) -> tuple[Tensor, None]:
     """Scaled dot-product attention: `(batch, heads, length, width)` to `(batch, length, heads, width)` in two products.
 
-    torch's fused kernel for CPUs is slower in training, and draws its dropout from torch's generator.
+    torch's fused kernel for CPUs is slower in training, and samples its dropout from torch's generator.
     """
     weights = torch.matmul(query * scaling, key.transpose(2, 3))
     if attention_mask is not None:

@@ -11,9 +11,9 @@ from finetune.models.kernels import cpu
 
 
 def last_layer_for_first_token(encoder: PreTrainedModel) -> None:
-    """Makes an encoder's last hidden state `(batch, 1, width)`; an encoder not built like BERT is left as it is.
+    """Makes an encoder's last hidden state `(batch, 1, width)`; an encoder not built like BERT is left unchanged.
 
-    Keys and values still come from all tokens, so the first token's vector is what it was.
+    Keys and values still come from all tokens, so the first token's vector is the same.
     """
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     attention = getattr(layers[-1], "attention", None) if layers else None

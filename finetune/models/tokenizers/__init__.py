@@ -1,1 +1,1 @@
-"""Special tokens and windows."""
+"""Tokenizers, special tokens and windows."""

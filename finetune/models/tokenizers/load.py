@@ -1,4 +1,4 @@
-"""A folder's tokenizer: transformers', to encode for a model, or one read without transformers, to look at texts."""
+"""Loads a folder's tokenizer: transformers' to encode for a model, or one without transformers to inspect texts."""
 
 import json
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 AS_THEY_ARE = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that use tokenizer.json unchanged
-UNKNOWN = {"WordPiece": "[UNK]", "BPE": "<unk>"}  # by the kind of model, where tokenizer_config.json does not say
+UNKNOWN = {"WordPiece": "[UNK]", "BPE": "<unk>"}  # by model type, where tokenizer_config.json does not name one
 SPECIAL_TOKENS = {"WordPiece": (2, 3), "BPE": (2, 4)}  # around one text and around a pair, of BERT's and RoBERTa's
 
 
 class TextTokenizer(Protocol):
-    """What gives token ids of texts: a tokenizer of transformers, or a `JsonTokenizer`."""
+    """Anything that tokenizes texts: a transformers tokenizer, or a `JsonTokenizer`."""
 
     @property
     def unk_token_id(self) -> int | None:
-        """The id of the token that stands for what the vocabulary lacks; None where there is none."""
+        """The id of the unknown token; None where there is none."""
 
     def __call__(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
         """`input_ids` of each text, or of each pair."""
@@ -45,7 +45,7 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
 
 def load_text_tokenizer(folder: Path) -> TextTokenizer:
-    """For token ids of texts: without importing transformers, where tokenizer.json alone gives the ids that it gives.
+    """A tokenizer for token ids only: without importing transformers, where tokenizer.json alone gives the same ids.
 
     Raises UserError as `load_tokenizer` does.
     """
@@ -54,7 +54,7 @@ def load_text_tokenizer(folder: Path) -> TextTokenizer:
 
 
 class JsonTokenizer:
-    """The tokenizer of tokenizer.json, by the `tokenizers` library alone; called as those of transformers are."""
+    """The tokenizer of tokenizer.json, from the `tokenizers` library; called like those of transformers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -62,14 +62,13 @@ class JsonTokenizer:
     def __call__(
         self, text: Sequence[str], text_pair: Sequence[str] | None = None, *, add_special_tokens: bool = True, **_: Any
     ) -> dict[str, list[list[int]]]:
-        """`input_ids` of each text, or of each pair, never truncated or padded, whatever else is asked for."""
+        """`input_ids` of each text, or of each pair, never truncated or padded; other arguments are ignored."""
         inputs: list[Any] = list(text) if text_pair is None else list(zip(text, text_pair, strict=True))
         encoded = self._backend.encode_batch_fast(inputs, add_special_tokens=add_special_tokens)
         return {"input_ids": [each.ids for each in encoded]}
 
     @property
     def unk_token_id(self) -> int | None:
-        """As transformers has it."""
         default = None if self._is_unchanged else UNKNOWN.get(self._kind)
         name = _content(self._settings.get("unk_token", default))
         return None if name is None else self._backend.token_to_id(name)
@@ -79,7 +78,7 @@ class JsonTokenizer:
         return self._backend.id_to_token(number) or ""
 
     def is_faithful(self) -> bool:
-        """Whether transformers, which builds most tokenizers from tokenizer_config.json, comes to the same ids."""
+        """Whether transformers, which builds most tokenizers from tokenizer_config.json, gives the same ids."""
         if not self._file or not self._settings or not self._named_tokens() <= self._added_tokens():
             return False
         if {"add_bos_token", "add_eos_token", "split_special_tokens", "auto_map"} & set(self._settings):
@@ -87,7 +86,7 @@ class JsonTokenizer:
         return self._is_unchanged or (self._is_built_alike() and self._special_tokens() == SPECIAL_TOKENS[self._kind])
 
     def _is_built_alike(self) -> bool:
-        """Whether the file describes what transformers' classes for BERT and RoBERTa build from the settings."""
+        """Whether the file equals what transformers' classes for BERT and RoBERTa build from the settings."""
         given, model, settings = self._file, self._file["model"], self._settings
         if self._kind == "WordPiece":
             normalizer = {
@@ -148,12 +147,12 @@ class JsonTokenizer:
 
 
 def _content(token: Any) -> str | None:
-    """A token's text, which settings give as it is or in a table."""
+    """A token's text, which settings give as a string or in a table."""
     return token.get("content") if isinstance(token, dict) else token
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """A JSON table, empty where there is none that can be read: then transformers says what is wrong."""
+    """A JSON table, empty where none can be read: transformers then raises the error."""
     try:
         table = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Adds special tokens around two tokenized texts, so that each text is tokenized only once."""
+"""Adds special tokens around two token sequences, so that each text is tokenized only once."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,11 +20,11 @@ class Template:
 
     @property
     def special_tokens(self) -> int:
-        """How many tokens it adds."""
+        """The number of special tokens."""
         return len(self.before) + len(self.between) + len(self.after)
 
     def fill(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """(token ids, segments) of a pair."""
+        """(token ids, segment ids) of a pair."""
         ids = np.concatenate([self.before, first, self.between, second, self.after]).astype(np.int32)
         if self.segments is None:
             return ids, None
@@ -34,7 +34,7 @@ class Template:
 
 
 def pair_template(tokenizer: "PreTrainedTokenizerBase") -> Template:
-    """A fast tokenizer's template for pairs, seen from what it makes of one."""
+    """A fast tokenizer's template for pairs, inferred from its output for one."""
     encoded = tokenizer("a", "b")
     texts = encoded.sequence_ids(0)
     one, two = texts.index(0), texts.index(1)

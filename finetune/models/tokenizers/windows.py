@@ -1,4 +1,4 @@
-"""Overlapping windows over a long text, and in which of them each token has most context (original BERT code)."""
+"""Overlapping windows over a long text, and the one in which each token has most context (original BERT code)."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ def window_starts(tokens: int, *, size: int, step: int) -> range:
 
 
 def most_context(places: np.ndarray, starts: range, *, tokens: int, size: int) -> np.ndarray:
-    """For each token's place the number of the window in which the shorter of its two sides is longest.
+    """For each token position the index of the window with the longest context on its shorter side: `(tokens,)`.
 
-    A hundredth of the window's length is added, so that of equals the longer window counts, then the first.
+    A hundredth of the window's length is added, so that ties go to the longer window, then to the first.
     """
     last = np.minimum(places // starts.step, len(starts) - 1)
     owner = last.copy()

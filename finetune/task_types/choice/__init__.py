@@ -1,1 +1,1 @@
-"""One of several choices."""
+"""Multiple choice."""

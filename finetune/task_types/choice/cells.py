@@ -1,4 +1,4 @@
-"""Choices and labels as cells have them."""
+"""Parses choices and labels from cells."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ def choices_of(cells: Sequence[Any]) -> tuple[str, ...]:
 
 
 def choice_named(cell: Any, choices: Sequence[str], *, counted_from: int) -> dict[str, int | None]:
-    """Which choice a label means if it is a text, a letter, or a number; None where it is none."""
+    """The index of the choice that a label means when read as text, letter or number; None where it means no choice."""
     text, number = as_text(cell).strip(), as_number(cell)
     letter = LETTERS[: len(choices)].find(text.upper()) if len(text) == 1 else -1
     place = int(number) - counted_from if number is not None and number.is_integer() else -1

@@ -1,4 +1,4 @@
-"""A context and several choices, one of them right: own data of the type `choice`."""
+"""A context and several choices, one of them right: user data of the type `choice`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -35,24 +35,24 @@ class Choice(DataType):
     labels_rows = True
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """A list of choices, or columns whose names are those of choices, and what they continue."""
+        """Finds a list of choices, or columns named like choices, and their context."""
         return choice_layout(evidence.facts, file=evidence.file)
 
     def guess(self, evidence: Evidence) -> Layout | None:
-        """As every type's; of the columns that the user named the first are the context."""
+        """As for every type; the first of the columns that the user named are the context."""
         layout = super().guess(evidence)
         if layout is None or "text" not in evidence.chosen:
             return layout
         return replace(layout, contexts=contexts_in(layout.text, evidence.facts))
 
     def other_label(self, evidence: Evidence, text: Sequence[str]) -> tuple[str, ...]:
-        """The column that is most likely the label. Raises Ambiguous where several are."""
+        """The likeliest label column. Raises Ambiguous where several are as likely."""
         candidates = label_candidates(evidence.facts, evidence.columns, text)
         best, _ = best_label(candidates, evidence.columns, file=evidence.file)
         return best.columns if best else ()
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
-        """With how labels name the choices."""
+        """The layout with how labels name the choices."""
         if not layout.label:
             return layout
         layout = replace(layout, counted_from=counted_from(layout, evidence.columns))
@@ -63,11 +63,10 @@ class Choice(DataType):
         return () if gold is None else (f"choice {gold + 1}",)
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        """As `remarks.py` has them."""
         return remarks.remarks(rows)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
-        """The context and the choices. Raises NoRow for one that is missing, and a label that is not one of them."""
+        """The context and the choices. Raises NoRow for a missing one, and for a label that is not one of them."""
         contexts, columns = layout.text[: layout.contexts], layout.text[layout.contexts :]
         texts = choices_of([cell_at(values, column) for column in columns])
         for context in contexts:
@@ -94,11 +93,11 @@ class Choice(DataType):
         return firsts, [max(choices_of([cells[row] for cells in choices]), key=len) for row in rows]
 
     def truncates(self, layout: Layout) -> bool:
-        """Context and choice are a pair, which is cut."""
+        """Context and choice are a pair, which is truncated."""
         return True
 
     def facts(self, row: ChoiceRow) -> dict[str, str]:
-        """The context, each choice, and the number of the right one."""
+        """The context, each choice, and which is right."""
         texts = {"context": row.context} | {f"choice {n}": text for n, text in enumerate(row.choices, start=1)}
         label = "none" if row.gold is None else f"choice {row.gold + 1}"
         return {name: shown(text, LONG) for name, text in texts.items()} | {"label": label}
@@ -108,25 +107,25 @@ class Choice(DataType):
         return same_text(row.context)
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> ChoiceTask:
-        """It names choices as the labels did."""
+        """The task, which names choices as the labels did."""
         lettered = layout.choices_by == "letter"
         return ChoiceTask(name=name, read=read, counted_from=layout.counted_from, lettered=lettered)
 
     def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
-        """The context, and what follows it as a list."""
+        """The context, and the choices as a list."""
         return (inputs[0], list(inputs[1:])) if len(inputs) > len(names) else inputs
 
     def value(self, task: Task, layout: Layout, cell: Any, row: ChoiceRow) -> int:
-        """The place of the choice with this name."""
+        """The index of the choice with this name."""
         assert isinstance(task, ChoiceTask)
         return task.place(cell)
 
 
 def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
-    """Which choice a label means, by its text, letter or number: as the column does, or else in any of these ways."""
+    """The index of the choice that a label means by text, letter or number: as in the column, else in any way."""
     found = choice_named(cell, choices, counted_from=layout.counted_from)
     ways = [layout.choices_by] if layout.choices_by else list(found)
     number = next((found[way] for way in ways if found[way] is not None), None)
     if number is None:
-        raise NoRow(f"has the label {short(cell)}, which is none of its {len(choices)} choices", LABEL_RANGE)
+        raise NoRow(f"has the label {short(cell)}; expected one of its {len(choices)} choices", LABEL_RANGE)
     return number

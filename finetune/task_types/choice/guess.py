@@ -1,4 +1,4 @@
-"""Which columns are a context and its choices, and how labels name these."""
+"""Guesses which columns are a context and its choices, and how labels name the choices."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.name_words import STRONG_TEXTS
 
 CHOICES = ("choices", "options", "endings", "candidates", "선택지", "보기")
-WHOLE = ("startphrase", "ctx", "prompt", "premise", "sent1")  # of which one is all that the choices continue
+WHOLE = ("startphrase", "ctx", "prompt", "premise", "sent1")  # names of which any one is the whole context
 PASSAGES = ("context", "article", "passage", "paragraph", "story", "document", "지문", "본문")
 ASKED = ("question", "query", "question.stem", "stem", "goal", "질문")
 STEM = re.compile(r"(choice|ending|option|answer|alternative|보기|선택지)[ _]?([0-9]|[a-h])", re.IGNORECASE)
@@ -24,7 +24,7 @@ LOOKED_AT = 5_000  # rows
 
 
 def choice_layout(facts: Mapping[str, ColumnFacts], *, file: str) -> Layout | None:
-    """A context and its choices, from a list or from numbered columns, with the label by a name that says so.
+    """A context and its choices, from a list or from numbered columns, with the label where it is found by name.
 
     Raises Ambiguous where several texts could be the context.
     """
@@ -44,7 +44,7 @@ def choice_layout(facts: Mapping[str, ColumnFacts], *, file: str) -> Layout | No
 
 
 def contexts_in(text: Sequence[str], facts: Mapping[str, ColumnFacts]) -> int:
-    """How many of the columns that a user names are the context: all before a list, or before choices of one stem."""
+    """How many of the columns that the user named are the context: all before a list, or before choices of one stem."""
     if facts[text[-1]].kind == "list":
         return max(1, len(text) - 1)
     stem = stem_of(text[-1])
@@ -67,7 +67,7 @@ def _choice_columns(facts: Mapping[str, ColumnFacts]) -> list[str]:
 def _contexts(
     facts: Mapping[str, ColumnFacts], taken: Sequence[str], *, file: str, choices: Sequence[str]
 ) -> tuple[str, ...]:
-    """The columns that choices continue or answer: one, or a passage and a question about it."""
+    """The context columns, which choices continue or answer: one, or a passage and a question about it."""
     texts = [n for n in facts if n not in taken and facts[n].kind == "text" and not is_about(n) and not is_id_name(n)]
     if whole := named(texts, WHOLE):
         return (whole[0],)
@@ -79,7 +79,7 @@ def _contexts(
     long = [name for name in texts if facts[name].words >= 2] or texts
     if len(long) > 1:
         raise Ambiguous(
-            f"{file}: {len(long)} columns could be what the choices continue",
+            f"{file}: {len(long)} columns could be the context of the choices",
             [(f"text={','.join([name, *choices])}", "with shape=choice") for name in long[:5]],
         )
     rest = [n for n in facts if n not in taken and facts[n].kind in ("text", "category")]
@@ -87,7 +87,7 @@ def _contexts(
 
 
 def counted_from(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:
-    """1 where no label is 0 and one is as large as the number of choices, else 0."""
+    """1 where no label is 0 and the largest is the number of choices, else 0."""
     numbers = {as_number(cell) for cell in columns[layout.label[0]]} - {None}
     choices = [columns[name] for name in layout.text[layout.contexts :]]
     lists = [found for cell in choices[0] if (found := as_list(cell)) is not None] if len(choices) == 1 else []
@@ -96,7 +96,7 @@ def counted_from(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:
 
 
 def choices_by(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Literal["", "text", "letter", "number"]:
-    """How the labels name their choices, the same in all rows; open where no way does for nearly all."""
+    """How the labels name their choices, the same in all rows; empty where no way fits nearly all."""
     choices = [columns[name] for name in layout.text[layout.contexts :]]
     counts: Counter[str] = Counter()
     labelled = [(row, cell) for row, cell in enumerate(columns[layout.label[0]]) if not is_missing(cell)]
@@ -109,7 +109,7 @@ def choices_by(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Literal[
 
 
 def _lettered(facts: Mapping[str, ColumnFacts]) -> list[str]:
-    """The columns A, B, C and so on; of two, which could be a pair of texts, none."""
+    """The columns A, B, C and so on; none where there are only two, which could be a pair of texts."""
     by_letter = {n.upper(): n for n, fact in facts.items() if fact.kind in ("text", "category", "number", "id")}
     found = [by_letter[letter] for letter in takewhile(by_letter.__contains__, LETTERS)]
     return found if len(found) > 2 else []

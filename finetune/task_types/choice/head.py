@@ -9,7 +9,7 @@ from finetune.task_types.pooled_head import PooledHead
 
 
 class ChoiceHead(PooledHead):
-    """One score for each pair of context and choice, from a vector that the pooled output is multiplied with."""
+    """One score for each pair of context and choice: the dot product of the pooled output with a learned vector."""
 
     auto_class = "AutoModelForMultipleChoice"
 
@@ -21,5 +21,4 @@ class ChoiceHead(PooledHead):
         return functional.cross_entropy(logits, labels, reduction="sum")
 
     def config_settings(self) -> dict[str, object]:
-        """None: choices have no names."""
         return {}

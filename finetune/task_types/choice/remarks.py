@@ -1,4 +1,4 @@
-"""What is odd about choices: how many there are, and which come twice."""
+"""Remarks on choices: numbers of choices that vary, and duplicate choices."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,19 +11,19 @@ CHOICE_COUNT = Issue(
     code="choice-count",
     severity="note",
     meaning="rows with another number of choices than most have",
-    remedy="Nothing need be done if that is meant",
+    remedy="Nothing to do if that is intended",
 )
 DOUBLE_CHOICE = Issue(
     code="double-choice",
     severity="warning",
-    meaning="rows with one choice twice",
+    meaning="rows with a duplicate choice",
     remedy="Make the choices differ",
 )
 ISSUES = (CHOICE_COUNT, DOUBLE_CHOICE)
 
 
 def remarks(rows: SplitRows) -> Iterator[Remark]:
-    """The place that most labels have, numbers of choices that vary, and choices that a row has twice."""
+    """The most frequent position of the right choice, numbers of choices that vary, and duplicate choices."""
     yield from of_single_labels(rows, worst=False)
     columns = [rows.table.columns[name] for name in rows.layout.text[rows.layout.contexts :]]
     given = {row: choices_of([cells[row] for cells in columns]) for row, text in enumerate(rows.texts) if text}

@@ -28,7 +28,7 @@ LETTERS = "ABCDEFGHIJ"
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceRow:
-    """A context, its possible continuations, and the number of the right one, counted from 0."""
+    """A context, its possible continuations, and the index of the right one, counted from 0."""
 
     id: str
     context: str
@@ -45,8 +45,8 @@ class ChoiceRow:
 class ChoiceTask(Task):
     """Picks one of each row's choices; rows may have different numbers of them.
 
-    In files that are written choices have the names that labels gave them: letters where they are `lettered`, else
-    numbers, of which the first is `counted_from`. In gold and answers they count from 0.
+    In output files choices are named as the labels named them: by letters where they are `lettered`, else by
+    numbers, of which the first is `counted_from`. In labels and predictions they count from 0.
     """
 
     read: Callable[[Source, str], Rows]
@@ -56,31 +56,29 @@ class ChoiceTask(Task):
     row_type = ChoiceRow
 
     def load(self, source: Source, split: str) -> Rows:
-        """As `read` gives them. Raises UserError that names the row for choices that are missing."""
+        """The rows of a split. Raises UserError that names the row for missing choices."""
         return self.checked(self.read(source, split))
 
     def fault(self, row: ChoiceRow) -> str:
-        """As Task has it."""
         if len(row.choices) < 2 or not all(choice.strip() for choice in row.choices):
             return "has fewer than two choices, or an empty one"
         if not row.context.strip():
             return "has an empty context"
         if row.gold is not None and not self.fits(row.gold, row):
-            return f"has the gold {row.gold}, but {len(row.choices)} choices, which are counted from 0"
+            return f"has the label {row.gold}, but {len(row.choices)} choices, counted from 0"
         return ""
 
     def fits(self, value: Any, row: ChoiceRow) -> bool:
-        """The number of a choice."""
         return type(value) is int and 0 <= value < len(row.choices)
 
     def row(self, context: str, choices: Sequence[str]) -> ChoiceRow:
         """A context and its choices."""
         if isinstance(choices, str):
-            raise UserError(f"the choices are one text, {choices!r}", "Give a list of texts")
+            raise UserError(f"the choices are a single text, {choices!r}", "Give a list of texts")
         return ChoiceRow(id="", context=context, choices=tuple(choices))
 
     def encode(self, rows: Sequence[ChoiceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
-        """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two cut first."""
+        """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two truncated first."""
         pairs = [(row.context, choice) for row in rows for choice in row.choices]
         encoded = iter(encode_texts([a for a, _ in pairs], [b for _, b in pairs], tokenizer, max_length))
         features = []
@@ -97,7 +95,6 @@ class ChoiceTask(Task):
         return features
 
     def head(self, backbone: "Backbone") -> "ChoiceHead":
-        """A score a choice."""
         from finetune.task_types.choice.head import ChoiceHead
 
         return ChoiceHead(backbone)
@@ -111,24 +108,23 @@ class ChoiceTask(Task):
         return [_answer(softmax(given)) for given in logits]
 
     def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
-        """The choice's name and text, and the probability of each."""
+        """The predicted choice's name and text, and the probability of each choice."""
         chances = {f"p(choice {self.named(place)})": p for place, p in enumerate(answer.probabilities or ())}
         return {"answer": self.named(answer.value), "answer text": row.choices[answer.value], **chances}
 
     def named(self, place: int) -> int | str:
-        """A choice's name in files."""
+        """The name of a choice in files."""
         return LETTERS[place] if self.lettered and place < len(LETTERS) else place + self.counted_from
 
     def place(self, name: int | str) -> int:
-        """The choice with this name."""
+        """The index of the choice with this name."""
         return LETTERS.index(name) if isinstance(name, str) else name - self.counted_from
 
     def gold(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
-        """The rows' own."""
         return [Answer(value=row.gold) for row in rows]
 
     def baselines(self, train: Sequence[ChoiceRow], rows: Sequence[ChoiceRow]) -> dict[str, list[Answer]]:
-        """The choice that is most like the context by TF-IDF."""
+        """The choice that is most similar to the context by TF-IDF."""
         texts = [text for row in train for text in (row.context, *row.choices)]
         given = baselines.most_similar(texts, [(row.context, row.choices) for row in rows])
         return {"tfidf-similarity": [Answer(value=index) for index in given]}

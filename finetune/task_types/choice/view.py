@@ -9,17 +9,16 @@ MOST_SHOWN = 10
 
 
 class ChoiceView(View):
-    """One of several continuations."""
+    """Multiple choice: one of several choices per row."""
 
     softmax = True
 
     @staticmethod
     def fits(line: Line) -> bool:
-        """A list of choices and the number of one."""
         return isinstance(line.get("choices"), list) and isinstance(line["gold"], int)
 
     def scores(self) -> np.ndarray:
-        """1 for the right choice."""
+        """1 where the right choice was predicted."""
         return np.array([line["gold"] == line["answer"] for line in self.lines], float)
 
     def lengths(self) -> np.ndarray:
@@ -47,21 +46,19 @@ class ChoiceView(View):
         return [plain("context", line["context"]), *shown]
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The chosen one's probability."""
+        """The probability of the predicted choice."""
         return most_probable(self)
 
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
-        """Of each row's choices."""
         if self.decisions() is None:
             return None
         return [line["probabilities"] for line in self.lines], [line["gold"] for line in self.lines]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Places, which shows whether a model prefers one."""
+        """Positions of choices, which show whether a model prefers one."""
         return [(self.says(line["gold"]), self.says(line["answer"])) for line in self.lines]
 
     def says(self, value: object) -> str:
-        """Counted from 1."""
         return f"choice {int(value) + 1}"  # type: ignore[call-overload]
 
 

@@ -1,1 +1,1 @@
-"""Any number of labels for a text."""
+"""Multi-label classification."""

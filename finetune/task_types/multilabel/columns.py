@@ -1,4 +1,4 @@
-"""Any number of labels for a text or a pair: own data of the type `multi-label`."""
+"""Any number of labels for a text or a pair: user data of the type `multi-label`."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,11 +19,11 @@ from finetune.task_types.texts.columns import TextType, labels_of, texts_of
 from finetune.task_types.texts.label_kinds import separator_in
 
 Gold = tuple[str, ...]
-MOST_SHOWN = 5  # labels of a set in a message
+MOST_SHOWN = 5  # labels of a set shown in a message
 
 
 class MultiLabel(TextType):
-    """Labels in one column, a list or a text with signs between them; or a column of 0 and 1 for each."""
+    """Labels in one column, as a list or a text with separators; or one column of 0 and 1 per label."""
 
     name = "multi-label"
     task_class = MultiLabelTask
@@ -32,7 +32,7 @@ class MultiLabel(TextType):
     respelled = True
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
-        """With the sign between the labels of a cell, also where it was not seen to be one."""
+        """The layout with the separator between the labels of a cell, which has a default."""
         label = layout.label
         if layout.separator or len(label) != 1 or evidence.facts[label[0]].kind == "list":
             return layout
@@ -41,19 +41,18 @@ class MultiLabel(TextType):
         return replace(layout, separator=separator)
 
     def written(self, layout: Layout, cell: Any) -> list[str]:
-        """The items of the cell."""
+        """The labels of the cell."""
         return labels_of(cell, layout.separator)
 
     def labels_in(self, gold: Gold | None) -> Gold:
-        """The row's."""
         return gold or ()
 
     def shown_label(self, gold: Gold) -> str:
-        """Their names."""
+        """The labels' names."""
         return ", ".join(gold) or "no label"
 
     def remarks(self, rows: SplitRows) -> Iterator[Remark]:
-        """The set of labels that most rows have."""
+        """The most frequent set of labels."""
         counts = Counter(gold for gold in rows.golds if gold is not None)
         if not counts:
             return
@@ -63,17 +62,17 @@ class MultiLabel(TextType):
         if len(counts) == 1:
             yield one_label(count, name, worst=rows.trains)
             return
-        what = f"most rows have {name}: to answer that always has exact match {100 * share:.1f}"
+        what = f"most rows have {name} (majority-class baseline: exact match {100 * share:.1f})"
         yield majority(what, uneven=share >= UNEVEN)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> MultiLabelRow:
-        """The texts with their labels. Raises NoRow for a text that is missing, and a mark that is not 0 or 1."""
+        """The texts with their labels. Raises NoRow for a missing text, and for a label cell that is not 0 or 1."""
         text, pair = texts_of(layout, values)
         gold = _marked(layout, values) if len(layout.label) > 1 else self._listed(layout, values)
         return MultiLabelRow(id=name, text=text, pair=pair, gold=gold)
 
     def _listed(self, layout: Layout, values: Mapping[str, Any]) -> Gold | None:
-        """The labels of a cell in their order; an empty list is a row that has none."""
+        """The labels of a cell in order; an empty list means a row without labels."""
         cell = layout.label_in(values)
         if is_missing(cell):
             return None
@@ -81,12 +80,12 @@ class MultiLabel(TextType):
         return tuple(sorted(self.names(layout, cell), key=lambda name: order(name) if name in layout.labels else -1))
 
     def strata(self, golds: Sequence[Gold]) -> Sequence[Gold | str]:
-        """The sets of labels, those that come once together."""
+        """The sets of labels; those that occur once are one stratum."""
         counts = Counter(golds)
         return [gold if counts[gold] > 1 else "" for gold in golds]
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> MultiLabelTask:
-        """With all labels that were found."""
+        """The task with all labels that were found."""
         return MultiLabelTask(name=name, read=read, labels=layout.labels, windows=True)
 
 
@@ -97,5 +96,5 @@ def _marked(layout: Layout, values: Mapping[str, Any]) -> Gold | None:
         return None
     if wrong := [name for name, mark in marks.items() if mark not in NO | YES]:
         cell = short(cell_at(values, wrong[0]))
-        raise NoRow(f"has {cell} in the column '{wrong[0]}', where 0 or 1 must stand", NO_MARK)
+        raise NoRow(f"has {cell} in the column '{wrong[0]}'; expected 0 or 1", NO_MARK)
     return tuple(name for name, mark in marks.items() if mark in YES)

@@ -1,4 +1,4 @@
-"""Any number of labels for a sentence or pair, on the pooled output: a logit a label, each a question of its own."""
+"""Multi-label classification of a sentence or pair, on the pooled output: one independent logit per label."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,28 +26,29 @@ if TYPE_CHECKING:
     from finetune.task_types.multilabel.head import MultiLabelHead
 
 Probability = Annotated[float, Field(ge=0, le=1)]
-EVEN = 0.5  # the threshold of a label until one is chosen
+EVEN = 0.5  # a label's threshold before calibration
 
-THRESHOLDS = "the probability from which a row has each label, in their order; chosen on dev if not given"
+THRESHOLDS = "the probability from which each label is predicted, in their order; chosen on dev if not given"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MultiLabelRow(TextRow):
-    """A sentence or a pair with the names of its labels, which may be none; None where they are not known."""
+    """A sentence or a pair with the names of its labels, perhaps none; None where they are unknown."""
 
     gold: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MultiLabelTask(Task):
-    """Gives a row any number of `labels`; an answer is a list of them, in the task's order.
+    """Predicts any number of `labels` per row; a prediction is a list of them, in the task's order.
 
-    A row has a label whose probability reaches the label's threshold: `thresholds` are in the order of the labels,
+    A label is predicted if its probability reaches the label's threshold: `thresholds` are in the order of the labels,
     and chosen on dev for each label's F1 unless they are given. Dev itself is scored with thresholds that other rows of
-    it chose, for rare labels reach too high an F1 with their own. `windows` is as SentenceTask has it.
+    it chose, because a threshold fitted to the scored rows inflates the F1 of rare labels. `windows` is as in
+    SentenceTask.
     """
 
-    version: int = 2  # 1: dev was scored with the thresholds that it chose
+    version: int = 2  # version 1 scored dev with thresholds chosen on the same rows
     read: Callable[[Source, str], Rows]
     labels: tuple[str, ...]
     windows: bool = option(False, WINDOWS)
@@ -57,7 +58,6 @@ class MultiLabelTask(Task):
     cross_fits = True
 
     def __post_init__(self) -> None:
-        """The metrics follow from the labels."""
         if self.thresholds is not None and len(self.thresholds) != len(self.labels):
             raise UserError(
                 f"'thresholds' has {len(self.thresholds)} numbers, and {self.name} has {len(self.labels)} labels",
@@ -69,17 +69,15 @@ class MultiLabelTask(Task):
         super().__post_init__()
 
     def load(self, source: Source, split: str) -> Rows:
-        """As `read` gives them. Raises UserError that names the row for a wrong label and for half a pair."""
+        """The rows of a split. Raises UserError that names the row for a wrong label and for half a pair."""
         return pairs_or_none(self.checked(self.read(source, split)))
 
     def fault(self, row: MultiLabelRow) -> str:
-        """As Task has it."""
         if row.gold is None or self.fits(list(row.gold), row):
             return ""
         return f"has the labels {', '.join(row.gold)}; allowed are, each once: {', '.join(self.labels)}"
 
     def fits(self, value: Any, row: MultiLabelRow) -> bool:
-        """A list of labels, each at most once."""
         known = isinstance(value, list) and all(label in self.labels for label in value)
         return known and len(set(value)) == len(value)
 
@@ -90,12 +88,11 @@ class MultiLabelTask(Task):
     def encode(
         self, rows: Sequence[MultiLabelRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
-        """As SentenceTask's; the label is a list with 1 for each label that a row has and 0 for each other."""
+        """Features as in SentenceTask; their label is a list with 1 for each label of the row and 0 for others."""
         labels = [None if row.gold is None else [int(label in row.gold) for label in self.labels] for row in rows]
         return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
 
     def head(self, backbone: "Backbone") -> "MultiLabelHead":
-        """A logit a label."""
         from finetune.task_types.multilabel.head import MultiLabelHead
 
         return MultiLabelHead(backbone, self.labels)
@@ -103,27 +100,26 @@ class MultiLabelTask(Task):
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[MultiLabelRow]
     ) -> list[Answer]:
-        """The labels that reach their thresholds, and the probability of each label of the task."""
         from scipy.special import expit
 
         probabilities = expit(logits_by_row(logits, features, len(rows)).astype(np.float64))
         return self.decided([Answer(value=[], probabilities=row.tolist()) for row in probabilities])
 
     def decided(self, answers: Sequence[Answer]) -> list[Answer]:
-        """The labels that reach their thresholds; answers without probabilities stay."""
+        """The predictions with the current thresholds; those without probabilities are unchanged."""
         return [answer if answer.probabilities is None else self._decided(answer) for answer in answers]
 
     def cells(self, answer: Answer, row: MultiLabelRow) -> dict[str, Any]:
-        """The labels, and the probability of each there is."""
+        """The predicted labels, and the probability of each label of the task."""
         chances = zip(self.labels, answer.probabilities or (), strict=False)
         return {"answer": answer.value, **{f"p({label})": float(p) for label, p in chances}}
 
     def gold(self, rows: Sequence[MultiLabelRow]) -> list[Answer]:
-        """The rows' own, in the task's order."""
+        """The rows' labels, in the task's order."""
         return [Answer(value=None if row.gold is None else self._in_order(row.gold)) for row in rows]
 
     def score(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, float]:
-        """F1 over all labels together, its mean over the labels that occur, exact match; and by label."""
+        """Micro F1, macro F1 over the labels that occur, exact match; and scores by label."""
         gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
         scores = {metric.name: metric.score(gold, given) for metric in self.metrics if metric.score is not None}
         for label, (precision, recall, f1) in label_set_scores(gold, given, self.labels).items():
@@ -131,7 +127,6 @@ class MultiLabelTask(Task):
         return scores
 
     def counted(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Counted]:
-        """All of them."""
         gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
         found = self._matrix(rows).astype(float)
         answered = np.array([[label in some for label in self.labels] for some in given], dtype=float)
@@ -147,7 +142,7 @@ class MultiLabelTask(Task):
         return metrics
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Any]:
-        """For each label the threshold that is best on these rows, where the answers have probabilities."""
+        """The best threshold of each label on these rows, where the predictions have probabilities."""
         if self.thresholds is not None or any(answer.probabilities is None for answer in answers):
             return {}
         probabilities = np.nan_to_num([answer.probabilities or () for answer in answers]).reshape(-1, len(self.labels))
@@ -164,11 +159,10 @@ class MultiLabelTask(Task):
         return {"majority": constant, "tfidf-logistic": self.decided(tfidf)}
 
     def baseline_remarks(self, train: Sequence[MultiLabelRow]) -> list[str]:
-        """How many rows TF-IDF read, where these are not all."""
+        """A note on how many rows TF-IDF read, where these are not all."""
         return tfidf_remarks(train)
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The names of the labels."""
         marks: Any = feature.label or ()
         return ", ".join(self.labels[index] for index in np.flatnonzero(marks)) or "none"
 
@@ -180,20 +174,20 @@ class MultiLabelTask(Task):
         return [label for label in self.labels if label in labels]
 
     def _matrix(self, rows: Sequence[MultiLabelRow]) -> np.ndarray:
-        """Which labels each row has, `(rows, labels)`."""
+        """Whether each row has each label, `(rows, labels)`."""
         found = [[label in (row.gold or ()) for label in self.labels] for row in rows]
         return np.array(found, dtype=bool).reshape(-1, len(self.labels))
 
 
 def best_threshold(gold: np.ndarray, probabilities: np.ndarray) -> float:
-    """The threshold with the best F1 for one label; of several that are as good the one nearest to a half.
+    """The threshold with the best F1 for one label; of several that are as good the one nearest to 0.5.
 
-    `gold` and `probabilities` `(rows,)`. It is a half, or lies midway between two probabilities that were found.
+    `gold` and `probabilities` are `(rows,)`. It is 0.5, or midway between two of the probabilities.
     """
     order = np.argsort(probabilities)
     found = np.unique(np.concatenate([[0.0], probabilities, [1.0]]))
     thresholds = np.append((found[1:] + found[:-1]) / 2, EVEN)
-    below = np.searchsorted(probabilities[order], thresholds)  # how many rows do not reach each
+    below = np.searchsorted(probabilities[order], thresholds)  # rows below each threshold
     right = gold.sum() - np.concatenate([[0], np.cumsum(gold[order])])[below]
     f1 = 2 * right / np.maximum(1, len(gold) - below + gold.sum())
     best = thresholds[f1 >= f1.max() - 1e-12]

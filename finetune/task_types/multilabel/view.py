@@ -12,7 +12,7 @@ from finetune.task_types.view import ClassScore, Line, View
 
 
 class LabelsView(View):
-    """Any number of labels a row; each is a decision of its own."""
+    """Any number of labels per row; each label is a separate decision."""
 
     measure = "share of rows with exactly the right labels"
     decision = "labels of rows"
@@ -20,11 +20,10 @@ class LabelsView(View):
 
     @staticmethod
     def fits(line: Line) -> bool:
-        """A text and a list."""
         return "text" in line and isinstance(line["gold"], list)
 
     def scores(self) -> np.ndarray:
-        """1 for the gold labels, all of them and no other."""
+        """1 where exactly the right labels were predicted."""
         return np.array([set(line["gold"]) == set(line["answer"]) for line in self.lines], float)
 
     def lengths(self) -> np.ndarray:
@@ -32,16 +31,15 @@ class LabelsView(View):
         return text_lengths(list(self.lines))
 
     def parts(self, line: Line) -> list[Part]:
-        """The texts."""
         return text_parts(line)
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Each label's probability, and whether the row has it."""
+        """Each label's confidence, and whether its decision is right."""
         found = self._matrices()
         return None if found is None else (found[0].ravel(), found[1].ravel())
 
     def certainty(self) -> np.ndarray:
-        """That of the surest wrong label."""
+        """The confidence of the most confident wrong label."""
         found = self._matrices()
         if found is None:
             return super().certainty()
@@ -50,7 +48,6 @@ class LabelsView(View):
         return wrong.max(axis=1)  # type: ignore[no-any-return]
 
     def classes(self) -> list[ClassScore]:
-        """Each label."""
         gold, answers = [line["gold"] for line in self.lines], [line["answer"] for line in self.lines]
         there, given = Counter(chain(*gold)), Counter(chain(*answers))
         right = Counter(label for a, b in zip(gold, answers, strict=True) for label in set(a) & set(b))
@@ -63,11 +60,10 @@ class LabelsView(View):
         ]
 
     def says(self, value: object) -> str:
-        """The labels' names."""
         return ", ".join(value) or "none"  # type: ignore[arg-type]
 
     def _matrices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Probabilities, gold and answers `(rows, labels)`; None where probabilities or their names are not known."""
+        """Probabilities, labels and predictions `(rows, labels)`; None where there are no named probabilities."""
         if not self.lines or len(self.lines[0].get("probabilities") or ()) != len(self.labels) or not self.labels:
             return None
         chances = np.array([line["probabilities"] for line in self.lines], float)

@@ -1,1 +1,1 @@
-"""A class or a number for a sentence or a pair."""
+"""Classification and regression."""

@@ -1,4 +1,4 @@
-"""A class or a number for a text or a pair: own data of the types `classification` and `regression`."""
+"""A class or a number for a text or a pair: user data of the types `classification` and `regression`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,12 +17,12 @@ from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.task import Task
 from finetune.task_types.texts.columns import TextType, texts_of
 
-MOST_CLASSES = 50  # of which scores are given for each
+MOST_CLASSES = 50  # most classes with scores for each
 RARE = 0.1  # share of the rows up to which `-` is not a class
 
 
 class Classification(TextType):
-    """One of several classes a row."""
+    """One of several classes per row."""
 
     name = "classification"
     task_class = SentenceTask
@@ -31,36 +31,33 @@ class Classification(TextType):
     respelled = True
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
-        """With the sign that means no label."""
+        """The layout with the sign that means no label."""
         if not layout.label:
             return layout
         return replace(layout, no_label=sign_of_none(evidence.columns[layout.label[0]]))
 
     def written(self, layout: Layout, cell: Any) -> list[str]:
-        """The cell."""
         return [as_text(cell).strip()]
 
     def labels_in(self, gold: str | None) -> tuple[str, ...]:
-        """The class."""
         return () if gold is None else (gold,)
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        """The class that most rows have."""
+        """The most frequent class."""
         return of_single_labels(rows, scores=True, worst=rows.trains)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SentenceRow:
-        """The texts with their class. Raises NoRow for a text that is missing."""
+        """The texts with their class. Raises NoRow for a missing text."""
         text, pair = texts_of(layout, values)
         cell = layout.label_in(values)
         label = None if layout.lacks(cell) else layout.named(as_text(cell).strip())
         return SentenceRow(id=name, text=text, pair=pair, gold=label)
 
     def strata(self, golds: Sequence[Any]) -> Sequence[Any]:
-        """The classes."""
         return golds
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SentenceTask:
-        """Macro F1 first; scores of each class where they are not too many."""
+        """The task, with macro F1 as headline; scores of each class where there are not too many."""
         metrics: tuple[Metric, ...] = (macro_f1, accuracy)
         if len(layout.labels) <= MOST_CLASSES:
             parts = ("f1", "precision", "recall")
@@ -68,12 +65,11 @@ class Classification(TextType):
         return SentenceTask(name=name, read=read, labels=layout.labels, metrics=metrics, windows=True)
 
     def fits(self, task: Task) -> bool:
-        """A task with classes."""
         return isinstance(task, SentenceTask) and not task.regression
 
 
 class Regression(TextType):
-    """A number a row."""
+    """A number per row."""
 
     name = "regression"
     task_class = SentenceTask
@@ -81,40 +77,38 @@ class Regression(TextType):
     labels_are = "numbers"
 
     def summary(self, golds: Sequence[float]) -> str:
-        """The range and the mean."""
+        """Range, mean and count of the numbers."""
         if not golds:
             return "none"
         mean = sum(golds) / len(golds)
         return f"{min(golds):g} to {max(golds):g}, mean {mean:.4g}, {len(set(golds)):,} different ones"
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        """Numbers that are all the same."""
+        """Numbers that are all equal."""
         same = len({gold for gold in rows.golds if gold is not None}) == 1
         return [Remark(issue=ONE_LABEL, what="all rows have the same number", worst=True)] if same else []
 
     def shown_label(self, gold: float) -> str:
-        """The number."""
         return f"{gold:g}"
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SentenceRow:
-        """The texts with their number. Raises NoRow for a text that is missing, and a label that is not a number."""
+        """The texts with their number. Raises NoRow for a missing text, and for a label that is not a number."""
         text, pair = texts_of(layout, values)
         cell = layout.label_in(values)
         number = as_number(cell, decimal=layout.decimal)
         if number is None and not is_missing(cell):
-            raise NoRow(f"has the label {short(cell)}, which is no number", NO_NUMBER)
+            raise NoRow(f"has the label {short(cell)}, which is not a number", NO_NUMBER)
         return SentenceRow(id=name, text=text, pair=pair, gold=number)
 
     def strata(self, golds: Sequence[float]) -> Sequence[int]:
-        """Tenths of the numbers."""
+        """Deciles of the numbers."""
         return number_strata(golds)
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SentenceTask:
-        """Spearman's correlation first."""
+        """The task, with Spearman's correlation as headline."""
         return SentenceTask(name=name, read=read, metrics=(spearman, pearson), windows=True)
 
     def fits(self, task: Task) -> bool:
-        """A task with numbers."""
         return isinstance(task, SentenceTask) and task.regression
 
 
@@ -127,7 +121,7 @@ def sign_of_none(cells: Sequence[Any]) -> str:
 
 
 def number_strata(values: Sequence[float]) -> list[int]:
-    """The tenth that each number is in; of few numbers a larger part, so that each part has two."""
+    """The decile of each number; fewer, larger quantiles for few numbers, so that each has two."""
     ranks = {value: rank for rank, value in enumerate(sorted(values))}
     parts = max(1, min(10, len(values) // 2))
     return [parts * ranks[value] // max(1, len(values)) for value in values]

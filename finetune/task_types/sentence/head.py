@@ -11,7 +11,7 @@ from finetune.task_types.pooled_head import PooledHead
 
 
 class SentenceHead(PooledHead):
-    """Dropout and one linear layer on the pooled output. A row's loss is weighed by the weight of its class."""
+    """Dropout and one linear layer on the pooled output. A row's loss is multiplied by the weight of its class."""
 
     auto_class = "AutoModelForSequenceClassification"
     class_weights: Tensor | None
@@ -27,10 +27,10 @@ class SentenceHead(PooledHead):
         super().__init__(backbone, labels, table=SENTENCE)
         self.regression = regression
         weights = tensor(class_weights) if class_weights else None
-        self.register_buffer("class_weights", weights, persistent=False)  # only training needs them
+        self.register_buffer("class_weights", weights, persistent=False)  # for training only
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy, or squared error of the one logit; summed over the batch."""
+        """Cross-entropy of logits `(batch, labels)`, or squared error of `(batch, 1)`; summed over the batch."""
         if self.regression:
             return functional.mse_loss(logits.squeeze(-1), labels.to(logits.dtype), reduction="sum")
         return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")

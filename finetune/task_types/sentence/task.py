@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from finetune.models.backbone import Backbone
     from finetune.task_types.sentence.head import SentenceHead
 
-CLASS_WEIGHT = "`balanced`: rare labels weigh as much in the loss as frequent ones"
+CLASS_WEIGHT = "`balanced`: rare labels get as much weight in the loss as frequent ones"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceRow(TextRow):
-    """A sentence or a pair with its gold, which is a label's name, a number, or None where it is not known."""
+    """A sentence or a pair with its label (`gold`): a name, a number, or None where it is unknown."""
 
     gold: str | float | None = None
 
@@ -36,34 +36,34 @@ class SentenceRow(TextRow):
 class SentenceTask(Task):
     """Classification into `labels`; without labels, regression.
 
-    `read(source, split)` gives the rows.
-    With `class_weight = "balanced"` all classes weigh alike in the loss, however many rows they have. With
-    `windows` a single text that is longer than `max_length` is read in windows that share a quarter, and the mean of
-    their logits counts; a pair is always cut.
+    `read(source, split)` returns the rows.
+    With `class_weight = "balanced"` all classes have equal weight in the loss, however many rows they have. With
+    `windows` a single text that is longer than `max_length` is read in windows that overlap by a quarter, and their
+    logits are averaged; a pair is always truncated.
     """
 
     read: Callable[[Source, str], Rows]
     labels: tuple[str, ...] = ()
     class_weight: Literal["none", "balanced"] = option("none", CLASS_WEIGHT)
     windows: bool = option(False, WINDOWS)
-    class_weights: tuple[float, ...] = ()  # one a label, once the training rows were seen
+    class_weights: tuple[float, ...] = ()  # one per label, set by `seen` from the training rows
     row_type = SentenceRow
 
     def unused_options(self) -> tuple[str, ...]:
-        """As Task has it; a number has no classes to weigh."""
+        """As for `Task`; regression has no class weights."""
         return ("class_weight",) if self.regression else ()
 
     @property
     def regression(self) -> bool:
-        """Whether the gold is a number."""
+        """Whether the label is a number."""
         return not self.labels
 
     def load(self, source: Source, split: str) -> Rows:
-        """As `read` gives them. Raises UserError that names the row for a wrong label and for half a pair."""
+        """The rows of a split. Raises UserError that names the row for a wrong label and for half a pair."""
         return pairs_or_none(self.checked(self.read(source, split)))
 
     def seen(self, train: Sequence[SentenceRow]) -> "SentenceTask":
-        """With the weights of the classes: n / (k * n of the class), which over the rows are 1 in the mean."""
+        """The task with class weights: n / (k * n of the class), whose mean over the rows is 1."""
         if self.class_weight == "none" or self.regression:
             return self
         counts = Counter(row.gold for row in train)
@@ -71,13 +71,12 @@ class SentenceTask(Task):
         return replace(self, class_weights=tuple(each / counts.get(label, each) for label in self.labels))
 
     def fault(self, row: SentenceRow) -> str:
-        """As Task has it."""
         if row.gold is None or self.fits(row.gold, row):
             return ""
-        return f"has the gold {row.gold!r}, which is none of: {', '.join(self.labels) or 'any number'}"
+        expected = f"one of {', '.join(self.labels)}" if self.labels else "a number"
+        return f"has the label {row.gold!r}; expected {expected}"
 
     def fits(self, value: Any, row: SentenceRow) -> bool:
-        """A label, or a number."""
         if self.regression:
             return isinstance(value, int | float) and math.isfinite(value)
         return value in self.labels
@@ -89,12 +88,12 @@ class SentenceTask(Task):
     def encode(
         self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
-        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair cut first; or windows."""
+        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first; or windows."""
         labels = [self._label(row) for row in rows]
         return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
 
     def head(self, backbone: "Backbone") -> "SentenceHead":
-        """Figure 4 (a) and (b)."""
+        """The head of Figure 4 (a) and (b)."""
         from finetune.task_types.sentence.head import SentenceHead
 
         return SentenceHead(
@@ -104,7 +103,7 @@ class SentenceTask(Task):
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SentenceRow]
     ) -> list[Answer]:
-        """The most probable label; for regression the logit itself. Of several windows the mean logits count."""
+        """The most probable label; for regression the logit. Logits of several windows are averaged."""
         means = logits_by_row(logits, features, len(rows))
         if self.regression:
             return [Answer(value=float(row[0])) for row in means]
@@ -113,12 +112,11 @@ class SentenceTask(Task):
         return [self._answer(row) for row in softmax(means, axis=-1)]
 
     def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
-        """The answer, and the probability of each label."""
+        """The prediction, and the probability of each label."""
         chances = zip(self.labels, answer.probabilities or (), strict=False)
         return {"answer": answer.value, **{f"p({label})": float(p) for label, p in chances}}
 
     def gold(self, rows: Sequence[SentenceRow]) -> list[Answer]:
-        """The rows' own."""
         return [Answer(value=row.gold) for row in rows]
 
     def baselines(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
@@ -139,14 +137,14 @@ class SentenceTask(Task):
         return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
 
     def baseline_remarks(self, train: Sequence[SentenceRow]) -> list[str]:
-        """How many rows TF-IDF read, where these are not all."""
+        """A note on how many rows TF-IDF read, where these are not all."""
         return tfidf_remarks(train)
 
     def remarks(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
-        """Whether labels or predictions leave correlation undefined."""
+        """Notes where constant labels or predictions leave correlation undefined."""
         columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
         constant = [name for name, values in columns.items() if self.regression and len(set(values)) == 1]
-        return [f"the {name} are all the same number: correlation is undefined, and counts as 0" for name in constant]
+        return [f"the {name} are constant: correlation is undefined, and scored as 0" for name in constant]
 
     def _label(self, row: SentenceRow) -> int | float | None:
         if row.gold is None:

@@ -11,17 +11,16 @@ from finetune.task_types.view import ClassScore, Line, View, most_probable
 
 
 class LabelView(View):
-    """One label a row."""
+    """One label per row."""
 
     softmax = True
 
     @staticmethod
     def fits(line: Line) -> bool:
-        """A text and a label's name."""
         return "text" in line and isinstance(line["gold"], str)
 
     def scores(self) -> np.ndarray:
-        """1 for the gold label."""
+        """1 where the right label was predicted."""
         return np.array([line["gold"] == line["answer"] for line in self.lines], float)
 
     def lengths(self) -> np.ndarray:
@@ -29,15 +28,14 @@ class LabelView(View):
         return text_lengths(list(self.lines))
 
     def parts(self, line: Line) -> list[Part]:
-        """The texts."""
         return text_parts(line)
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The answer's probability."""
+        """The probability of the prediction."""
         return most_probable(self)
 
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
-        """None also where it is not known which probability is whose."""
+        """As for `View`; also None where the labels of the probabilities are unknown."""
         if self.decisions() is None:
             return None
         places = {label: place for place, label in enumerate(self.labels)} or self._answered_places()
@@ -46,7 +44,7 @@ class LabelView(View):
         return [line["probabilities"] for line in self.lines], [places[line["gold"]] for line in self.lines]
 
     def classes(self) -> list[ClassScore]:
-        """The labels in their order, or that of the alphabet."""
+        """Scores of each label, in the task's order, else alphabetically."""
         gold, answers = [line["gold"] for line in self.lines], [line["answer"] for line in self.lines]
         there, given = Counter(gold), Counter(answers)
         right = Counter(a for a, b in zip(gold, answers, strict=True) if a == b)
@@ -59,27 +57,24 @@ class LabelView(View):
         ]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """A row each."""
         return [(line["gold"], line["answer"]) for line in self.lines]
 
     def _answered_places(self) -> dict[str, int]:
-        """Where each label's probability stands, from the answers, which are the most probable."""
+        """Each label's index among the probabilities, inferred from the predictions, which have the highest."""
         return {line["answer"]: int(np.argmax(line["probabilities"])) for line in self.lines}
 
 
 class NumberView(View):
-    """Regression: a row's score is how far the answer is off."""
+    """Regression: a row's score is the absolute error of its prediction."""
 
     measure = "mean absolute error"
     bounded = False
 
     @staticmethod
     def fits(line: Line) -> bool:
-        """A text and a number."""
         return "text" in line and isinstance(line["gold"], int | float)
 
     def scores(self) -> np.ndarray:
-        """The absolute error."""
         golds, answers = self.numbers()
         return np.abs(answers - golds)  # type: ignore[no-any-return]
 
@@ -88,18 +83,16 @@ class NumberView(View):
         return text_lengths(list(self.lines))
 
     def parts(self, line: Line) -> list[Part]:
-        """The texts."""
         return text_parts(line)
 
     def certainty(self) -> np.ndarray:
-        """The larger the error, the further up a row stands."""
+        """The absolute errors, so that the largest are listed first."""
         return self.scores()
 
     def says(self, value: object) -> str:
-        """Three digits behind the point."""
+        """Three decimals."""
         return f"{value:.3f}"
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """As the lines have them."""
         golds, answers = (np.array([line[name] for line in self.lines], float) for name in ("gold", "answer"))
         return golds, answers

@@ -1,1 +1,1 @@
-"""Answers as spans of a context."""
+"""Extractive question answering: answers as spans of a context."""

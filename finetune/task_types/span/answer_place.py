@@ -1,10 +1,10 @@
-"""Where in a context an answer stands: as the data says, or where its text is found once nearby."""
+"""Locates an answer in its context: at the given character, or where its text occurs once nearby."""
 
-NEAR = 40  # characters by which an answer_start may be off and still be mended
+NEAR = 40  # characters by which an answer_start may be off and still be fixed
 
 
 def located(context: str, text: str, start: int) -> int | None:
-    """The character at which the text begins, `start` if it stands there; None where it is not found once nearby."""
+    """The character at which the text begins: `start` if it is there; None unless it occurs exactly once nearby."""
     if text and start >= 0 and context.startswith(text, start):
         return start
     begin = max(0, start - NEAR)

@@ -1,4 +1,4 @@
-"""From the spans that were found to answers: texts, probabilities, no answer, and the official files of SQuAD."""
+"""Builds answers from candidate spans: texts, probabilities, no answer, n-best lists, and SQuAD's official files."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 from finetune.task_types.span.search import Spans
 from finetune.task_types.task import Answer
 
-NO_CANDIDATE = 1e9  # null odds where a model gives no span at all
+NO_CANDIDATE = 1e9  # null odds where a model has no candidate span
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,9 +17,9 @@ class SpanAnswer(Answer):
     """`value` is the text, empty for no answer. `start` and `end` are its characters in the context, `score` is its
     probability among the n-best.
 
-    `no_answer` is the probability of no answer, `null_odds` how much its logits are over the best span's; both are
-    None where every question has an answer. `n_best` are the candidates, the best first, with their two logits; no
-    answer, an empty text, is one of them where there may be none.
+    `no_answer` is the probability of no answer, `null_odds` its logits minus the best span's; both are
+    None where every question has an answer. `n_best` are the candidates, best first, with their two logits; no
+    answer, an empty text, is one of them where questions may have none.
     """
 
     start: int | None = None
@@ -31,12 +31,12 @@ class SpanAnswer(Answer):
 
     @property
     def text(self) -> str:
-        """The answer."""
+        """The predicted text."""
         return self.value  # type: ignore[no-any-return]
 
     @property
     def best_text(self) -> str:
-        """That of the best span, whether or not no answer is likelier; without candidates the answer itself."""
+        """The text of the best span, even if no answer is likelier; without candidates the predicted text."""
         return next((entry["text"] for entry in self.n_best if entry["text"]), self.text)
 
 
@@ -48,13 +48,13 @@ def answers(
     null: Sequence[Sequence[float]] | None,
     threshold: float,
 ) -> list[SpanAnswer]:
-    """The answer of each row, from the spans that were found in its context.
+    """The answer of each row, from the candidate spans in its context.
 
-    `null` has each row's two logits of no answer, which wins where its odds are over the threshold; None where every
-    question has an answer.
+    `null` `(rows, 2)` are the logits of no answer, which is predicted where its odds are over the threshold; None where
+    every question has an answer.
     """
     begins = np.searchsorted(spans.row, np.arange(len(contexts) + 1)).tolist()
-    columns = [column.tolist() for column in (*spans.characters.T, *spans.logits.T)]  # flat lists cost least
+    columns = [column.tolist() for column in (*spans.characters.T, *spans.logits.T)]  # flat lists are fastest
     found = [
         _candidates(context, zip(*(column[i:j] for column in columns), strict=True), n_best)
         for context, i, j in zip(contexts, begins, begins[1:], strict=False)
@@ -97,7 +97,7 @@ def official_files(answers: Mapping[str, SpanAnswer]) -> dict[str, Any]:
 def _candidates(
     context: str, spans: Iterable[tuple[int, int, float, float]], most: int
 ) -> tuple[list[dict[str, Any]], tuple[int, int]]:
-    """The first spans as entries of the n-best list, each text once, and the place of the best in the context."""
+    """The first spans as entries of the n-best list, each text once, and the best one's characters in the context."""
     entries: dict[str, dict[str, Any]] = {}
     place = (0, 0)
     for start, end, start_logit, end_logit in spans:

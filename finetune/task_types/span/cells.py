@@ -1,4 +1,4 @@
-"""Answers as cells have them."""
+"""Parses answers from cells."""
 
 import json
 from contextlib import suppress
@@ -8,7 +8,7 @@ from finetune.data.values import as_number, as_text, is_missing
 
 
 def answers_of(cell: Any, start: Any) -> list[tuple[str, int | None]]:
-    """(text, where it begins) of each answer, in whichever way a cell has them."""
+    """(text, first character) of each answer, from any known notation of a cell."""
     if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError):
             cell = json.loads(cell)

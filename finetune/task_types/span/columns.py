@@ -1,4 +1,4 @@
-"""Questions about contexts: own data of the type `span`."""
+"""Questions about contexts: user data of the type `span`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ from finetune.task_types.span.view import SpanView
 
 
 class Span(DataType):
-    """A question and a context a row, with the answers that the context has, which may be none."""
+    """A question and a context per row, with the answers in the context, perhaps none."""
 
     name = "span"
     task_class = SpanTask
@@ -38,25 +38,24 @@ class Span(DataType):
     capped = "max_question_tokens"
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """Columns whose names are those of a question and its context."""
+        """Finds columns named like a question and its context."""
         return span_layout(evidence.columns, evidence.facts)
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
-        """With whether questions may have no answer."""
+        """The layout with whether questions may have no answer."""
         if not layout.label:
             return layout
         return replace(layout, unanswerable=any(map(says_no_answer, evidence.columns[layout.label[0]])))
 
     def summary(self, golds: Sequence[tuple[str, ...]]) -> str:
-        """How many questions have an answer."""
+        """The number of questions with and without an answer."""
         return f"{sum(map(bool, golds)):,} questions with an answer, {sum(not gold for gold in golds):,} without"
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        """As `remarks.py` has them."""
         return remarks.remarks(rows)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SpanRow:
-        """The question, its context and the answers. Raises NoRow for a text that is missing."""
+        """The question, its context and the answers. Raises NoRow for a missing text."""
         for column in layout.text:
             if is_missing(cell_at(values, column)):
                 raise NoRow(f"has no text in the column '{column}'", MISSING_TEXT)
@@ -77,7 +76,7 @@ class Span(DataType):
         )
 
     def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
-        """The question and the context; where characters of a context go, the answers' places move with them."""
+        """Cleans the question and the context; positions of answers are adjusted where characters are removed."""
         if len(layout.text) != 2:
             return super().fixed(layout, values, clean, done)
         question, context = layout.text
@@ -96,24 +95,20 @@ class Span(DataType):
     def sequences(
         self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
     ) -> tuple[list[str], list[str] | None]:
-        """Question and context."""
         question, context = ([as_text(table.columns[name][row]) for row in rows] for name in layout.text[:2])
         return question, context
 
     def facts(self, row: SpanRow) -> dict[str, str]:
-        """Question, context and answers."""
         label = "none" if row.answers is None else shown(" | ".join(row.answers) or "no answer", LONG)[1:-1]
         return {"question": shown(row.question, LONG), "context": shown(row.context, LONG), "label": label}
 
     def unit(self, row: SpanRow) -> str:
-        """The context."""
         return same_text(row.context)
 
     def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
-        """The contexts."""
         contexts = table.columns[layout.text[-1]]
         return [as_text(context) if text else "" for text, context in zip(texts, contexts, strict=True)]
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SpanTask:
-        """Scored as SQuAD 2.0 where questions may have no answer, else as SQuAD 1.1."""
+        """The task, scored as SQuAD 2.0 where questions may have no answer, else as SQuAD 1.1."""
         return SpanTask(name=name, read=read, unanswerable=layout.unanswerable)

@@ -1,4 +1,4 @@
-"""From questions and contexts to features: a long context gives several windows."""
+"""Encodes questions and contexts as features: a long context gives several windows."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -15,8 +15,8 @@ from finetune.task_types.span.search import Window
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-ROWS_AT_ONCE = 2_000  # tokenized together, so that memory stays flat
-LEAST_ROOM = 4  # tokens that a window must have for the context
+ROWS_AT_ONCE = 2_000  # tokenized at once, to bound memory
+LEAST_ROOM = 4  # fewest tokens of context in a window
 
 
 def encode(
@@ -24,7 +24,7 @@ def encode(
 ) -> list[Feature]:
     """`[CLS] question [SEP] part of the context [SEP]`; a long context gives several windows, `stride` apart.
 
-    Of a question the first `most_asked` tokens are read. The label is the first and the last token of the answer, twice
+    A question is truncated to `most_asked` tokens. The label is the first and the last token of the answer, twice
     0, that is `[CLS]`, where a window has none. Raises UserError for a max_length that leaves no room for the context.
     """
     template = pair_template(tokenizer)
@@ -53,11 +53,11 @@ def _windows(
     *,
     truncated: bool,
 ) -> Iterator[Feature]:
-    """The features of row number `index`, from the tokens of its question and of its context."""
+    """The features of row number `index`, from the tokens of its question and its context."""
     room = max_length - template.special_tokens - len(question)
     if room < LEAST_ROOM:
         raise UserError(
-            f"max_length {max_length} leaves {room} tokens for the context beside question '{row.id}'",
+            f"max_length {max_length} leaves {room} tokens for the context after question '{row.id}'",
             "Raise max_length, or lower options.max_question_tokens",
         )
     starts = window_starts(len(context), size=room, step=min(stride, room))
@@ -82,7 +82,7 @@ def _windows(
 
 
 def _tokens(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase") -> list[tuple[np.ndarray, np.ndarray]]:
-    """(token ids, characters `(tokens, 2)`) of each text, without special tokens."""
+    """(token ids, character offsets `(tokens, 2)`) of each text, without special tokens."""
     encoded = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     return [
         (np.array(ids, dtype=np.int32), np.array(characters, dtype=np.int32).reshape(-1, 2))
@@ -91,8 +91,8 @@ def _tokens(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase") -> list[
 
 
 def _label(row: SpanRow, characters: np.ndarray, start: int, length: int, place: int) -> tuple[int, int] | None:
-    """First and last token of the answer in the window of `length` context tokens from `start` on, which stand in
-    the feature from `place` on. Answers that are not in the context take no part in the loss.
+    """First and last token of the answer in the window of `length` context tokens from `start` on, whose index in
+    the feature begins at `place`. Answers that are not in the context are ignored in the loss.
     """
     if row.answers is None:
         return None

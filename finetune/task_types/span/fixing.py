@@ -1,4 +1,4 @@
-"""Answers and their places as they are once their context is cleaned."""
+"""Adjusts answers and their positions to a cleaned context."""
 
 import json
 from contextlib import suppress
@@ -9,7 +9,7 @@ from finetune.data.values import as_number
 
 
 def moved(cell: Any, context: str, *, is_place: bool = False) -> Any:
-    """Answers, and the places where they begin, as they are in the cleaned context."""
+    """A cell of answers, with their texts and first characters as they are in the cleaned context."""
     if isinstance(cell, dict):
         return {key: moved(inner, context, is_place=key == "answer_start") for key, inner in cell.items()}
     if isinstance(cell, list):

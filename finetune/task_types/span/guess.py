@@ -1,4 +1,4 @@
-"""Which columns are a question, its context, and its answers."""
+"""Guesses which columns are a question, its context, and its answers."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -31,7 +31,7 @@ LOOKED_AT = 5_000  # rows
 
 
 def span_layout(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts]) -> Layout | None:
-    """A question about a context, and its answers if there are any."""
+    """The layout of a question about a context, and its answers if there are any."""
     filled = [name for name, fact in facts.items() if fact.kind != "empty"]
     question, context = named(filled, QUESTIONS)[:1], named(filled, CONTEXTS)[:1]
     if not question or not context or question == context:
@@ -39,7 +39,7 @@ def span_layout(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, Column
     answers = [name for name in named(facts, ANSWERS) if name not in (*question, *context)]
     answers = [name for name in answers if facts[name].kind != "empty" or name in ("answers", "answer")]
     if answers and not _in_contexts(columns[answers[0]], columns[context[0]]):
-        return None  # a label of the two texts, such as true or false
+        return None  # a label of the pair of texts, such as true or false
     if not answers and any(label_tier(name) is not None for name in filled if name not in (*question, *context)):
         return None
     reasons = {"shape": "columns named question and context"}
@@ -47,13 +47,13 @@ def span_layout(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, Column
 
 
 def says_no_answer(cell: Any) -> bool:
-    """Whether a cell of answers says that there is none; null says nothing at all."""
+    """Whether a cell of answers says that there is no answer; null means unknown."""
     null = cell is None or (isinstance(cell, float) and cell != cell)
     return not null and not answers_of(cell, None)
 
 
 def _in_contexts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
-    """Whether most answers are in their contexts, of those that are not empty; or all are empty."""
+    """Whether most non-empty answers are in their contexts, or all are empty."""
     found = [
         any(text.lower() in as_text(context).lower() for text, _ in pairs)
         for cell, context in islice(zip(answers, contexts, strict=True), LOOKED_AT)

@@ -8,9 +8,9 @@ from finetune.models.families import SPAN_DROPOUT, head_dropout
 
 
 class SpanHead(Head):
-    """One linear layer gives each token a score as start and one as end; padding can be neither.
+    """One linear layer gives each token a logit as start and one as end, minus infinity at padding.
 
-    There is dropout before it where transformers' class of a family has some.
+    It is preceded by dropout where transformers' class of a family has it.
     """
 
     reads = "sequence"

@@ -1,4 +1,4 @@
-"""What is odd about answers: those that are not in their context, or not where the data says."""
+"""Remarks on answers that are not in their context, or not where answer_start says."""
 
 from collections.abc import Iterator
 
@@ -13,25 +13,25 @@ ANSWER_LOST = Issue(
     severity="warning",
     worst="error",
     meaning="answers that are not in their context, or neither where answer_start says nor near it",
-    remedy="Correct the answer or answer_start; nothing is learned of them",
+    remedy="Correct the answer or answer_start; these questions are not trained on",
 )
 ANSWER_MOVED = Issue(
     code="answer-moved",
     severity="note",
     meaning="answers a few characters away from where answer_start says",
-    remedy="Correct answer_start; here they are found all the same",
+    remedy="Correct answer_start; the text that is found nearby is used",
 )
 ANSWER_UNSURE = Issue(
     code="answer-unsure",
     severity="note",
-    meaning="answers without answer_start that their context has several times",
-    remedy="Give answer_start; the first place is taken",
+    meaning="answers without answer_start that occur several times in their context",
+    remedy="Give answer_start; the first occurrence is used",
 )
 ISSUES = (ANSWER_LOST, ANSWER_MOVED, ANSWER_UNSURE)
 
 
 def remarks(rows: SplitRows) -> Iterator[Remark]:
-    """Answers that are not in their context, stand elsewhere than said, or may stand in several places."""
+    """Answers that are not in their context, not at answer_start, or that occur several times."""
     layout, columns = rows.layout, rows.table.columns
     if not layout.label or len(layout.text) < 2 or layout.label[0] not in columns:
         return

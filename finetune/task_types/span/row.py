@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class SpanRow:
-    """A question about a context. `answers` are the gold texts: none where the context has no answer, and None
-    where the gold is not known. `start` is the character at which the first of them begins.
+    """A question about a context. `answers` are the label texts: empty where the context has no answer, and None
+    where the label is unknown. `start` is the character at which the first of them begins.
     """
 
     id: str
@@ -18,10 +18,8 @@ class SpanRow:
 
     @property
     def gold(self) -> tuple[str, ...] | None:
-        """The answers."""
         return self.answers
 
     @property
     def input(self) -> str:
-        """Question and context."""
         return f"{self.question}\n{self.context}"

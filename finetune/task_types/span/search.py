@@ -1,18 +1,18 @@
-"""The best spans of each row, found in all windows at once: SQuAD's post-processing without a loop over tokens."""
+"""Searches the best spans of all rows at once: SQuAD's post-processing without a loop over tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-WINDOWS_AT_ONCE = 512  # of like length, so that memory stays flat
+WINDOWS_AT_ONCE = 512  # of similar length at once, to bound memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A feature's part of a context: its tokens stand from `place` on, `starts` and `ends` are their characters.
+    """A feature's part of a context: its tokens begin at index `place`, `starts` and `ends` are their characters.
 
-    `owned` says for which tokens this is the window with most context; a span may begin only there.
+    `owned` marks the tokens for which this is the window with most context; a span may begin only there.
     """
 
     place: int
@@ -23,7 +23,7 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """The candidates of all rows, by row and then the best first: characters and the logits of start and end."""
+    """The candidates of all rows, sorted by row, best first: characters and the logits of start and end."""
 
     row: np.ndarray
     characters: np.ndarray
@@ -39,7 +39,7 @@ def best_spans(
     kept: int,
     longest: int,
 ) -> Spans:
-    """The `kept` best spans of each row, of at most `longest` tokens, from the `likeliest` starts and ends.
+    """The `kept` best spans of each row, of at most `longest` tokens, from each window's `likeliest` starts and ends.
 
     `logits` are `(length, 2)` for each window, `rows` the number of each window's row.
     """
@@ -93,7 +93,7 @@ def _best_of_windows(
 
 
 def _top(values: np.ndarray, count: int) -> np.ndarray:
-    """Indices of the largest of each row, in no order."""
+    """The indices `(rows, count)` of the largest values of each row, unordered."""
     if values.shape[1] <= count:
         return np.broadcast_to(np.arange(values.shape[1]), values.shape)
     return np.argpartition(-values, count, axis=1)[:, :count]

@@ -1,4 +1,4 @@
-"""A span of the context that answers a question, on the sequence output (Devlin et al. 2019, Figure 4 c; 4.2, 4.3)."""
+"""Extractive question answering on the sequence output (Devlin et al. 2019, Figure 4 c; sections 4.2, 4.3)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Positive = Annotated[int, Field(ge=1)]
 THRESHOLDS = ("threshold", "threshold_em")
-SPARE = 10  # spans that are kept beside the n best, since some have the same text
+SPARE = 10  # spans that are kept in addition to the n best, since some have the same text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,29 +40,29 @@ class SpanTask(Task):
 
     read: Callable[[Source, str], Rows]
     unanswerable: bool = False
-    stride: Positive = option(128, "how many tokens the windows over a long context are apart")
+    stride: Positive = option(128, "stride of the windows over a long context, in tokens")
     max_question_tokens: Positive = option(64, "of a longer question the rest is truncated")
     max_answer_tokens: Positive = option(30, "the longest span that can be an answer")
     n_best: Positive = option(20, "how many spans are kept for each question")
-    threshold: float | None = option(None, "the null odds over which there is no answer; chosen on dev if not given")
+    threshold: float | None = option(None, "null odds over which no answer is predicted; chosen on dev if not given")
     threshold_em: float | None = option(None, "the same, chosen for exact match")
     metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)
     row_type = SpanRow
     missing_is_wrong = True  # as in the official script for SQuAD 1.1
 
     def __post_init__(self) -> None:
-        """Where questions may have no answer, there are scores for either kind."""
+        """Adds scores of questions with and without answer where there are both."""
         super().__post_init__()
         if self.unanswerable:
             kinds = (f"{kind}/{metric}" for kind in ("answerable", "unanswerable") for metric in ("f1", "em"))
             object.__setattr__(self, "metrics", (Metric("f1"), exact_match, *map(Metric, kinds)))
 
     def unused_options(self) -> tuple[str, ...]:
-        """As Task has it; thresholds where questions may have no answer."""
+        """As for `Task`; thresholds where every question has an answer."""
         return () if self.unanswerable else THRESHOLDS
 
     def load(self, source: Source, split: str) -> Rows:
-        """As `read` gives them. Raises UserError that names the question for what is empty or must not be."""
+        """The rows of a split. Raises UserError that names the question for an empty text, and for a missing answer."""
         loaded = self.checked(self.read(source, split))
         lost = [row.id for row in loaded.rows if row.answers and row.start is None]
         if not lost:
@@ -71,7 +71,6 @@ class SpanTask(Task):
         return replace(loaded, notes=(*loaded.notes, f"{note}, first {lost[0]}"))
 
     def fault(self, row: SpanRow) -> str:
-        """As Task has it."""
         if not row.context.strip() or not row.question.strip():
             return "has an empty question or context"
         if row.answers == () and not self.unanswerable:
@@ -79,7 +78,6 @@ class SpanTask(Task):
         return ""
 
     def fits(self, value: Any, row: SpanRow) -> bool:
-        """Any text."""
         return isinstance(value, str)
 
     def row(self, question: str, context: str) -> SpanRow:
@@ -91,7 +89,7 @@ class SpanTask(Task):
         return encode(rows, tokenizer, max_length, stride=self.stride, most_asked=self.max_question_tokens)
 
     def head(self, backbone: "Backbone") -> "SpanHead":
-        """Figure 4 (c)."""
+        """The head of Figure 4 (c)."""
         from finetune.task_types.span.head import SpanHead
 
         return SpanHead(backbone)
@@ -116,17 +114,17 @@ class SpanTask(Task):
         )
 
     def cells(self, answer: Answer, row: SpanRow) -> dict[str, Any]:
-        """The text with its characters in the context, its score, and where there may be none the chance of that."""
+        """The predicted text, its characters in the context, its score, and the probability of no answer, if any."""
         assert isinstance(answer, SpanAnswer)
         cells = {"answer": answer.text, "start": answer.start, "end": answer.end, "score": answer.score}
         return cells | ({} if answer.no_answer is None else {"p(no answer)": answer.no_answer})
 
     def gold(self, rows: Sequence[SpanRow]) -> list[Answer]:
-        """The first of a row's gold texts, empty where there is no answer."""
+        """The first of each row's label texts, empty where there is no answer."""
         return [Answer(value=None if row.answers is None else next(iter(row.answers), "")) for row in rows]
 
     def score(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, float]:
-        """F1 and exact match; of SQuAD 2.0 also over the questions with and without answer."""
+        """F1 and exact match; for SQuAD 2.0 also over the questions with and without answer."""
         pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
         scores = _means("", pairs)
         if self.unanswerable:
@@ -135,7 +133,6 @@ class SpanTask(Task):
         return scores
 
     def counted(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Counted]:
-        """Means of what each question scores."""
         pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
         some = np.array([bool(row.answers) for row in rows])
         groups = {"": np.ones(len(rows), dtype=bool)}
@@ -147,9 +144,7 @@ class SpanTask(Task):
         }
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
-        """The thresholds of SQuAD 2.0 that are best on these rows, for F1 and for exact match (section 4.3), where they
-        are not given.
-        """
+        """The best thresholds of SQuAD 2.0 on these rows, for F1 and for exact match (section 4.3), if not given."""
         if not self.unanswerable or self.threshold is not None:
             return {}
         odds = [float(given.null_odds) for given in answers]  # type: ignore[attr-defined]
@@ -159,17 +154,16 @@ class SpanTask(Task):
         found = {}
         for name, scores in (("threshold_em", [em for em, _ in pairs]), ("threshold", [f1 for _, f1 in pairs])):
             _, threshold = best_threshold(scores, odds, answerable, answered)
-            found[name] = min(odds) - 1 if threshold is None else threshold  # which answers nothing at all
+            found[name] = min(odds) - 1 if threshold is None else threshold  # predicts no answer for every question
         return found if self.threshold_em is None else {"threshold": found["threshold"]}
 
     def with_odds(self, values: Sequence[str], odds: Sequence[float]) -> list[Answer]:
-        """As Task has it."""
         if not self.unanswerable:
             return super().with_odds(values, odds)
         return [SpanAnswer(value=value, null_odds=odd) for value, odd in zip(values, odds, strict=True)]
 
     def baselines(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
-        """The sentence of the context that shares most words with the question; and never an answer."""
+        """The sentence of the context that shares the most words with the question, and constantly no answer."""
         given = {"best-overlap": [baselines.best_overlap(row.question, sentences(row.context)) for row in rows]}
         if self.unanswerable:
             given["no-answer"] = [""] * len(rows)
@@ -180,11 +174,10 @@ class SpanTask(Task):
         return official_files({row.id: given for row, given in zip(rows, answers, strict=True)})  # type: ignore[misc]
 
     def lost(self, max_length: int) -> str:
-        """As Task has it: of a question the end; a context is read in windows."""
+        """As for `Task`: a long question is truncated; a context is read in windows."""
         return f"have a question longer than max_question_tokens {self.max_question_tokens}, which lost its end"
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The answer's tokens."""
         if feature.label is None or IGNORED in feature.label:  # type: ignore[operator]
             return "none"
         start, end = feature.label  # type: ignore[misc]
@@ -196,7 +189,7 @@ class SpanTask(Task):
 
 
 def sentences(text: str) -> list[str]:
-    """A text cut after full stops, exclamation and question marks."""
+    """A text split after full stops, exclamation and question marks."""
     return [part for part in re.split(r"(?<=[.!?])\s+|(?<=。)\s*", text.strip()) if part]
 
 

@@ -1,4 +1,4 @@
-"""Answers to questions in a report: marked in their context, right where they are one of the golds' texts."""
+"""Answers to questions in a report: marked in their context, right where they equal one of the label texts."""
 
 import re
 from collections.abc import Iterator
@@ -21,34 +21,32 @@ class SpanView(View):
 
     @staticmethod
     def fits(line: Line) -> bool:
-        """A question about a context."""
         return "question" in line and "context" in line
 
     def scores(self) -> np.ndarray:
-        """F1 with the gold that fits best, as SQuAD has it."""
+        """SQuAD's F1 with the best of the label texts."""
         return np.array([_scores(line)[1] for line in self.lines])
 
     def lengths(self) -> np.ndarray:
-        """Characters of the context."""
+        """The number of characters of the context."""
         return np.array([len(line["context"]) for line in self.lines])
 
     def parts(self, line: Line) -> list[Part]:
-        """The question, and the context with gold and answer."""
+        """The question, and the context with label and prediction marked."""
         return [plain("question", line["question"]), spans("context", line["context"], list(_marks(line)))]
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The answer's probability among the n-best; right where the texts are the same."""
+        """The prediction's probability among the n-best; right where the texts are the same."""
         if not self.lines or self.lines[0].get("score") is None:
             return None
         right = np.array([_scores(line)[0] == 1 for line in self.lines])
         return np.array([line["score"] for line in self.lines], float), right
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Whether there is an answer, and what became of it."""
+        """(whether there is an answer, the outcome) of each row."""
         return [("an answer" if line["gold"] else NONE, _outcome(line)) for line in self.lines]
 
     def says(self, value: object) -> str:
-        """The text."""
         return str(value) or NONE
 
 
@@ -59,7 +57,7 @@ def _scores(line: Line) -> tuple[float, float]:
 
 
 def _outcome(line: Line) -> str:
-    """What the model gave, as a column of the confusion matrix."""
+    """The outcome of a prediction, as a column of the confusion matrix."""
     exact, f1 = _scores(line)
     if not line["answer"]:
         return NONE
@@ -67,7 +65,7 @@ def _outcome(line: Line) -> str:
 
 
 def _marks(line: Line) -> Iterator[tuple[int, int, str]]:
-    """(start, end, mark): the answer where it was found; the gold where its text is nearest to that."""
+    """(start, end, mark) of the prediction, and of the label where its text is nearest to it."""
     start, end = int(line.get("start") or 0), int(line.get("end") or 0)
     if line["answer"] and line["context"][start:end] == line["answer"]:
         yield start, end, "answer"

@@ -1,1 +1,1 @@
-"""A tag for each word."""
+"""Sequence tagging."""

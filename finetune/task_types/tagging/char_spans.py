@@ -1,4 +1,4 @@
-"""Entities as spans of characters, `[[0, 4, "PER"]]` or `[{"start_offset": 0, ...}]`: to tags of words, and back."""
+"""Converts character spans of entities, `[[0, 4, "PER"]]` or `[{"start_offset": 0, ...}]`, to word tags and back."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from finetune.metrics.entities import chunks
 from finetune.task_types.tagging.segments import segmented
 
 OUTSIDE = "outside the text, empty or without a label: left out"
-TRIMMED = "with blanks at the ends: trimmed"
+TRIMMED = "with outer blanks: trimmed"
 OVERLAPPING = "that overlap a longer one: left out"
 WIDENED = "that begin or end within a word: widened to the word"
 LEFT_OUT = (OUTSIDE, OVERLAPPING)
@@ -19,14 +19,14 @@ LEFT_OUT = (OUTSIDE, OVERLAPPING)
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """The spans of a text that could be used, with what was done to them: how many were trimmed, widened or dropped."""
+    """The usable spans of a text, and how many were trimmed, widened or dropped."""
 
     spans: tuple[tuple[int, int, str], ...]
     changes: Counter[str]
 
 
 def spans_of(cell: Any, form: Sequence[str], text: str) -> Spans:
-    """The spans in a cell: without outer blanks, within the text, and without those that overlap a longer one."""
+    """The spans in a cell, trimmed; without those outside the text, and those that overlap a longer one."""
     changes: Counter[str] = Counter()
     found = []
     for item in as_list(cell) or ():
@@ -50,7 +50,7 @@ def spans_of(cell: Any, form: Sequence[str], text: str) -> Spans:
 def tags_for(
     words: Sequence[str], starts: Sequence[int], spans: Sequence[tuple[int, int, str]]
 ) -> tuple[tuple[str, ...], int]:
-    """(IOB2 tags of words, how many spans begin or end within a word and were widened to it)."""
+    """(IOB2 tags of words, number of spans that begin or end within a word and were widened to it)."""
     tags, widened = ["O"] * len(words), 0
     ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
     for start, end, label in spans:
@@ -64,12 +64,12 @@ def tags_for(
 
 
 def as_spans(tags: Sequence[str], words: Sequence[str], starts: Sequence[int]) -> list[tuple[int, int, str]]:
-    """The entities in tags, as (first character, character behind the last, type)."""
+    """The entities in tags, as (first character, character after the last, type)."""
     return [(starts[a], starts[b - 1] + len(words[b - 1]), kind) for kind, a, b in chunks(tags)]
 
 
 def in_form(spans: Sequence[tuple[int, int, str]], form: Sequence[str], text: str) -> list[Any]:
-    """Spans as the file of training had them."""
+    """Spans in the notation of the training file."""
     if tuple(form) == LISTS:
         return [list(span) for span in spans]
     start, end, label = form
@@ -82,7 +82,7 @@ def types_in(cell: Any, form: Sequence[str]) -> list[str]:
 
 
 def _triple(item: Any, form: Sequence[str]) -> tuple[int, int, str]:
-    """(start, end, label) of an item; a start of -1 where it is none."""
+    """(start, end, label) of an item; a start of -1 where it is not a span."""
     if tuple(form) == LISTS:
         return (item[0], item[1], as_text(item[2])) if is_triple(item) else (-1, -1, "")
     if not isinstance(item, Mapping) or not is_place(item.get(form[0])) or not is_place(item.get(form[1])):
@@ -93,7 +93,7 @@ def _triple(item: Any, form: Sequence[str]) -> tuple[int, int, str]:
 
 
 def changed_spans(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) -> dict[str, Sequence[int]]:
-    """What was done to the spans in cells, each with the indexes of its rows."""
+    """Changes made to the spans in cells, each with the indexes of its rows."""
     changes: defaultdict[str, list[int]] = defaultdict(list)
     for index, (text, cell) in enumerate(zip(texts, cells, strict=True)):
         if is_missing(text) or not as_list(cell):

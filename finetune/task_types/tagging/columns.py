@@ -1,4 +1,4 @@
-"""Words with tags, or texts with entities as spans of characters: own data of the type `tagging`."""
+"""Words with tags, or texts with entities as character spans: user data of the type `tagging`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ from finetune.task_types.task import Answer, Task
 
 
 class Tagging(DataType):
-    """A tag for each word; or a text, and its entities by their characters."""
+    """A tag for each word; or a text, and its entities as character spans."""
 
     name = "tagging"
     task_class = TaggingTask
@@ -37,11 +37,11 @@ class Tagging(DataType):
     by_text = True
     inputs = "words label=tags"
     labels_are = "entities"
-    least_words = 5  # shorter sentences come again by nature
+    least_words = 5  # shorter sentences may well be repeated
     max_length = 256
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """A text with spans of characters, or words and tags. Raises UserError for tags by number without names."""
+        """Finds a text with character spans, or words and tags. Raises UserError for numeric tags without names."""
         table, facts = evidence.table, evidence.facts
         text, label = evidence.chosen.get("text", []), evidence.chosen.get("label", [])
         return span_layout(table.columns, facts, text, label) or tag_layout(
@@ -49,7 +49,7 @@ class Tagging(DataType):
         )
 
     def guess(self, evidence: Evidence) -> Layout | None:
-        """As every type's. Raises UserError also for a file with a word a line and no tags."""
+        """As for every type. Also raises UserError for a file with one word per line and no tags."""
         layout = super().guess(evidence)
         if layout is None and evidence.table.form.format.name == "word-lines":
             left_out = ("document", *evidence.chosen.get("text", ()))
@@ -58,11 +58,10 @@ class Tagging(DataType):
         return layout
 
     def nameable(self, layout: Layout) -> bool:
-        """Tags may be, the labels of spans are names."""
+        """Tags may be numbers; the labels of spans are names."""
         return super().nameable(layout) and not layout.spans
 
     def written(self, layout: Layout, cell: Any) -> list[str]:
-        """The tags."""
         return tags_of(cell)
 
     def names(self, layout: Layout, cell: Any) -> Iterable[str]:
@@ -76,48 +75,47 @@ class Tagging(DataType):
         return tuple({tag[2:] for tag in gold or () if tag != "O"})
 
     def tally(self, golds: Sequence[Sequence[str]]) -> Counter[str]:
-        """Entities of each type."""
+        """Counts the entities of each type."""
         return Counter(tag[2:] for gold in golds for tag in gold if tag[:2] in ("B-", "S-", "U-"))
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
-        """Spans that are trimmed, widened or left out."""
+        """The spans that are trimmed, widened or left out."""
         if not layout.spans or layout.label[0] not in table.columns:
             return {}
         texts, cells = (table.columns[names[0]] for names in (layout.text, layout.label))
         return {f"spans {what}": rows for what, rows in changed_spans(texts, cells, layout.spans).items()}
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        """As `remarks.py` has them."""
         return remarks.remarks(rows)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
-        """The words with their tags. Raises NoRow for an empty word, and for tags that do not fit the words."""
+        """The words with their tags. Raises NoRow for an empty word, and for tags that do not match the words."""
         return _of_text(layout, values, name) if layout.spans else _of_words(layout, values, name)
 
     def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
-        """An empty word."""
+        """The reason where a word is empty."""
         cell = values[layout.text[0]]
         words = [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split(" ")
         return "" if layout.spans or layout.characters or all(words) else "with an empty word"
 
     def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
-        """Each word and tag; nothing where entities are places of characters."""
+        """Cleans each word and tag; nothing where entities are character spans."""
         if layout.spans or layout.characters:
             return values
         return super().fixed(layout, values, lambda text: " ".join(map(clean, text.split())), done)
 
     def facts(self, row: TaggingRow) -> dict[str, str]:
-        """The words, and those in entities with their tags."""
+        """The words, and the entities with their tags."""
         pairs = zip(row.words, row.gold or (), strict=False)
         tags = " ".join(f"{word}/{tag}" for word, tag in pairs if tag != "O") or "no entity"
         return {"words": shown(row.input, LONG), "tags": "none" if row.gold is None else shown(tags, LONG)}
 
     def unit(self, row: TaggingRow) -> str:
-        """The document, or else the words."""
+        """The document, else the words."""
         return row.document or same_text(row.input)
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> TaggingTask:
-        """With the types that were found."""
+        """The task with the entity types that were found."""
         return TaggingTask(name=name, read=read, types=layout.labels, running_text=bool(layout.spans))
 
     def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
@@ -125,13 +123,12 @@ class Tagging(DataType):
         return (list(inputs),) if len(inputs) > 1 else inputs
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
-        """As the task has them; spans of characters where the file of training had such."""
+        """The task's cells; character spans where the training file had them."""
         if not layout.spans:
             return task.cells(answer, row)
         return {"answer": in_form(as_spans(answer.value, row.words, row.starts), layout.spans, row.text)}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: TaggingRow) -> Any:
-        """The tags."""
         if not layout.spans:
             return cell
         return list(tags_for(row.words, row.starts, spans_of(cell, layout.spans, row.text).spans)[0])
@@ -151,7 +148,7 @@ def _of_words(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRo
 
 
 def _words(layout: Layout, cell: Any) -> dict[str, Any]:
-    """The fields of a row that hold its words; of single characters also the text that they make."""
+    """The fields of a row that hold its words; for single characters also the text that they make."""
     found = as_list(cell)
     words = as_text(cell).split() if found is None else [as_text(word) for word in found]
     if not any(word.strip() for word in words):
@@ -171,7 +168,7 @@ def _document(values: Mapping[str, Any]) -> str:
 
 
 def _of_text(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
-    """Words of a text, with the tags that spans of characters give them."""
+    """The row of a text, with the tags that character spans give its words."""
     column = layout.text[0]
     if is_missing(cell_at(values, column)):
         raise NoRow(f"has no text in the column '{column}'", MISSING_TEXT)
@@ -181,6 +178,6 @@ def _of_text(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow
     if is_missing(cell):
         return TaggingRow(id=name, words=words, text=text, starts=starts)
     if as_list(cell) is None:
-        raise NoRow(f"has {short(cell)} in the column '{layout.label[0]}' where a list of spans is needed")
+        raise NoRow(f"has {short(cell)} in the column '{layout.label[0]}'; expected a list of spans")
     gold, _ = tags_for(words, starts, spans_of(cell, layout.spans, text).spans)
     return TaggingRow(id=name, words=words, gold=gold, text=text, starts=starts)

@@ -1,4 +1,4 @@
-"""From words to features: windows over sentences or documents, in which each word's first sub-token is labelled."""
+"""Encodes words as features: windows over sentences or documents, in which each word's first sub-token is labelled."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -22,9 +22,9 @@ def encode(
     labels: Sequence[str],
     documents: bool,
 ) -> list[Feature]:
-    """Windows over sentences or `documents`; each word's first sub-token is labelled in one window, none is lost.
+    """Windows over sentences or `documents`; each word's first sub-token is labelled in exactly one window.
 
-    A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: numbers of the row and the word.
+    A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: indexes of the row and the word.
     """
     units = list(_units(rows, documents=documents))
     texts = [" ".join(rows[row].input for row in unit) for unit in units]
@@ -55,7 +55,7 @@ def encode(
 
 
 def _units(rows: Sequence[TaggingRow], *, documents: bool) -> Iterator[list[int]]:
-    """Numbers of the rows that share windows."""
+    """The indexes of rows that share windows."""
 
     def unit(index: int) -> int | str:
         return index if not documents or rows[index].text or not rows[index].document else rows[index].document
@@ -72,8 +72,8 @@ def _label(note: np.ndarray, rows: Sequence[TaggingRow], labels: Sequence[str]) 
 
 
 def _windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:
-    """(start, end, numbers of words) of windows that share a quarter; each word is where its first token has most
-    context. `first` has the place of each word's first token.
+    """(start, end, indexes of words) of windows that overlap by a quarter; each word is in the one where its first
+    token has most context. `first` `(words,)` is the index of each word's first token.
     """
     starts = window_starts(tokens, size=size, step=size - size // 4)
     owner = most_context(first, starts, tokens=tokens, size=size)
@@ -86,11 +86,11 @@ def _windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, i
 def _first_tokens(
     lengths: Sequence[int], ids: Sequence[int], offsets: Sequence[tuple[int, int]], *, unknown: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Token ids, and the place of each word's first token, for words of these lengths with a space between them.
+    """Token ids, and the index of each word's first token, for words of these lengths with a space between them.
 
-    A word of which the tokenizer leaves nothing (a lone control character) becomes an unknown token.
+    A word that the tokenizer drops (a lone control character) becomes an unknown token.
     """
-    ends = np.cumsum(np.asarray(lengths) + 1) - 1  # a token that is only the space before a word is that word's
+    ends = np.cumsum(np.asarray(lengths) + 1) - 1  # a token that is only the space before a word belongs to that word
     owner = np.searchsorted(ends, [end - 1 for _, end in offsets], side="right")
     dropped = np.setdiff1d(np.arange(len(lengths)), owner)
     place = np.searchsorted(owner, dropped)
@@ -102,11 +102,11 @@ def _first_tokens(
 def _in_text(
     words: np.ndarray, rows: Sequence[TaggingRow], offsets: Sequence[tuple[int, int]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The words of a running text in which a token begins, `(words, 2)` as given, and the place of that token.
+    """The words of a running text in which a token begins, `(words, 2)` as given, and the index of that token.
 
     Of words that share a token (characters, mostly) the first has it; `_continue` gives the others their tags.
     """
-    (row,) = rows  # a text is a unit of its own
+    (row,) = rows  # each text is a separate unit
     owner = np.full(len(row.text) + 1, -1)
     for number, (start, word) in enumerate(zip(row.starts, row.words, strict=True)):
         owner[start : start + len(word)] = number if word.strip() else -1

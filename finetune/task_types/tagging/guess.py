@@ -1,4 +1,4 @@
-"""Which columns hold words and their tags, or a text and its entities as spans of characters."""
+"""Guesses which columns hold words and their tags, or a text and its entities as character spans."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from finetune.task_types.tagging.char_spans import spans_of
 WORD_NAMES = ("words", "tokens", "token", "word", "form", "text", "sentence", "단어", "토큰")
 TAG_NAMES = ("tags", "ner_tags", "ner", "labels", "label", "bio", "tag", "entities", "ner_tag", "iob", "태그")
 LOOKED_AT = 1_000  # rows
-INSIDE = 0.95  # share of the spans that are within their text
+INSIDE = 0.95  # fewest spans within their text, as a share
 
 
 def tag_layout(
@@ -31,9 +31,9 @@ def tag_layout(
     names: Mapping[str, Mapping[str, str]],
     file: str,
 ) -> Layout | None:
-    """A layout of words and tags; None where no columns are that. `names` are those of tags by number, by column.
+    """A layout of words and tags; None where no columns fit. `names` are those of numeric tags, by column.
 
-    Raises Ambiguous where several hold tags, and UserError for tags by number without names.
+    Raises Ambiguous where several hold tags, and UserError for numeric tags without names.
     """
     lists = {name: cells for name, cells in columns.items() if facts[name].kind in ("list", "text", "category", "id")}
     named_tags = set(named(lists, TAG_NAMES))
@@ -69,7 +69,7 @@ def span_layout(
     text: Sequence[str],
     label: Sequence[str],
 ) -> Layout | None:
-    """A layout of texts with spans of characters; None where no column holds spans that are within a text."""
+    """A layout of texts with character spans; None where no column holds spans that are within a text."""
     for name in label or [name for name in columns if facts[name].kind == "list"]:
         cells = list(islice((cell for cell in columns[name] if not is_missing(cell)), LOOKED_AT))
         form = span_form(cells)
@@ -81,16 +81,16 @@ def span_layout(
         )
         for other in texts:
             if _within(columns[name], columns[other], form):
-                reasons = {"shape": f"{name} holds spans of characters in {other}"}
+                reasons = {"shape": f"{name} holds character spans in {other}"}
                 return Layout(shape="tagging", text=(other,), label=(name,), spans=form, reasons=reasons)
     return None
 
 
 def require_tags(columns: Mapping[str, Sequence[Any]], file: str) -> None:
-    """Raises UserError for a file with a word a line whose columns hold no tags of entities."""
+    """Raises UserError for a file with one word per line whose columns hold no entity tags."""
     seen = [f"{name}: {', '.join(list(dict.fromkeys(_items(cells)))[:5])}" for name, cells in columns.items()]
     raise UserError(
-        f"{file}: has a word a line, but no column holds tags of entities ({'; '.join(seen[:6])})",
+        f"{file}: has one word per line, but no column holds entity tags ({'; '.join(seen[:6])})",
         "Tags are O, or B-PER, I-PER and the like: add them, or name their column with label=COLUMN",
     )
 
@@ -98,7 +98,7 @@ def require_tags(columns: Mapping[str, Sequence[Any]], file: str) -> None:
 def _require_names(
     columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], label: Sequence[str], file: str
 ) -> None:
-    """Raises UserError for lists of numbers next to lists of as many words: tags whose names are elsewhere."""
+    """Raises UserError for lists of numbers next to lists of as many words: numeric tags without names."""
     lists = [name for name in columns if facts[name].kind == "list"]
     for name in label or named(lists, TAG_NAMES):
         words = [
@@ -106,8 +106,8 @@ def _require_names(
         ]
         if name in lists and words and _numbers(columns[name]) and not _numbers(columns[words[0]]):
             raise UserError(
-                f"{file}: the column '{name}' holds tags by number ({', '.join(sorted(_tags(columns[name]))[:6])})",
-                "Name them: labels=FILE, with a tag a line, the first for 0 (such as O, B-PER, I-PER)",
+                f"{file}: the column '{name}' holds numeric tags ({', '.join(sorted(_tags(columns[name]))[:6])})",
+                "Name them: labels=FILE, with one tag per line, the first for 0 (such as O, B-PER, I-PER)",
             )
 
 
@@ -117,7 +117,7 @@ def _tags(cells: Sequence[Any], names: Mapping[str, str] | None = None) -> Count
 
 
 def _items(cells: Sequence[Any]) -> list[str]:
-    """What the first lists hold, or texts with spaces between their items."""
+    """The items of the first cells: lists, or space-separated texts."""
     some = islice((cell for cell in cells if not is_missing(cell)), LOOKED_AT)
     return [as_text(item) for cell in some for item in (as_list(cell) or as_text(cell).split())]
 
@@ -129,7 +129,7 @@ def _kinds(cells: Sequence[Any]) -> str:
 
 
 def _words(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], taken: Sequence[str]) -> str | None:
-    """The column of words: one with as many items a row as the tags, by its name, or else the most varied."""
+    """The column of words: as many items per row as tags, with a known name, or else the most varied."""
     if not taken:
         return None
     free = [name for name in columns if name not in taken and _as_long(columns[name], columns[taken[0]])]
@@ -141,7 +141,7 @@ def _words(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts
 
 
 def _as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
-    """Whether nearly all rows have a word for each tag."""
+    """Whether nearly all rows have as many words as tags."""
     pairs = [
         (w, t) for w, t in islice(zip(words, tags, strict=True), LOOKED_AT) if not is_missing(w) and not is_missing(t)
     ]
@@ -154,7 +154,7 @@ def _numbers(cells: Sequence[Any]) -> bool:
 
 
 def _are_characters(cells: Sequence[Any]) -> bool:
-    """Whether the words are characters of texts, with blanks among them or in a script without spaces."""
+    """Whether the words are single characters of texts, with blanks among them or in a script without spaces."""
     words = [item for cell in islice(cells, LOOKED_AT) for item in as_list(cell) or ()]
     odd = any(not as_text(word).strip() or as_text(word) > "\u1100" for word in words)
     return odd and are_characters([as_text(word) for word in words])

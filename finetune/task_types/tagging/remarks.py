@@ -1,4 +1,4 @@
-"""What is odd about tags and spans: which scheme a file is in, rows that break it, and spans that were changed."""
+"""Remarks on tags and spans: a file's tag scheme, rows that break it, and spans that were changed."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,8 +14,8 @@ SCHEMES = {"IOB2": "BIO", "IOB1": "BIO", "IOBES": "BIOES", "BILOU": "BIOLU"}
 TAG_SCHEME = Issue(
     code="tag-scheme",
     severity="warning",
-    meaning="rows in another scheme of tags than most of the file",
-    remedy="Write all in one scheme; they may be read wrongly",
+    meaning="rows in another tag scheme than most of the file",
+    remedy="Use one scheme for all; they may be misread",
 )
 TAG_TRANSITION = Issue(
     code="tag-transition",
@@ -27,15 +27,15 @@ SPAN = Issue(
     code="span",
     severity="note",
     worst="warning",
-    meaning="spans of characters that were trimmed, widened or left out",
-    remedy="Fix start and end where that is not what is meant; an end is the place behind the last character",
+    meaning="character spans that were trimmed, widened or left out",
+    remedy="Fix start and end where that is not intended; an end is the position after the last character",
 )
 ISSUES = (TAG_SCHEME, TAG_TRANSITION, SPAN)
-MOSTLY_O = 0.99  # share of words in no entity: far fewer than the usual ones
+MOSTLY_O = 0.99  # lowest usual share of words in no entity
 
 
 def remarks(rows: SplitRows) -> Iterator[Remark]:
-    """How often each tag comes, transitions that a scheme forbids, and spans that were changed."""
+    """Imbalanced tags, transitions that a scheme forbids, and spans that were changed."""
     layout = rows.layout
     yield from _balance(rows)
     if not layout.label or layout.label[0] not in rows.table.columns:
@@ -44,7 +44,7 @@ def remarks(rows: SplitRows) -> Iterator[Remark]:
 
 
 def _balance(rows: SplitRows) -> Iterator[Remark]:
-    """How many words are in no entity, and whether one type has nearly all entities."""
+    """The share of words in no entity, and whether one type has nearly all entities."""
     tags = Counter(tag for gold in rows.golds for tag in gold or ())
     types = Counter({name: sum(tags[f"{begin}-{name}"] for begin in "BU") for name in rows.label_counts})
     if not tags:
@@ -53,7 +53,7 @@ def _balance(rows: SplitRows) -> Iterator[Remark]:
         yield Remark(issue=ONE_LABEL, what="no word is in an entity: all tags are O", worst=rows.trains)
         return
     share = tags["O"] / tags.total()
-    what = f"{100 * share:.1f} % of the words are in no entity: to answer O always has that accuracy, and F1 0"
+    what = f"{100 * share:.1f} % of the words are in no entity: always predicting O has that accuracy, and F1 0"
     yield majority(what, uneven=share >= MOSTLY_O)
     most, entities = types.most_common(1)[0]
     if len(types) > 1 and entities >= UNEVEN * types.total():
@@ -62,7 +62,7 @@ def _balance(rows: SplitRows) -> Iterator[Remark]:
 
 
 def _spans(rows: SplitRows) -> Iterator[Remark]:
-    """Spans that were trimmed, widened or left out."""
+    """The spans that were trimmed, widened or left out."""
     texts, cells = (rows.table.columns[names[0]] for names in (rows.layout.text, rows.layout.label))
     for what, some in changed_spans(texts, cells, rows.layout.spans).items():
         yield Remark(issue=SPAN, indexes=some, what=f"spans {what}", worst=what in LEFT_OUT)
@@ -78,7 +78,7 @@ def _schemes(rows: SplitRows) -> Iterator[Remark]:
     wrong = [row for row, names in fitting.items() if main not in names]
     other = [row for row in wrong if fitting[row]]
     if other:
-        what = f"rows in another scheme of tags ({fitting[other[0]][0]}) than most of the file ({main})"
+        what = f"rows in another tag scheme ({fitting[other[0]][0]}) than most of the file ({main})"
         yield Remark(issue=TAG_SCHEME, indexes=other, what=what)
     if broken := [row for row in wrong if not fitting[row]]:
         example = shown(_first_break(written[broken[0]], main))
@@ -87,7 +87,7 @@ def _schemes(rows: SplitRows) -> Iterator[Remark]:
 
 
 def is_legal(tags: Sequence[str], scheme: str) -> bool:
-    """Whether every tag may stand where it does."""
+    """Whether every tag is allowed after the one before it."""
     return _first_break(tags, scheme) == ""
 
 

@@ -7,9 +7,9 @@ from finetune.data.rows import ADDED_LATER
 
 @dataclass(frozen=True, kw_only=True)
 class TaggingRow:
-    """The words of a sentence with their tags in IOB2; `document` is the same for sentences that belong together.
+    """The words of a sentence with their tags in IOB2; sentences of one document have the same `document`.
 
-    Words of a running text have that `text`, and the place of the first character of each in `starts`.
+    Words of a running text have that `text`, and the index of the first character of each in `starts`.
     """
 
     id: str

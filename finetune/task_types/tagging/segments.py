@@ -1,4 +1,4 @@
-"""Words of a running text, in any language, with their places.
+"""Splits running text in any language into words, with their positions.
 
 Words are runs of letters and digits, or single signs; in scripts without spaces, and in Korean, where particles follow
 names without a space, every character is a word.
@@ -13,6 +13,6 @@ WORD = re.compile(rf"[{CHARACTERS}]|[^\W_{CHARACTERS}]+|\S")
 
 
 def segmented(text: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The words of a text, and the place of the first character of each."""
+    """The words of a text, and the index of the first character of each."""
     found = list(WORD.finditer(text))
     return tuple(match[0] for match in found), tuple(match.start() for match in found)

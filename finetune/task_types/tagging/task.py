@@ -1,4 +1,4 @@
-"""A tag for each word on the sequence output (Devlin et al. 2019, Figure 4 d): named entities and their like."""
+"""Sequence tagging on the sequence output (Devlin et al. 2019, Figure 4 d), such as named entity recognition."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TaggingTask(Task):
-    """Tags in IOB2 for entities of `types`; scored with conlleval's chunks, and beside it with IOB2 to the letter.
+    """Tags in IOB2 for entities of `types`; scored with conlleval's chunks, and also with strict IOB2 chunks.
 
-    `context = "document"` lets a window reach over the sentences of a document, as in the paper (section 5.3). With
+    `context = "document"` lets a window span several sentences of a document, as in the paper (section 5.3). With
     `running_text` a text is split into words at signs, not at spaces.
     """
 
@@ -45,7 +45,6 @@ class TaggingTask(Task):
     row_type = TaggingRow
 
     def __post_init__(self) -> None:
-        """The metrics follow from the types."""
         by_type = (f"{kind}/{part}" for kind in self.types for part in ("f1", "precision", "recall"))
         names = ("f1", "precision", "recall", "strict f1", *by_type)
         object.__setattr__(self, "metrics", tuple(map(Metric, names)))
@@ -57,11 +56,10 @@ class TaggingTask(Task):
         return ("O", *(f"{prefix}-{kind}" for kind in self.types for prefix in "BI"))
 
     def load(self, source: Source, split: str) -> Rows:
-        """As `read` gives them. Raises UserError that names the row for a missing word or a wrong tag."""
+        """The rows of a split. Raises UserError that names the row for a missing word or a wrong tag."""
         return self.checked(self.read(source, split))
 
     def fault(self, row: TaggingRow) -> str:
-        """As Task has it."""
         if not row.words:
             return "has no words"
         if row.gold is not None and not self.fits(list(row.gold), row):
@@ -69,7 +67,6 @@ class TaggingTask(Task):
         return ""
 
     def fits(self, value: Any, row: TaggingRow) -> bool:
-        """A list with a tag for each word."""
         return isinstance(value, list) and len(value) == len(row.words) and set(value) <= set(self.labels)
 
     def row(self, words: Sequence[str] | str) -> TaggingRow:
@@ -86,7 +83,7 @@ class TaggingTask(Task):
         return encode(rows, tokenizer, max_length, labels=self.labels, documents=self.context == "document")
 
     def head(self, backbone: "Backbone") -> "TaggingHead":
-        """Figure 4 (d)."""
+        """The head of Figure 4 (d)."""
         from finetune.task_types.tagging.head import TaggingHead
 
         return TaggingHead(backbone, self.labels)
@@ -130,11 +127,10 @@ class TaggingTask(Task):
         }
 
     def gold(self, rows: Sequence[TaggingRow]) -> list[Answer]:
-        """The rows' own."""
         return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
 
     def score(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, float]:
-        """Entity precision, recall and F1, over all and by type; and F1 where both sides are strict IOB2."""
+        """Entity precision, recall and F1, over all and by type; and F1 of strict IOB2 chunks."""
         gold = [row.gold or () for row in rows]
         found = entity_scores(map(chunks, gold), (chunks(answer.value) for answer in answers))
         strict = entity_scores(map(strict_chunks, gold), (strict_chunks(answer.value) for answer in answers))
@@ -145,7 +141,7 @@ class TaggingTask(Task):
         return scores
 
     def counted(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
-        """All of them, from how many entities of a sentence are right, were given and are there."""
+        """All metrics, from the numbers of right, predicted and true entities of each sentence."""
         gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
         there, found = list(map(chunks, gold)), list(map(chunks, given))
         strict = set_counts(list(map(strict_chunks, gold)), list(map(strict_chunks, given)))
@@ -165,7 +161,7 @@ class TaggingTask(Task):
         return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
 
     def remarks(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
-        """How many tags continue an entity that nothing began."""
+        """A note on how many tags continue an entity that no tag began."""
         illegal = sum(illegal_transitions(answer.value) for answer in answers)
         return [f"{illegal} illegal transitions (an I-X after no X) in {sum(len(a.value) for a in answers)} tags"]
 
@@ -180,7 +176,7 @@ class TaggingTask(Task):
 
 
 def _continue(tags: list[str], chances: list[float]) -> None:
-    """Gives words without a token of their own the entity of the word before them, or none."""
+    """Gives words that share another word's token the entity of the word before them, or none."""
     before, chance = "O", 1.0
     for place, tag in enumerate(tags):
         if not tag:

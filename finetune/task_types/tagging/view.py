@@ -1,4 +1,4 @@
-"""Tagged words in a report: entities marked in the text, a confusion of types, a decision a word."""
+"""Tagged words in a report: entities marked in the text, a confusion matrix of types, one decision per word."""
 
 from collections import Counter
 
@@ -18,12 +18,11 @@ class TagsView(View):
 
     @staticmethod
     def fits(line: Line) -> bool:
-        """Words and a tag for each."""
         words, gold, answer = (line.get(name) for name in ("words", "gold", "answer"))
         return isinstance(words, list) and isinstance(gold, list) and len(words) == len(gold) == len(answer or ())
 
     def scores(self) -> np.ndarray:
-        """Of the words of a row."""
+        """The share of right tags of each row."""
         return np.array([np.mean(_right(line)) for line in self.lines])
 
     def lengths(self) -> np.ndarray:
@@ -31,7 +30,7 @@ class TagsView(View):
         return np.array([len(line["words"]) for line in self.lines])
 
     def parts(self, line: Line) -> list[Part]:
-        """The words twice: with the gold's entities, and with the model's."""
+        """The words twice: with the label's entities, and with the model's."""
         gold, answer = chunks(line["gold"]), chunks(line["answer"])
         around = self._surest_mistake(line)
         return [
@@ -40,18 +39,17 @@ class TagsView(View):
         ]
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Each word's probability."""
         if not self.lines or not self.lines[0].get("probabilities"):
             return None
         confidence = np.concatenate([line["probabilities"] for line in self.lines])
         return confidence, np.concatenate([_right(line) for line in self.lines])
 
     def certainty(self) -> np.ndarray:
-        """That of the surest word that is wrong."""
+        """The confidence of the most confident wrong word."""
         return np.array([_surest(line)[0] for line in self.lines])
 
     def classes(self) -> list[ClassScore]:
-        """Each type of entity."""
+        """The scores of each entity type."""
         gold, found = ([chunks(line[name]) for line in self.lines] for name in ("gold", "answer"))
         there, given, right = Counter[str](), Counter[str](), Counter[str]()
         for a, b in zip(gold, found, strict=True):
@@ -66,18 +64,18 @@ class TagsView(View):
         ]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Types, a word each, whether it begins an entity or not."""
+        """(label, prediction) of each word: the entity type, without B or I."""
         return [(_type(a), _type(b)) for line in self.lines for a, b in zip(line["gold"], line["answer"], strict=True)]
 
     def verdict(self, line: Line) -> tuple[str, str]:
-        """Of the surest wrong word; nothing where none is wrong, since the marks in the text say all."""
+        """Label and prediction of the most confident wrong word; empty where none is wrong."""
         sure, place = _surest(line)
         if sure == -np.inf:
             return "", ""
         return f"{line['words'][place]} {line['gold'][place]}", f"{line['words'][place]} {line['answer'][place]}"
 
     def agreeing(self, line: Line) -> list[str]:
-        """The baselines that give the surest wrong word the same tag."""
+        """The baselines that give the most confident wrong word the same tag."""
         place = self._surest_mistake(line)
         names = [key for key in line if key.startswith("baseline:")]
         return [name.removeprefix("baseline:") for name in names if line[name][place] == line["answer"][place]]
@@ -91,7 +89,7 @@ def _right(line: Line) -> np.ndarray:
 
 
 def _surest(line: Line) -> tuple[float, int]:
-    """(confidence, place) of the wrong word that the model is surest of; minus infinity where none is wrong."""
+    """(confidence, index) of the most confident wrong word; minus infinity where none is wrong."""
     confidence = np.asarray(line.get("probabilities") or [0.0] * len(line["gold"]), float)
     wrong = np.where(_right(line), -np.inf, confidence)
     return float(wrong.max()), int(wrong.argmax())

@@ -1,1 +1,1 @@
-"""What the types whose input is a text or a pair share: their columns, and how a report shows them."""
+"""Shared by the types whose input is a text or a pair: their columns, and their view in a report."""

@@ -14,53 +14,52 @@ from finetune.task_types.texts.guess import text_layout
 
 
 class TextType(DataType):
-    """Data with one text or two a row, in columns of their own."""
+    """Data with one text or two per row, in separate columns."""
 
     batch_size = 32
     labels_rows = True
     inputs: ClassVar[str] = "text label=label"
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """The text or pair, and a label of whichever type its values make. Raises UserError where there is no text."""
+        """Finds the text or pair, and the label, whose values decide the type. Raises UserError without a text."""
         return text_layout(evidence)
 
     def guess(self, evidence: Evidence) -> Layout | None:
-        """As `find` has it, which minds what the user named; it never gives None."""
+        """The layout from `find`, which uses the columns that the user named; never None."""
         return self.find(evidence)
 
     def facts(self, row: Any) -> dict[str, str]:
-        """The texts and the label."""
         texts = {"text": row.text} | ({} if row.pair is None else {"second text": row.pair})
         label = "none" if row.gold is None else self.shown_label(row.gold)
         return {name: shown(text, LONG) for name, text in texts.items()} | {"label": label}
 
     def shown_label(self, gold: Any) -> str:
-        """A gold that is known, in words."""
+        """A known label, in words."""
         return shown(str(gold), LONG)[1:-1]
 
     def sequences(
         self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
     ) -> tuple[list[str], list[str] | None]:
-        """The texts, or both halves of pairs."""
+        """The texts, or both texts of pairs."""
         if len(layout.text) == 1:
             return super().sequences(layout, table, texts, rows)
         firsts, seconds = ([as_text(table.columns[name][row]) for row in rows] for name in layout.text)
         return firsts, seconds
 
     def truncates(self, layout: Layout) -> bool:
-        """A pair is cut."""
+        """Whether it is a pair, which is truncated."""
         return len(layout.text) > 1
 
     def inputs_fault(self, layout: Layout, count: int) -> str:
-        """Another number of texts than in training."""
+        """The reason where the number of texts differs from that in training."""
         if count == len(layout.text):
             return ""
         texts = {1: "one text", 2: "two texts"}
-        return f"has {texts.get(count, f'{count} texts')} where the model reads {texts[len(layout.text)]}"
+        return f"has {texts.get(count, f'{count} texts')}, and the model reads {texts[len(layout.text)]}"
 
 
 def texts_of(layout: Layout, values: Mapping[str, Any]) -> tuple[str, str | None]:
-    """One text or two. Raises NoRow for one that is missing."""
+    """The text, or both texts of a pair. Raises NoRow for a missing one."""
     for name in layout.text:
         if is_missing(cell_at(values, name)):
             raise NoRow(f"has no text in the column '{name}'", MISSING_TEXT)
@@ -69,7 +68,7 @@ def texts_of(layout: Layout, values: Mapping[str, Any]) -> tuple[str, str | None
 
 
 def labels_of(cell: Any, separator: str) -> list[str]:
-    """The labels in one cell of several."""
+    """The labels in a multi-label cell."""
     found = as_list(cell)
     parts: Sequence[Any] = as_text(cell).split(separator or "\0") if found is None else found
     return list(dict.fromkeys(name for part in parts if (name := as_text(part).strip())))

@@ -1,4 +1,4 @@
-"""Which columns are one text or a pair, and its label: classes, a number, or several labels."""
+"""Guesses which columns are one text or a pair, and its label: classes, a number, or several labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from finetune.task_types.texts.not_choices import require_no_choices
 def text_layout(evidence: Evidence) -> Layout:
     """A layout for one text or a pair, with labels, a number, or several labels.
 
-    Raises UserError where no text is found, and (as Ambiguous) where two readings are as likely.
+    Raises UserError where no text is found, and (as Ambiguous) where two layouts are equally likely.
     """
     table, facts, chosen, file = evidence.table, evidence.facts, evidence.chosen, evidence.file
     reasons = {name: "given" for name in ("text", "label") if name in chosen}
@@ -36,7 +36,7 @@ def text_layout(evidence: Evidence) -> Layout:
     if len(text) > 2:
         raise UserError(
             f"{len(text)} text columns were given: {', '.join(text)}",
-            "Give one, or two that make a pair; of a context and its choices say shape=choice",
+            "Give one, or two that make a pair; for a context and its choices set shape=choice",
         )
     rest = _rest(table, facts, text, label, given="text" in chosen)
     delimiter = dialect_of(table.form).delimiter or ","
@@ -47,7 +47,7 @@ def text_layout(evidence: Evidence) -> Layout:
 def _label(
     table: Table, facts: Mapping[str, ColumnFacts], text: Sequence[str]
 ) -> tuple[list[str], tuple[str, ...], str]:
-    """(the label's columns, the settings that choose others, why these)."""
+    """(the label's columns, settings for other candidates, why these)."""
     taken = [*text, *nameless_columns(table.path, table.form)]
     candidates = label_candidates(facts, table.columns, taken)
     best, rivals = best_label(candidates, table.columns, file=str(table.path))
@@ -70,7 +70,7 @@ def _text(
 
 
 def _labelled(layout: Layout, evidence: Evidence, label: Sequence[str], reasons: dict[str, str]) -> Layout:
-    """The layout with its label: the type that it makes, and how its cells are read; adds why to the reasons."""
+    """The layout with its label, the task type, and how cells are read; adds the reasons."""
     given = evidence.shape
     kind = label_kind(
         evidence.columns, evidence.facts, label, file=evidence.file, shape=given, decimal=evidence.decimal
@@ -89,7 +89,7 @@ def _why(best: Candidate | None, candidates: Sequence[Candidate]) -> str:
 
 
 def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], file: str) -> None:
-    """Raises UserError where a label is an object, with its fields."""
+    """Raises UserError, with the fields, where a label is an object."""
     for name in label:
         if facts[name].kind == "object":
             fields = [other for other in facts if other.startswith(f"{name}.")]
@@ -102,7 +102,7 @@ def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], file:
 def _rest(
     table: Table, facts: Mapping[str, ColumnFacts], text: Sequence[str], label: Sequence[str], *, given: bool
 ) -> tuple[str, ...]:
-    """Columns without a name that the text runs on into: all that follow it, where no other column does.
+    """Columns without a name that continue the text: all that follow it, if no other column does.
 
     Raises UserError where such columns hold texts and it is not clear what they belong to.
     """

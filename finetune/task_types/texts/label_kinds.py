@@ -1,4 +1,4 @@
-"""What the values of a label column are: classes, a number, or several labels; and how its numbers are written."""
+"""Infers from a label column's values whether it holds classes, a number, or several labels, and its number format."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from finetune.task_types.column_names import words_of
 
 CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types, see their columns.py
 LOOKED_AT = 5_000
-MANY = 0.5  # share of the rows: with so many values a column does not hold classes
-FEW = 20  # whole numbers that are classes
-EACH = 2  # rows of each class, in the mean, where there are more
+MANY = 0.5  # share of the rows: with more distinct values a column does not hold classes
+FEW = 20  # most whole numbers that are classes
+EACH = 2  # fewest mean rows per class where there are more
 CLASS_NAMES = {
     "label",
     "labels",
@@ -35,7 +35,7 @@ DEGREE_NAMES = {"score", "rating", "similarity", "grade", "stars", "quality", "a
 
 @dataclass(frozen=True, kw_only=True)
 class LabelKind:
-    """The type that a label column makes, what parts several labels in a cell, and the decimal sign of numbers."""
+    """The task type of a label column, the separator of several labels in a cell, and the decimal sign of numbers."""
 
     shape: str
     why: str
@@ -47,7 +47,7 @@ def label_kind(
     columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], label: Sequence[str], *, file: str,
     shape: str | None = None, decimal: str | None = None,
 ) -> LabelKind:  # fmt: skip
-    """What label columns hold; `shape` and `decimal` where they are given. Raises Ambiguous where two readings fit."""
+    """Infers what label columns hold, given `shape` and `decimal` if set. Raises Ambiguous where two readings fit."""
     fact = facts[label[0]]
     if len(label) > 1:
         return LabelKind(shape=SEVERAL, why=f"{len(label)} label columns")
@@ -79,13 +79,13 @@ def label_kind(
     if shape is None and fact.distinct > MANY * fact.filled and fact.filled > FEW:
         raise UserError(
             f"{file}: the column '{label[0]}' has {fact.distinct:,} values in {fact.filled:,} rows: too many classes",
-            "Name another with label=COLUMN, or say shape=classification",
+            "Name another with label=COLUMN, or set shape=classification",
         )
     return LabelKind(shape=CLASSES, why=f"{fact.distinct} different values", decimal=sign)
 
 
 def separator_in(cells: Sequence[str]) -> str:
-    """What parts the labels in a cell: its parts come again in other company, so they are fewer than the cells."""
+    """The separator of labels in a cell: parts recur in other combinations, so there are fewer than cells."""
     some = cells[:LOOKED_AT]
     for separator in SEPARATORS:
         many = [text for text in some if separator in text]
@@ -98,7 +98,7 @@ def separator_in(cells: Sequence[str]) -> str:
 
 
 def _are_apart(cells: Sequence[str]) -> bool:
-    """Whether cells of several words are made of words that are cells by themselves: `cs.CL cs.LG`."""
+    """Whether cells of several words are made of words that also occur as whole cells: `cs.CL cs.LG`."""
     alone = {cell for cell in cells if " " not in cell}
     several = [cell.split() for cell in cells if " " in cell]
     parts = Counter(part for words in several for part in words)
@@ -119,7 +119,7 @@ def _ask_commas(cells: Sequence[str], label: str, file: str, shape: str | None) 
 
 
 def _are_class_numbers(fact: ColumnFacts, cells: Sequence[str]) -> bool:
-    """Whether whole numbers could be those of classes: all from 0 or 1 up to the largest, each with several rows."""
+    """Whether whole numbers could be class numbers: all from 0 or 1 up to the largest, each with several rows."""
     if not fact.whole or fact.distinct <= FEW or fact.filled < EACH * fact.distinct:
         return False
     numbers = {int(float(cell)) for cell in cells if cell.replace(".0", "").isdigit()}

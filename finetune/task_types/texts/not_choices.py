@@ -1,4 +1,4 @@
-"""Columns that look like choices of one question, which are not to be read as a text or a pair."""
+"""Columns that look like choices of one question, which must not be read as a text or a pair."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from finetune.task_types.column_names import stem_of
 
 
 def require_no_choices(facts: Mapping[str, ColumnFacts], label: Sequence[str], text: Sequence[str], file: str) -> None:
-    """Raises Ambiguous where columns look like choices, and what was found reads some of them as a text or none."""
+    """Raises Ambiguous where columns look like choices, and the guess uses some of them as a text, or none."""
     groups: dict[str, list[str]] = {}
     for name, fact in facts.items():
         if name not in label and fact.kind in ("text", "category", "id") and (stem := stem_of(name)):

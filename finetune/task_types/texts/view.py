@@ -7,10 +7,10 @@ from finetune.task_types.view import Line
 
 
 def text_parts(line: Line) -> list[Part]:
-    """One text or two."""
+    """The text, or both texts of a pair."""
     return [plain(name, line[name]) for name in ("text", "pair") if line.get(name) is not None]
 
 
 def text_lengths(lines: list[Line]) -> np.ndarray:
-    """Characters of the text, or of both together."""
+    """The number of characters of each line's texts."""
     return np.array([len(line["text"]) + len(line.get("pair") or "") for line in lines])

@@ -29,7 +29,7 @@ HOSTILE = [
     "has the tag",
     "fewer than two",
     "quote",
-    "cells where",
+    "expected 2 cells",
     "is not JSON",
     "another encoding",
 ]
