@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from finetune.checks.finding import Finding
-from finetune.checks.fix import require_place, write_mended
+from finetune.checks.fix import require_new_file, write_fixed
 from finetune.checks.run_checks import Report, check_data
 from finetune.cli.arguments import Data, Device, Escape, Json, complete
 from finetune.cli.asking import asking
@@ -81,15 +81,15 @@ def _check_data(
 ) -> None:
     """What is wrong with data, and its fixed copy; ends with 1 where there is an error, or if `strict` a warning."""
     if fix is not None:
-        require_place(fix, target)
+        require_new_file(fix, target)
     report = asking(lambda given: check_data(target, given), settings)
-    fixes = {} if fix is None else write_mended(report.parts[0], fix, escape=escape)
+    fixes = {} if fix is None else write_fixed(report.parts[0], fix, escape=escape)
     if as_json:
-        echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": fixes})))
+        echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "fixes": fixes})))
     else:
         _print_report(report)
         if fix is not None:
-            standard_output().print(facts_table(str(fix), fixes or {"mended": "nothing, it is a copy"}))
+            standard_output().print(facts_table(str(fix), fixes or {"fixed": "no fixes needed; file copied"}))
     if report.fails(strict=strict):
         raise typer.Exit(1)
 
