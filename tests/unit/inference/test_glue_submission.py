@@ -209,7 +209,7 @@ def test_missing_runs_are_filled_with_constants_that_are_listed(
     assert {name: set(lines) for name, lines in found.items() if name != "WNLI.tsv"} == wanted
     assert set(found["WNLI.tsv"]) == {"0", "1"}
     listed = {name: line for line in out.splitlines() for name in OFFICIAL if f" {name} " in line}
-    assert {name for name, line in listed.items() if "a constant" in line} == set(OFFICIAL) - {"WNLI.tsv"}
+    assert {name for name, line in listed.items() if "constant baseline" in line} == set(OFFICIAL) - {"WNLI.tsv"}
     assert "predicted by" in listed["WNLI.tsv"]
 
 
