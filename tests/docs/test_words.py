@@ -1,7 +1,9 @@
 """The field's words instead of words of our own: see docs/glossary.md."""
 
 import re
+import tokenize
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,11 @@ WORDS = (
     "row, label, feature, batch, logits, prediction, score, metric, baseline, task, task type, recipe, run, record, "
     "checkpoint, model, hidden states, truncated, resume, confidence, calibration"
 )
-ROOTS = ("README.md", "README.ko.md", "CONTRIBUTING.md", "docs")  # files, and folders with all that is below them
+ROOTS = (  # files, and folders with all that is below them
+    *("README.md", "README.ko.md", "CONTRIBUTING.md", "docs"),
+    *("finetune/checks", "finetune/inference", "finetune/training", "finetune/analysis", "finetune/cli"),
+    *("finetune/__init__.py", "finetune/errors.py", "recipes", "benchmarks"),
+)
 SUFFIXES = (".md", ".py", ".toml", ".j2")
 GENERATED = r"<!-- ([\w-]+) -->.*?<!-- /\1 -->"  # a table in a page, whose words are those of the code
 CODE = r"```.*?```|`[^`\n]*`"  # in a page: examples of files, names
@@ -48,6 +54,16 @@ def blanked(text: str, pattern: str) -> str:
     return re.sub(pattern, lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
 
 
+def without_names(source: str) -> str:
+    """A Python file's text without its identifiers, its lines where they were: comments and strings are checked."""
+    lines = source.splitlines(keepends=True)
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        if token.type == tokenize.NAME:
+            (row, start), (_, end) = token.start, token.end
+            lines[row - 1] = lines[row - 1][:start] + " " * (end - start) + lines[row - 1][end:]
+    return blanked("".join(lines), CODE)
+
+
 def retired(text: str) -> list[str]:
     """`line: words (plainer words)` for each retired word."""
     return [
@@ -62,12 +78,19 @@ def test_no_retired_word_is_written(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     if page.suffix == ".md":
         text = blanked(blanked(text, GENERATED), CODE)
+    elif page.suffix == ".py":
+        text = without_names(text)
     assert retired(text) == []
 
 
 def test_a_retired_word_is_found_in_its_line() -> None:
     text = "a\nMend that line\nthere is no file; it is no\nfile"
     assert retired(text) == ["2: Mend (fix)", "3: is no file (is not a)"]
+
+
+def test_identifiers_of_python_are_not_words() -> None:
+    text = 'anew = mends(stands)  # once more\n"""Mends `anew`."""'
+    assert retired(without_names(text)) == ["2: Mends (fix)"]
 
 
 def test_the_glossary_has_every_word_with_its_korean() -> None:
