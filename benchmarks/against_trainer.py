@@ -1,4 +1,4 @@
-"""Training speed on a CPU against transformers.Trainer: same weights, rows, batch size and optimizer settings.
+"""Training speed on a CPU compared with transformers.Trainer: same weights, rows, batch size and optimizer settings.
 
 python benchmarks/against_trainer.py --data DIR --out results/against_trainer.json
 """
@@ -30,30 +30,30 @@ from finetune.models.tokenizers.load import load_tokenizer
 
 
 class LossTrainer(Trainer):
-    """Keeps each update's loss; nothing else is changed."""
+    """Trainer that records each update's loss."""
 
     losses: list[Tensor]
 
     def training_step(self, *positional: Any, **named: Any) -> Tensor:
-        """As transformers' own."""
+        """As in Trainer, and keeps the loss."""
         loss = super().training_step(*positional, **named)
         self.losses.append(loss)
         return loss
 
 
 class EndOfUpdate(TrainerCallback):
-    """Tells a meter when an update has ended."""
+    """Notifies a meter at the end of each update."""
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        """After the optimizer's step and the zeroing of gradients."""
+        """Called after the optimizer's step and the zeroing of gradients."""
         self.meter.note_end()
 
 
 def train_theirs(job: Job, *, grouped: bool, bf16: bool) -> Measurement:
-    """One epoch of Trainer; not grouped, all is padded to the maximum length, as run_glue.py does by default."""
+    """One epoch of Trainer; without grouping by length, rows are padded to the maximum, run_glue.py's default."""
     folder = weights.resolve(MODEL).folder
     tokenizer = load_tokenizer(folder)
     torch.manual_seed(job.seed)
@@ -77,7 +77,7 @@ def train_theirs(job: Job, *, grouped: bool, bf16: bool) -> Measurement:
 
 
 def arguments(folder: str, *, seed: int, grouped: bool, bf16: bool) -> TrainingArguments:
-    """Our optimizer's settings, Trainer's own defaults elsewhere; no logging, no saving, no evaluation."""
+    """Our optimizer settings, otherwise Trainer's defaults; no logging, saving or evaluation."""
     return TrainingArguments(
         output_dir=folder,
         per_device_train_batch_size=TRAIN.batch_size,
@@ -101,7 +101,7 @@ def arguments(folder: str, *, seed: int, grouped: bool, bf16: bool) -> TrainingA
 
 
 def dataset(job: Job, tokenizer: PreTrainedTokenizerBase, *, padding: bool | str) -> Dataset:
-    """The rows of the job as tokens."""
+    """The tokenized rows of the job."""
     rows = sample(job)
     encoded = tokenizer(
         [row.text for row in rows],

@@ -1,4 +1,4 @@
-"""A frozen encoder: an epoch from the cache beside one that encodes anew, in alternation; and the scores of both.
+"""Frozen encoder: an epoch from the cache compared with one that encodes again, in alternation; and scores of both.
 
 python benchmarks/cached_epochs.py --data DIR --out results/benchmarks/cached_epochs.json
 """
@@ -44,7 +44,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[Trainer, list[Feature], Evaluation]:
-    """A trainer with a new head, the features of a split, and what scores them."""
+    """A trainer with a new head, the features of a split, and its Evaluation."""
     task = configured(find(recipe.task), recipe.options)
     folder = weights.resolve(recipe.model).folder
     device = resolve_device("cpu")
@@ -59,12 +59,12 @@ def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[T
 
 
 def held(trainer: Trainer, features: list[Feature]) -> list[Feature]:
-    """The features with their states, from the cache or into it."""
+    """The features with hidden states, cached or computed and stored."""
     return with_states(features, trainer.engine, weights="benchmark", precision="fp32")
 
 
 def epoch(recipe: Recipe, data: Path | None, *, cached: bool) -> float:
-    """Seconds of one epoch of training, with nothing evaluated."""
+    """Seconds of one epoch of training, without evaluation."""
     trainer, features, _ = prepared(recipe, data)
     if cached:
         features = held(trainer, features)
@@ -74,29 +74,29 @@ def epoch(recipe: Recipe, data: Path | None, *, cached: bool) -> float:
 
 
 def measured(name: str, data: Path | None, rounds: int) -> dict[str, Any]:
-    """Seconds of each round, those of encoding once, and how many times as fast the cache is."""
+    """Seconds of each round, seconds of encoding once, and the speed-up by the cache."""
     recipe = parse({**COMMON, "train": TRAIN, **SETTINGS[name]}, origin=name)
     trainer, features, _ = prepared(recipe, data)
     started = time.perf_counter()
     held(trainer, features)
     once = time.perf_counter() - started
-    found: dict[str, Any] = {"features": len(features), "encoding once": once, "anew": [], "cached": []}
+    found: dict[str, Any] = {"features": len(features), "encoding once": once, "encoded": [], "cached": []}
     for _ in range(rounds):
-        for kind in ("anew", "cached"):
+        for kind in ("encoded", "cached"):
             found[kind].append(epoch(recipe, data, cached=kind == "cached"))
-    found["times as fast"] = statistics.median(found["anew"]) / statistics.median(found["cached"])
+    found["times as fast"] = statistics.median(found["encoded"]) / statistics.median(found["cached"])
     print(
-        f"{name}: anew {found['anew']}, cached {found['cached']}, {found['times as fast']:.1f} times as fast",
+        f"{name}: encoded {found['encoded']}, cached {found['cached']}, {found['times as fast']:.1f} times as fast",
         flush=True,
     )
     return found
 
 
 def scores(data: Path | None) -> dict[str, Any]:
-    """CoNLL-2003 after three epochs of a linear head, from the cache in half precision and encoded anew in full."""
+    """CoNLL-2003 after three epochs of a linear head: cached in half precision, and encoded again in full precision."""
     recipe = parse({**COMMON, **TAGS, "limit": 2000, "train": {**TRAIN, "epochs": 3}}, origin="scores")
     found = {}
-    for kind in ("anew", "cached"):
+    for kind in ("encoded", "cached"):
         trainer, features, _ = prepared(recipe, data)
         _, dev, evaluation = prepared(recipe, data, "dev")
         if kind == "cached":
@@ -109,7 +109,7 @@ def scores(data: Path | None) -> dict[str, Any]:
 
 
 def anonymous_memory() -> int:
-    """Bytes that this process holds, files it maps left out; 0 where that cannot be told."""
+    """Resident bytes of this process without mapped files; 0 if unknown (not Linux)."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -118,7 +118,7 @@ def anonymous_memory() -> int:
 
 
 def memory(data: Path | None) -> dict[str, Any]:
-    """What an epoch from the cache adds to memory, beside how much the cache holds."""
+    """Memory before and after an epoch from the cache, and the size of the cache, in bytes."""
     recipe = parse({**COMMON, "train": TRAIN, **TAGS, "limit": 4000}, origin="memory")
     trainer, features, _ = prepared(recipe, data)
     features = held(trainer, features)
@@ -130,7 +130,7 @@ def memory(data: Path | None) -> dict[str, Any]:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Epochs of a frozen encoder, cached and anew")
+    parser = argparse.ArgumentParser(description="Epochs of a frozen encoder, cached and encoded")
     parser.add_argument("--data", type=Path, help="folder with MRPC and CoNLL-2003; default: $FINETUNE_DATA")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, help="JSON file to write")

@@ -1,9 +1,9 @@
-"""Time and memory of `finetune check` on a large CSV file that is made up here.
+"""Time and memory of `finetune check` on a large synthetic CSV file.
 
 python benchmarks/check_speed.py --out results/benchmarks/check_speed.json
 
-Texts are random words, some of them copies of earlier ones, about 200 bytes a row. Each round is the real command in a
-process of its own; the peak of memory is that of the largest round.
+Texts are random words, about 200 bytes a row, some of them copies of earlier ones. Each round runs the command in a
+separate process; the memory is the peak over all rounds.
 """
 
 import argparse
@@ -27,7 +27,7 @@ LABELS = ("positive", "negative", "neutral")
 
 
 def rows(count: int) -> Iterator[tuple[str, str]]:
-    """Texts with labels, the same ones each time."""
+    """Texts with labels; deterministic."""
     generator = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = ["".join(generator.choices(letters, k=generator.randint(2, 9))) for _ in range(WORDS)]
@@ -41,7 +41,7 @@ def rows(count: int) -> Iterator[tuple[str, str]]:
 
 
 def seconds(file: Path) -> float:
-    """How long one check takes, from the start of the process to its end."""
+    """Wall time of one check, including process start-up."""
     start = time.perf_counter()
     done = subprocess.run([sys.executable, "-m", "finetune", "check", file, "--json"], capture_output=True, text=True)
     if done.returncode != 0 or "duplicate" not in done.stdout:

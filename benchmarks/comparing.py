@@ -54,12 +54,12 @@ def compare(contestants: Contestants, ratios: Ratios, *, about: str) -> None:
 
 
 def _measure(contestants: Contestants, *, data: Path | None, updates: int, rounds: int) -> Results:
-    """Every second round goes backwards, so that a machine that slows down or speeds up favours nobody."""
+    """Every second round is in reverse order, so that drift in machine speed favours nobody."""
     results: Results = {name: [] for name in contestants}
     for number in range(rounds):
         job = Job(data=data, updates=updates, seed=number)
         for name in list(contestants)[:: -1 if number % 2 else 1]:
-            # Spawned, not forked: settings of the allocator and of threads must not pass from one to the next.
+            # Spawned, not forked: allocator and thread settings must not carry over.
             with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_quiet) as fresh:
                 found = fresh.submit(contestants[name], job).result()
             results[name].append(found)
@@ -73,7 +73,7 @@ def _quiet() -> None:
 
 
 def _facts(updates: int, rounds: int) -> dict[str, Any]:
-    """What it was measured with and on."""
+    """Machine, versions and settings of the measurement."""
     return {
         **machine.facts(),
         "settings": {
@@ -88,7 +88,7 @@ def _facts(updates: int, rounds: int) -> dict[str, Any]:
 
 
 def _numbers(results: Results, ratios: Ratios) -> dict[str, Any]:
-    """Every measurement; medians over rounds; ratios of the medians in examples/s, and in tokens/s without padding."""
+    """All measurements, medians over rounds, and ratios of medians in examples/s and in tokens/s without padding."""
     measures = {"examples": "examples_per_second", "tokens": "tokens_per_second"}
     return {
         "median_examples_per_second": {name: _median(results[name], "examples_per_second") for name in results},
@@ -104,7 +104,7 @@ def _numbers(results: Results, ratios: Ratios) -> dict[str, Any]:
 
 
 def _table(results: Results, ratios: Ratios) -> Table:
-    """Medians over rounds; tokens are means for each example, without and with the padding."""
+    """Medians over rounds; tokens are means per example, without and with padding."""
     columns = ("examples/s", "min-max", *ratios, "tokens", "padded", "loss")
     table = Table("", *(Column(name, justify="right", no_wrap=True) for name in columns), box=SIMPLE)
     for name, found in results.items():

@@ -1,4 +1,4 @@
-"""What each speed-up for CPUs (models/kernels) adds to the training rate, one after the other.
+"""Training rate with each CPU speed-up of models/kernels, added one at a time.
 
 python benchmarks/cpu_parts.py --data DIR --out results/cpu_parts.json
 """
@@ -16,19 +16,19 @@ from finetune.models.kernels import cpu
 
 
 def plain(backbone: Backbone, head: Head) -> Model:
-    """With transformers' attention, torch's dropout, and a last layer for all tokens."""
+    """transformers' attention, torch's dropout, and the last layer for all tokens."""
     with patch.object(models, "last_layer_for_first_token"):
         return Model(backbone, head)
 
 
 def kept_memory(backbone: Backbone, head: Head) -> Model:
-    """Plain, and freed memory is kept."""
+    """Plain, with freed memory kept by the allocator."""
     cpu.keep_memory()
     return plain(backbone, head)
 
 
 def fast_dropout(backbone: Backbone, head: Head) -> Model:
-    """Kept memory, and FastDropout for nn.Dropout; dropout within attention is still torch's."""
+    """Kept memory, with FastDropout for nn.Dropout; dropout inside attention is still torch's."""
     before = backbone.config._attn_implementation
     model = own_attention(backbone, head)
     backbone.encoder.set_attn_implementation(before)
@@ -36,14 +36,14 @@ def fast_dropout(backbone: Backbone, head: Head) -> Model:
 
 
 def own_attention(backbone: Backbone, head: Head) -> Model:
-    """Fast dropout, and attention as plain products: all of cpu.py."""
+    """Fast dropout, with attention as plain matrix products: all of cpu.py."""
     model = plain(backbone, head)
     cpu.speed_up(model, backbone.encoder)
     return model
 
 
 def first_token(backbone: Backbone, head: Head) -> Model:
-    """Own attention, and the last layer for the first token alone: all that `finetune.training.run` does."""
+    """Own attention, with the last layer for the first token only: as in `finetune.training.run`."""
     model = Model(backbone, head)
     cpu.speed_up(model, backbone.encoder)
     return model
@@ -62,4 +62,4 @@ RATIOS = {
 }
 
 if __name__ == "__main__":
-    compare(CONTESTANTS, RATIOS, about="What each part of our CPU training brings on MRPC, cumulatively")
+    compare(CONTESTANTS, RATIOS, about="Cumulative effect of each CPU speed-up on training, MRPC")

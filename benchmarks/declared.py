@@ -1,4 +1,4 @@
-"""Tables of docs/ that are made from declarations; `python benchmarks/measured.py --write` puts them there."""
+"""Tables of docs/ generated from declarations; `python benchmarks/measured.py --write` writes them."""
 
 import tomllib
 from collections.abc import Callable
@@ -13,12 +13,12 @@ SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
 
 
 def every_issue() -> list[Issue]:
-    """Each issue that a check may find, once, in the order of the checks."""
+    """Every issue that a check can report, once, in the order of the checks."""
     return list(dict.fromkeys([*(issue for check in CHECKS for issue in check.issues), *ISSUES]))
 
 
 def findings_table(header: str, severity: Callable[[str], str], meaning: Callable[[Issue], str]) -> str:
-    """A line an issue: its code, its severity (and the one it has at worst) and what it means."""
+    """One line per issue: code, severity (and worst severity), meaning."""
     lines = [header, "|---|---|---|"]
     for issue in every_issue():
         grades = ", ".join(severity(grade) for grade in (issue.severity, issue.worst) if grade)
@@ -27,7 +27,7 @@ def findings_table(header: str, severity: Callable[[str], str], meaning: Callabl
 
 
 def blocks() -> dict[str, str]:
-    """Every block that is made from declarations, by its marker."""
+    """Blocks generated from declarations, by marker."""
     return {
         "checks": findings_table("| finding | severity | meaning |", str, lambda issue: issue.meaning),
         "checks-ko": findings_table(

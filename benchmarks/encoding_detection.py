@@ -1,4 +1,4 @@
-"""Files in encodings from before Unicode: how many are read exactly as written, by finetune and by charset-normalizer.
+"""Encoding detection: share of files in legacy encodings that finetune and charset-normalizer decode exactly.
 
 python benchmarks/encoding_detection.py --out results/benchmarks/encodings.json
 
@@ -30,7 +30,7 @@ READERS = ("finetune", "charset-normalizer")
 
 
 def written(sentences: list[str], *, table: bool) -> str:
-    """Lines, or rows with columns in ASCII around the text."""
+    """Plain lines, or CSV rows with ASCII columns around the text."""
     if not table:
         return "\n".join(sentences) + "\n"
     rows = [
@@ -40,7 +40,7 @@ def written(sentences: list[str], *, table: bool) -> str:
 
 
 def read(reader: str, file: Path) -> str | None:
-    """The text as a reader decodes it; None where it refuses."""
+    """The text as a reader decodes it; None if it refuses."""
     if reader == "charset-normalizer":
         best = from_bytes(file.read_bytes()).best()
         return None if best is None else file.read_bytes().decode(best.encoding, "replace")
@@ -59,7 +59,7 @@ def cases(language: str) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Writes and reads all files; prints and keeps how many were right, wrong and refused."""
+    """Writes and reads all files; counts those that were right, wrong and refused."""
     parser = argparse.ArgumentParser(description="Detection of encodings, against charset-normalizer")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()

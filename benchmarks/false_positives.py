@@ -1,8 +1,8 @@
-"""How often `finetune compare` calls two equal models different at p < 0.05, by simulation; it should be 5 %.
+"""False positive rate of `finetune compare` at p < 0.05 on equal models, by simulation; it should be 5 %.
 
 python benchmarks/false_positives.py --out results/benchmarks/false_positives.json
 
-Accuracy, F1 of a rare class, entity F1 and means of a value a row, with one seed and with several whose quality varies.
+Accuracy, F1 of a rare class, entity F1 and means of per-row values, with one seed and with several that vary.
 """
 
 import argparse
@@ -21,12 +21,12 @@ RESAMPLES = 1_000
 
 
 def accuracy(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
-    """Rows that are more or less easy for both."""
+    """Accuracy over rows of varying difficulty, the same for both sides."""
     return mean_counted(random.random(len(easy)) < np.clip(easy + shift, 0, 1))
 
 
 def rare_f1(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
-    """One row in five is positive; both sides find them alike often."""
+    """F1 with one positive row in five; both sides have equal recall."""
     there = np.arange(len(easy)) % 5 == 0
     right = random.random(len(easy)) < np.clip(easy + shift, 0, 1)
     given = np.where(there, right, ~right & (random.random(len(easy)) < 0.3))
@@ -34,14 +34,14 @@ def rare_f1(random: np.random.Generator, easy: np.ndarray, shift: float) -> Coun
 
 
 def entity_f1(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
-    """Up to four entities a row, each found or not, and some that are none."""
+    """Entity F1 with up to four entities per row, each found or not, and some false positives."""
     there = np.arange(len(easy)) % 5
     right = random.binomial(there, np.clip(easy + shift, 0, 1))
     return f1_counted(right, right + random.poisson(0.2, len(easy)), there)
 
 
 def mean_value(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
-    """As SQuAD's F1: often 0 or 1, sometimes between."""
+    """A per-row value like SQuAD's F1: often 0 or 1, sometimes between."""
     return mean_counted(np.clip(np.round(2 * random.normal(easy + shift, 0.4)) / 2, 0, 1))
 
 
@@ -49,7 +49,7 @@ DRAWS: dict[str, Draw] = {"accuracy": accuracy, "F1": rare_f1, "entity F1": enti
 
 
 def share(draw: Draw, *, rows: int, seeds: int, trials: int, spread: float) -> float:
-    """Of pairs of equal methods those with p < 0.05; `spread` is how much the quality of seeds varies."""
+    """Share of pairs of equal methods with p < 0.05; `spread` is the standard deviation over seeds."""
     random = np.random.default_rng([rows, seeds])
     below = 0
     for trial in range(trials):
@@ -60,7 +60,7 @@ def share(draw: Draw, *, rows: int, seeds: int, trials: int, spread: float) -> f
 
 
 def by_mcnemar(*, rows: int, trials: int) -> float:
-    """The same of McNemar's exact test, on accuracy with one seed."""
+    """The same for McNemar's exact test, on accuracy with one seed."""
     random = np.random.default_rng(rows)
     below = 0
     for _ in range(trials):

@@ -1,4 +1,4 @@
-"""What a measurement was made with and on."""
+"""Facts about the machine and versions of a measurement."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from finetune.runs import environment
 
 
 def facts() -> dict[str, Any]:
-    """Time, commit, versions and CPU. The load is of the minute before: above 0, something else ran."""
+    """Time, commit, versions and CPU; `load_before`, if above 0, is from other processes."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "git_commit": environment.git_commit(),

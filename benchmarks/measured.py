@@ -1,7 +1,6 @@
-"""Prints the tables of the READMEs and of docs/, made from results/; with --write puts them into those pages.
+"""Prints the generated tables of the READMEs and docs/, from results/; with --write, writes them into those pages.
 
-A page holds a table between `<!-- name -->` and `<!-- /name -->`. Nothing is computed here but means and standard
-deviations.
+A page has a table between `<!-- name -->` and `<!-- /name -->`. Only means and standard deviations are computed here.
 """
 
 import json
@@ -39,7 +38,7 @@ NAMES = {"mrpc": "MRPC", "cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2", "rte"
 
 
 def settings_of(record: RunRecord) -> dict[str, Any]:
-    """The settings that are not at their defaults, without task, seed and precision (all of these runs are in fp32)."""
+    """The settings that differ from the defaults, except task, seed and precision (all these runs are in fp32)."""
     recipe = Recipe.model_validate({key: value for key, value in record.recipe.items() if value is not None})
     settings = recipe.model_dump(exclude_defaults=True, exclude={"task", "seed"})
     settings.get("train", {}).pop("precision", None)
@@ -47,7 +46,7 @@ def settings_of(record: RunRecord) -> dict[str, Any]:
 
 
 def glue_table(records: list[RunRecord]) -> str:
-    """A line a task and metric: ours over its seeds, next to the baselines of the same runs."""
+    """One line per task and metric: our mean over seeds, next to the baselines of the same runs."""
     lines = ["| task | metric | seeds | fine-tuned | TF-IDF | majority or mean |", "|---|---|---|---|---|---|"]
     for task, name in NAMES.items():
         runs = [record for record in records if record.task == task and "dev" in record.scores]
@@ -63,7 +62,7 @@ def glue_table(records: list[RunRecord]) -> str:
 
 
 def headlines_table(glue: list[RunRecord], records: list[RunRecord]) -> str:
-    """A line a task: the first metric on dev, next to the best baseline of the same runs."""
+    """One line per task: the first metric on dev, next to the best baseline of the same runs."""
     lines = ["| task | metric | runs | fine-tuned | best baseline |", "|---|---|---|---|---|"]
     tasks = [(name, [run for run in glue if run.task == task]) for task, name in NAMES.items()]
     tasks += [(name, _runs_of(records, task, settings)) for name, task, settings in SHAPES]
@@ -75,7 +74,7 @@ def headlines_table(glue: list[RunRecord], records: list[RunRecord]) -> str:
 
 
 def shapes_table(records: list[RunRecord], rates: dict[str, Any]) -> str:
-    """A line a setting of SHAPES: the mean of its runs on dev and test, the best baseline, and the rate."""
+    """One line per setting of SHAPES: the mean of its runs on dev and test, the best baseline, the training rate."""
     lines = [
         "| what | score | runs | dev | baseline | test | baseline | rows/s in training |",
         "|---|---|---|---|---|---|---|---|",
@@ -91,7 +90,7 @@ def shapes_table(records: list[RunRecord], rates: dict[str, Any]) -> str:
 
 
 def spans_table(measured: dict[str, Any]) -> str:
-    """Seconds of each way of post-processing."""
+    """Seconds of each implementation of post-processing."""
     lines = ["| post-processing | seconds (median) | lowest to highest | ours is |", "|---|---|---|---|"]
     for name, seconds in measured["seconds"].items():
         spread = f"{min(seconds):.1f} to {max(seconds):.1f}"
@@ -114,7 +113,7 @@ def _runs_of(records: list[RunRecord], task: str, settings: dict[str, Any]) -> l
 
 
 def _ours_and_best(runs: list[RunRecord], split: str, metric: str) -> tuple[str, str]:
-    """The mean of the runs with its standard deviation, and of their best baselines; empty without such a split."""
+    """Mean and standard deviation of the runs, and mean of their best baselines; empty without such a split."""
     scored = [run for run in runs if split in run.scores]
     if not scored:
         return "", ""
@@ -125,7 +124,7 @@ def _ours_and_best(runs: list[RunRecord], split: str, metric: str) -> tuple[str,
 
 
 def _without_fold(record: RunRecord) -> dict[str, Any]:
-    """A run's settings; the folds of a set are averaged like seeds."""
+    """A run's settings without the fold; folds are averaged like seeds."""
     settings = settings_of(record)
     options = {name: value for name, value in settings.get("options", {}).items() if name != "fold"}
     return {key: value for key, value in settings.items() if key != "options"} | (
@@ -134,7 +133,7 @@ def _without_fold(record: RunRecord) -> dict[str, Any]:
 
 
 def demo_table(records: list[RunRecord]) -> str:
-    """What the demo prints, for the seed that it uses."""
+    """The output of the demo."""
     run = next(record for record in records if record.task == "paraphrase" and record.recipe["seed"] == 42)
     rows = {"this run": run.scores["dev"], **run.baselines["dev"]}
     width = max(map(len, rows))
@@ -146,7 +145,7 @@ def demo_table(records: list[RunRecord]) -> str:
 
 
 def speed_table(*runs: dict[str, Any]) -> str:
-    """Training rates of each benchmark run, and in the same run how many times as fast ours is."""
+    """Training rates of each benchmark run, and our speed-up in the same run."""
     lines = ["| training on MRPC | examples/s (median) | lowest to highest | ours is |", "|---|---|---|---|"]
     for measured in runs:
         ratios = measured["ratios"]["finetune / this"]
@@ -159,7 +158,7 @@ def speed_table(*runs: dict[str, Any]) -> str:
 
 
 def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: list[dict[str, Any]]) -> str:
-    """Files that `finetune run FILE` was given without an option; then speed and memory of check and predict."""
+    """Scores of `finetune run FILE` without options; then speed and memory of check and predict."""
     lines = ["| file | rows | score on dev | ours | best baseline |", "|---|---|---|---|---|"]
     for name in OWN_DATA:
         for run in (record for record in records if record.task == name):
@@ -179,26 +178,26 @@ def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: lis
 
 
 def cached_table(measured: dict[str, Any]) -> str:
-    """Seconds of an epoch on a frozen encoder, without and with the cache; what the cache does to scores and memory."""
+    """Seconds of an epoch on a frozen encoder, without and with the cache; effect of the cache on scores and memory."""
     lines = ["| one epoch of | features | encoded each time | from the cache | ratio |", "|---|---|---|---|---|"]
     for name, found in measured["epochs"].items():
-        anew, cached = (f"{statistics.median(found[kind]):.2f} s" for kind in ("anew", "cached"))
-        lines.append(f"| {name} | {found['features']:,} | {anew} | {cached} | {found['times as fast']:.1f} |")
+        encoded, cached = (f"{statistics.median(found[kind]):.2f} s" for kind in ("encoded", "cached"))
+        lines.append(f"| {name} | {found['features']:,} | {encoded} | {cached} | {found['times as fast']:.1f} |")
     scores, memory = measured["scores"], measured["memory"]
-    apart = max(abs(a - b) for a, b in zip(scores["anew"]["losses"], scores["cached"]["losses"], strict=True))
+    apart = max(abs(a - b) for a, b in zip(scores["encoded"]["losses"], scores["cached"]["losses"], strict=True))
     f1 = {kind: f"{100 * scores[kind]['f1']:.2f}" for kind in scores}
     grown = (memory["memory after an epoch"] - memory["memory before"]) / 1e6
     lines += [
         "",
         f"Half precision, on 2,000 sentences of CoNLL-2003 with a linear head over three epochs: F1 {f1['cached']} "
-        f"from the cache and {f1['anew']} without it, losses at most {apart:.1g} apart. An epoch over a cache of "
+        f"from the cache and {f1['encoded']} without it, losses at most {apart:.1g} apart. An epoch over a cache of "
         f"{memory['cache bytes'] / 1e6:.0f} MB added {grown:.0f} MB to what the process holds.",
     ]
     return "\n".join(lines)
 
 
 def ablations_table(records: list[RunRecord]) -> str:
-    """Our own lines of the tables in results/tables that ablate something; those hold the runs behind each line."""
+    """Our lines of the ablation tables in results/tables, which list the runs of each line."""
     lines = ["| what | score | runs | failed | dev | test |", "|---|---|---|---|---|---|"]
     for table, title in ABLATIONS.items():
         for line in lines_of(load_table(table), records):
@@ -210,7 +209,7 @@ def ablations_table(records: list[RunRecord]) -> str:
 
 
 def false_positives_table(measured: dict[str, Any]) -> str:
-    """How often equal models are called different."""
+    """False positive rates of `compare`."""
     seeds = list(next(iter(measured["bootstrap"].values())))
     lines = [f"| metric | {' | '.join(seeds)} |", "|---" * (len(seeds) + 1) + "|"]
     for name, found in measured["bootstrap"].items():
@@ -224,7 +223,7 @@ def false_positives_table(measured: dict[str, Any]) -> str:
 
 
 def blocks() -> dict[str, str]:
-    """Every generated block by its marker."""
+    """Every generated block, by marker."""
     every = all_records(ROOT / "results")[0]
     records = [record for record in every if settings_of(record) in (GLUE, QUICKSTART)]
     speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
@@ -251,7 +250,7 @@ def _benchmark(name: str) -> dict[str, Any]:
 
 
 def filled(text: str) -> str:
-    """A document with every block as the records have it."""
+    """A document with every block generated again."""
     for marker, block in blocks().items():
         pattern = rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)"
         text = re.sub(pattern, lambda found, block=block: f"{found[1]}{block}\n{found[2]}", text, flags=re.DOTALL)

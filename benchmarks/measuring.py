@@ -1,4 +1,4 @@
-"""What is measured: one epoch over a sample of MRPC, with a clock at each update; and our own trainer on it."""
+"""Measurement of training: one epoch over a sample of MRPC, timed per update; and our trainer on it."""
 
 import statistics
 import time
@@ -35,7 +35,7 @@ WARM_UP = 3  # updates at the start that are not timed
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One epoch over the same rows for every contestant, `updates` of it timed; the seed differs by round."""
+    """One epoch over the same rows for every contestant, `updates` of them timed; the seed differs by round."""
 
     data: Path | None
     updates: int
@@ -44,7 +44,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """The timed updates of one process: tokens are means for each example, `padded_tokens` with the padding."""
+    """The timed updates of one process; `tokens` is the mean per example, `padded_tokens` with padding."""
 
     examples: int
     seconds: float
@@ -64,12 +64,12 @@ class Unscored:
 
 
 def unscored(_: Engine) -> Unscored:
-    """Evaluates nothing, so that training alone is timed."""
+    """Evaluates nothing, so that only training is timed."""
     return Unscored()
 
 
 class Meter:
-    """Notes the shape and the tokens of each batch that a model reads in training, and when each update ended."""
+    """Records examples and tokens of each training batch of a model, and the end time of each update."""
 
     def __init__(self, model: nn.Module) -> None:
         self.batches: list[tuple[int, int, int]] = []  # examples, tokens, tokens with padding
@@ -77,11 +77,11 @@ class Meter:
         model.register_forward_pre_hook(self._note_batch, with_kwargs=True)
 
     def note_end(self) -> None:
-        """To be called at the end of each update."""
+        """Call at the end of each update."""
         self.ends.append(time.perf_counter())
 
     def measurement(self, losses: Sequence[float]) -> Measurement:
-        """All updates but the first WARM_UP. Raises ValueError unless each update had one batch and one loss."""
+        """All updates after the first WARM_UP. Raises ValueError unless each update had one batch and one loss."""
         updates = list(zip(self.batches, losses, self.ends, strict=True))[WARM_UP:]
         examples, tokens, padded = (sum(counts) for counts in zip(*(batch for batch, _, _ in updates), strict=True))
         seconds = self.ends[-1] - self.ends[WARM_UP - 1]
@@ -101,7 +101,7 @@ class Meter:
 
 
 def sample(job: Job) -> Sequence[SentenceRow]:
-    """As many rows as the updates need, drawn from the training set. Raises UserError where it has not so many."""
+    """As many rows as the updates need, sampled from the training set. Raises UserError if it has too few."""
     wanted = (job.updates + WARM_UP) * TRAIN.batch_size
     rows = load_splits(MRPC, source_of(job.data), limit=wanted, names=[MRPC.train_split])[MRPC.train_split].rows
     if len(rows) < wanted:
@@ -113,7 +113,7 @@ def sample(job: Job) -> Sequence[SentenceRow]:
 
 
 def train_ours(build: Callable[[Backbone, Head], Model], job: Job) -> Measurement:
-    """One epoch as `finetune.training.run` trains it, with the model that `build` makes."""
+    """One epoch as in `finetune.training.run`, with the model that `build` returns."""
     folder = weights.resolve(MODEL).folder
     losses: list[float] = []
     tokenizer = load_tokenizer(folder)

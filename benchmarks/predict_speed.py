@@ -1,9 +1,9 @@
-"""`finetune predict` on many rows: seconds, rows a second, and the most memory that the command ever held.
+"""`finetune predict` on many rows: seconds, rows/s and peak memory of the command.
 
 python benchmarks/predict_speed.py --data DIR --encoder minilm --out results/benchmarks/predict_minilm.json
 
-The rows are SST-2's training sentences, again and again, in a CSV. The encoder is fine-tuned on 200 of them first,
-which is not measured. `tiny` is a random BERT of 2 layers and width 64: with it the time goes into all but the encoder.
+The rows are SST-2's training sentences, repeated, in a CSV. The encoder is first fine-tuned on 200 of them, which is
+not measured. `tiny` is a random BERT of 2 layers and width 64: with it, the time is mostly spent outside the encoder.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def tiny_encoder(folder: Path) -> Path:
 
 
 def written(path: Path, sentences: list[tuple[str, str]], rows: int) -> Path:
-    """A CSV with so many rows."""
+    """A CSV with this number of rows."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "sentence", "label"])

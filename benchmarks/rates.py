@@ -1,4 +1,4 @@
-"""Training rates of the settings in README's table of shapes: some updates of each, one after the other.
+"""Training rates of the settings in measured.SHAPES, over some updates of each.
 
 python benchmarks/rates.py --data DIR --by-article DIR --out results/benchmarks/rates.json
 """
@@ -30,13 +30,13 @@ from finetune.training.trainer import Trainer
 
 @dataclass
 class Stopwatch:
-    """A watcher that keeps the time of each group of updates but the first, and ends training after some."""
+    """A watcher that records the time of each group of updates, and stops training after `groups` of them."""
 
     groups: int
     times: list[tuple[int, float]] = field(default_factory=list)
 
     def __call__(self, event: Event) -> None:
-        """Raises StopIteration when enough was seen."""
+        """Raises StopIteration after the last group."""
         if isinstance(event, Updates):
             self.times.append((len(event.losses), event.seconds))
             if len(self.times) > self.groups:
@@ -44,7 +44,7 @@ class Stopwatch:
 
 
 def rate(task_name: str, settings: dict[str, Any], *, data: Path, groups: int) -> dict[str, float]:
-    """Rows and tokens a second, over `groups` times ten updates."""
+    """Rows/s and tokens/s, over `groups` times ten updates."""
     recipe = parse({"task": task_name, **settings}, origin=task_name, options=option_names)
     task = configured(registry.find(task_name), recipe.options)
     folder = weights.resolve(recipe.model).folder

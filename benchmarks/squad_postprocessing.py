@@ -1,11 +1,11 @@
-"""Post-processing of SQuAD's dev set: ours, and question by question as transformers' run_qa example does it.
+"""Post-processing of SQuAD's dev set: ours, and question by question as in transformers' run_qa example.
 
 python benchmarks/squad_postprocessing.py --data DIR --out results/benchmarks/squad_postprocessing.json
 
-All get the same features of all questions and the same logits. These are made up: noise, with a bump where the
-answer is, since what is measured depends on their number and not on who made them. The example keeps questions and
-features in a `datasets.Dataset`, padded to max_length, which its loop reads one by one; the same loop is also measured
-over plain lists without padding, so that what the storage costs and what the loop costs can be told apart.
+All get the same features and the same logits. The logits are synthetic (noise with a peak at the answer), since the
+time depends on their number, not on the model. The example keeps questions and features in a `datasets.Dataset`,
+padded to max_length, and reads them one by one; the same loop is also measured over plain lists without padding, to
+separate the cost of storage from that of the loop.
 """
 
 import argparse
@@ -39,10 +39,10 @@ def example_by_example(
     n_best: int = 20,
     longest: int = 30,
 ) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
-    """The procedure of run_qa: for each question all pairs of its windows' 20 likeliest starts and ends, in loops.
+    """run_qa's procedure: for each question, loops over all pairs of its windows' 20 likeliest starts and ends.
 
-    Each of `features` has `offset_mapping`, the characters of each token, None where it is not of the context. Gives
-    (predictions, n-best lists) by the question's id.
+    Each of `features` has `offset_mapping`: character offsets of each token, None outside the context. Returns
+    (predictions, n-best lists) by question id.
     """
     windows = defaultdict(list)
     for number, owner in enumerate(owners):
@@ -89,13 +89,13 @@ def example_by_example(
 def ours(
     task: SpanTask, rows: Sequence[SpanRow], features: list[Feature], logits: list[np.ndarray]
 ) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
-    """What `finetune run squad-v1` does: the same two tables."""
+    """The same two tables as `finetune run squad-v1` computes them."""
     files = task.official_files(task.decode(logits, features, rows), rows)
     return files["predictions.json"], files["nbest_predictions.json"]
 
 
 def made_up(features: list[Feature]) -> list[np.ndarray]:
-    """Logits `(length, 2)` of each window."""
+    """Synthetic logits `(length, 2)` of each window."""
     generator = np.random.default_rng(0)
     logits = []
     for feature in features:
@@ -107,7 +107,7 @@ def made_up(features: list[Feature]) -> list[np.ndarray]:
 
 
 def offsets_of(feature: Feature, *, length: int) -> dict[str, Any]:
-    """As run_qa keeps them: a pair for each token of the context, None for the others, padded to a length."""
+    """run_qa's format: a pair of offsets per token of the context, None for others, padded to `length`."""
     window = feature.note
     pairs = list(zip(window.starts.tolist(), window.ends.tolist(), strict=True))
     return {"offset_mapping": [None] * window.place + pairs + [None] * (length - window.place - len(pairs))}
@@ -122,7 +122,7 @@ def padded(logits: Sequence[np.ndarray], side: int) -> np.ndarray:
 
 
 def ways(task: SpanTask, rows: Sequence[SpanRow], features: list[Feature]) -> dict[str, Callable[[], Any]]:
-    """What is measured, by name."""
+    """The measured implementations, by name."""
     from datasets import Dataset
 
     logits, owners = made_up(features), [feature.row for feature in features]

@@ -1,9 +1,9 @@
-"""How long the commands take that train nothing, from the start of the process to its end.
+"""Wall time of the commands that do not train, including process start-up.
 
 python benchmarks/start_up.py --out results/benchmarks/start_up.json
 
-Records are those of results/, and 10,000 copies of them in a temporary folder. `compare` gets two short runs of the
-quickstart, trained here first. The finetune that is timed is the one of this checkout.
+Records are those of results/, and 10,000 copies of them in a temporary folder. `compare` gets two short quickstart
+runs, trained first. The package of this checkout is timed.
 """
 
 import argparse
@@ -30,7 +30,7 @@ OPINIONS = {"positive": ("lovely", "witty", "warm"), "negative": ("dull", "grim"
 
 
 def commands(folder: Path, number: int) -> dict[str, list[str]]:
-    """What is timed, by name; `number` tells one round from another, since `cp` overwrites nothing."""
+    """The timed commands, by name; `number` is the round, for a new file name for `cp`."""
     runs = [str(record.parent) for record in sorted((folder / "runs").glob("*/*/record.json"))]
     return {
         "--help": ["--help"],
@@ -47,7 +47,7 @@ def commands(folder: Path, number: int) -> dict[str, list[str]]:
 
 
 def run(arguments: list[str]) -> float:
-    """Seconds of one command, in a process of its own."""
+    """Seconds of one command, in a separate process."""
     start = time.perf_counter()
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([sys.executable, "-m", "finetune", *arguments], capture_output=True, env=environment)
@@ -73,7 +73,7 @@ def prepare(folder: Path) -> None:
 
 
 def reviews(count: int) -> Iterator[tuple[str, str]]:
-    """Texts of 8 to 30 words with labels, the same ones each time."""
+    """Texts of 8 to 30 words with labels; deterministic."""
     generator = random.Random(0)
     for number in range(count):
         label = generator.choice(sorted(OPINIONS))
@@ -83,7 +83,7 @@ def reviews(count: int) -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Time of the commands that train nothing")
+    parser = argparse.ArgumentParser(description="Time of the commands that do not train")
     parser.add_argument("--rounds", type=int, default=5, help="times that each command is run")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()

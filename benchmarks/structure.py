@@ -1,9 +1,9 @@
-"""Modules, imports between rooms, circles of imports, and lengths: the figures of the source tree.
+"""Figures of the source tree: modules, imports between packages, import cycles, lengths of files and functions.
 
 python benchmarks/structure.py --out results/benchmarks/structure.json
 
-A room is what lies directly in finetune/: a package or a single module. The link to tasks/ is one of them. An import
-counts once for each two modules, wherever it stands: in a function and under TYPE_CHECKING too.
+A room is a package or module directly in finetune/, including the link to tasks/. An import counts once per pair of
+modules, wherever it is: in a function and under TYPE_CHECKING too.
 """
 
 import argparse
@@ -22,7 +22,7 @@ Imports = Mapping[str, set[str]]  # of each module, the modules of the package t
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """Every module by its dotted name; what is behind a link in the package is found at its end."""
+    """Every module by its dotted name, following the package's symbolic links."""
     package = root / PACKAGE
     linked = [folder for folder in package.iterdir() if folder.is_symlink()]
     inside = [file for file in package.rglob("*.py") if not any(folder in file.parents for folder in linked)]
@@ -39,12 +39,12 @@ def name_of(file: Path) -> str:
 
 
 def room(module: str) -> str:
-    """The part of the name after the package's own, of which the package's `__init__.py` has none."""
+    """The part of the name after `finetune.`; empty for `finetune` itself."""
     return module.partition(".")[2].partition(".")[0]
 
 
 def imported(tree: ast.AST, module: str, *, is_package: bool) -> Iterator[str]:
-    """Dotted names of what is imported: of `from a import b`, `a.b`."""
+    """Dotted names that are imported; `a.b` for `from a import b`."""
     here = module.split(".") if is_package else module.split(".")[:-1]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -56,7 +56,7 @@ def imported(tree: ast.AST, module: str, *, is_package: bool) -> Iterator[str]:
 
 
 def imports(files: Mapping[str, Path], trees: Mapping[str, ast.AST]) -> dict[str, set[str]]:
-    """Of each module, those that it imports. A name that is no module is something in the module before the dot."""
+    """The modules that each module imports. A name that is not a module belongs to the module before the dot."""
     found = {}
     for module, tree in trees.items():
         names = imported(tree, module, is_package=files[module].name == "__init__.py")
@@ -66,7 +66,7 @@ def imports(files: Mapping[str, Path], trees: Mapping[str, ast.AST]) -> dict[str
 
 
 def circles(graph: Imports) -> list[list[str]]:
-    """Modules that import each other, over others or directly: strongly connected components, the largest first."""
+    """Import cycles: strongly connected components of the import graph, largest first."""
     names = sorted(graph)
     matrix = csr_array([[int(other in graph[name]) for other in names] for name in names])
     _, component = connected_components(matrix, directed=True, connection="strong")

@@ -12,11 +12,11 @@ __version__ = "0.1.0"
 def load(
     model: str | Path, *, task: str | None = None, out: str | Path = "results", device: str | None = None
 ) -> "Predictor":
-    """A trained model that answers: `finetune.load("squad-v1")(question, context)`, see `finetune.inference.predictor`.
+    """Loads a trained model: `finetune.load("squad-v1")(question, context)`; see `finetune.inference.predictor`.
 
-    `model` is a run's folder, the beginning of its id, or a task, for its latest run; or any fine-tuned checkpoint
-    (folder or Hub name), whose `task` has to be named. So has a task in a file (`task="FILE.py:NAME"`), since its code
-    runs. Raises UserError where there is none.
+    `model` is a run's folder, a prefix of its id, or a task (its latest run); or any fine-tuned checkpoint (folder or
+    Hub name), which needs `task`. So does a task in a file (`task="FILE.py:NAME"`), since its code is executed.
+    Raises UserError if the model or its task is not found.
     """
     from finetune.inference import predictor  # which takes seconds to import
     from finetune.task_types import registry

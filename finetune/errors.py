@@ -1,11 +1,11 @@
-"""The one class of error that a user can cause and mend."""
+"""UserError: the one class of error that a user can cause and fix."""
 
 
 class UserError(Exception):
-    """What was given and where, then the way out.
+    """What is wrong and where (`what`), then how to fix it (`way_out`).
 
-    Raised for every mistake that the person at the keyboard can correct. The command line prints it in one
-    place and exits with code 2; a library caller catches it. `str(error)` is the whole message.
+    Raised for every mistake that a user can correct. The command line prints it on one line and exits with code 2;
+    a library caller catches it. `str(error)` is the whole message.
     """
 
     def __init__(self, what: str, way_out: str = "") -> None:
@@ -15,13 +15,13 @@ class UserError(Exception):
 
 
 def first_line(error: BaseException) -> str:
-    """The class and the first line of a library's error, for the brackets in a message."""
+    """Class and first line of a library's error, for a message."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def nearest(name: str, allowed: list[str]) -> str:
-    """`did you mean "mrpc"? ` when an allowed name is close to `name`, else an empty string."""
+    """`Did you mean 'mrpc'? ` if an allowed name is close to `name`, else empty."""
     import difflib
 
     close = difflib.get_close_matches(name, allowed, n=2, cutoff=0.6)

@@ -1,1 +1,1 @@
-"""Comparisons, tables and reports, from what runs left on disk."""
+"""Comparisons, tables and reports from the files of runs."""

@@ -1,4 +1,4 @@
-"""`finetune compare A B`: whether a difference between two runs, or two groups of seeds, is more than chance."""
+"""`finetune compare A B`: tests whether two runs, or two groups of seeds, differ significantly."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -25,7 +25,7 @@ FEW_ROWS = 30
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One side of a comparison: its runs, which differ in seeds alone, and each one's answers to the same rows."""
+    """One side of a comparison: its runs, which differ only in seeds, and the predictions of each for the same rows."""
 
     records: Sequence[RunRecord]
     answers: Sequence[Sequence[Answer]]
@@ -33,7 +33,7 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class Changed:
-    """A row that one side has right and the other wrong: its own fields and gold, and both answers."""
+    """A row that only one side has right: its fields, its label, and both predictions."""
 
     better: str
     row: dict[str, Any]
@@ -44,8 +44,8 @@ class Changed:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What was found on one split: a Difference for each metric, and its p adjusted for their number (`holm`);
-    McNemar's p where rows are right or wrong.
+    """Result on one split: a Difference per metric, p adjusted for the number of metrics (`holm`), and McNemar's p if
+    rows are right or wrong.
     """
 
     a: Sequence[str]
@@ -60,7 +60,7 @@ class Comparison:
     notes: Sequence[str]
 
     def as_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """The comparison as JSON values."""
         plain = asdict(self)
         for name, difference in self.differences.items():
             plain["differences"][name]["difference"] = difference.value
@@ -70,10 +70,10 @@ class Comparison:
 def compare(
     a: str, b: str, *, out: Path, split: str | None = None, seeds: bool = False, task: Task | None = None
 ) -> Comparison:
-    """Compares the saved predictions of two runs; with `seeds` of all runs that differ from them in seeds alone.
+    """Compares the saved predictions of two runs; with `seeds`, of all runs that differ from them only in seeds.
 
-    `task` is that of the runs, where it is in a file: no code runs that a run's folder names.
-    Raises UserError for runs of different tasks or rows, and where predictions are not at hand.
+    `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
+    of different tasks or rows, and if predictions are not available.
     """
     every = [_folders(name, out, seeds=seeds) for name in (a, b)]
     folders = [[some[0], *filter(_has_predictions, some[1:])] for some in every]
@@ -81,24 +81,24 @@ def compare(
     if first[0].task != first[1].task:
         raise UserError(f"{a} is a run of {first[0].task}, {b} of {first[1].task}", "Compare runs of one task")
     if {folder.path for folder in folders[0]} & {folder.path for folder in folders[1]}:
-        same = "are the same run" + ", or differ in seeds alone" * seeds
+        same = "are the same run" + ", or differ only in seeds" * seeds
         raise UserError(f"{a} and {b} {same}", "Name another" + ", or leave out --seeds" * seeds)
     split = split or next(iter(first[0].scores))
     if split not in first[0].scores or split not in first[1].scores:
         both = [name for name in first[0].scores if name in first[1].scores]
         way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
-        raise UserError(f"a run was not scored on '{split}'", way_out)
+        raise UserError(f"one of the runs was not scored on '{split}'", way_out)
     task = trained_on(folders[0][0], task=task)
     rows, left = _side(task, folders[0], split, rows=None)
     _, right = _side(task, folders[1], split, rows=rows)
     notes = _notes(left, right, rows=len(rows))
     if left_out := sum(map(len, every)) - sum(map(len, folders)):
-        notes.append(f"seeds left out, for their predictions are not at hand: {left_out}")
+        notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return _compared(task, rows, left, right, split=split, notes=notes)
 
 
 def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
-    """The run, first; then those of other seeds."""
+    """The named run, then those with other seeds."""
     found = find_run(name, out) or latest_run(name, out)
     if found is None:
         raise UserError(f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs")
@@ -115,13 +115,13 @@ def _has_predictions(folder: RunFolder) -> bool:
 def _side(
     task: Task, folders: Sequence[RunFolder], split: str, *, rows: Sequence[Row] | None
 ) -> tuple[Sequence[Row], Side]:
-    """The rows, and the answers of each run. Raises UserError where a run answered other rows than `rows`."""
+    """The rows and the predictions of each run. Raises UserError if a run predicted rows other than `rows`."""
     answers = []
     for folder in folders:
         lines = read_predictions(folder.predictions(split))
         here = [_row(task, line, folder) for line in lines]
         if rows is not None and here != rows:
-            raise UserError(f"{folder.path}: {_unlike(rows, here)}", "Compare runs that answered the same rows")
+            raise UserError(f"{folder.path}: {_unlike(rows, here)}", "Compare runs that predicted the same rows")
         rows = here
         answers.append([Answer(value=line["answer"], probabilities=line["probabilities"]) for line in lines])
     assert rows is not None  # there is at least one folder
@@ -129,9 +129,9 @@ def _side(
 
 
 def _row(task: Task, line: dict[str, Any], folder: RunFolder) -> Row:
-    """A row as it was before it was written."""
+    """The Row that a line of predictions was written from."""
     if task.row_type is None:
-        raise UserError(f"the task {task.name} does not say what its rows are", "Set its row_type")
+        raise UserError(f"the task {task.name} does not declare its rows", "Set its row_type")
     names = {field.name for field in fields(task.row_type)}
     try:
         return task.row_type(**{name: _tuples(value) for name, value in line.items() if name in names})
@@ -144,21 +144,21 @@ def _tuples(value: Any) -> Any:
 
 
 def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
-    """In words, how other rows differ from the first side's."""
+    """How the rows differ from the first side's, in words."""
     if len(rows) != len(others):
         return f"its {len(others)} rows are not the {len(rows)} of the other run"
     index = next(i for i, (one, other) in enumerate(zip(rows, others, strict=True)) if one != other)
-    return f"its row {index + 1} (id {others[index].id!r}) is another than that of the other run"
+    return f"its row {index + 1} (id {others[index].id!r}) differs from that of the other run"
 
 
 def _notes(left: Side, right: Side, *, rows: int) -> list[str]:
     notes = []
     if left.records[0].data != right.records[0].data:
-        notes.append("the two were trained on different data, and answered the same rows")
+        notes.append("the runs were trained on different data; they predicted the same rows")
     if rows < FEW_ROWS:
-        notes.append(f"only {rows} rows: the bootstrap's interval and p are too sure of so few")
+        notes.append(f"only {rows} rows: the bootstrap's interval is too narrow and its p too small for so few")
     if len(left.records) < 2 or len(right.records) < 2:
-        notes.append("one seed on a side: what is compared there is that model, not the method that made it")
+        notes.append("one seed on a side: this compares models, not training methods")
     return notes
 
 
@@ -185,7 +185,7 @@ def _compared(
 
 
 def _metrics(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Resampled]:
-    """The metrics that are not of a group."""
+    """All metrics except those of groups."""
     counted = task.counted(answers, rows)
 
     def score(name: str, chosen: Sequence[int]) -> float:
@@ -204,14 +204,14 @@ def _difference(a: Sequence[Resampled], b: Sequence[Resampled]) -> Difference:
 
 
 def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[Answer]) -> list[Changed]:
-    """The rows that one side's first run has right and the other's wrong."""
-    gold = task.gold(rows)
-    right = _right(task, rows, gold, [a, b])
+    """The rows that the first run of only one side has right."""
+    labels = task.gold(rows)
+    right = _right(task, rows, labels, [a, b])
     return [
         Changed(
             better="a" if right[0][index] else "b",
             row=asdict(rows[index]),
-            gold=gold[index].value,
+            gold=labels[index].value,
             a=a[index].value,
             b=b[index].value,
         )
@@ -220,13 +220,13 @@ def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[A
 
 
 def _right(
-    task: Task, rows: Sequence[Row], gold: Sequence[Answer], sides: Sequence[Sequence[Answer]]
+    task: Task, rows: Sequence[Row], labels: Sequence[Answer], sides: Sequence[Sequence[Answer]]
 ) -> tuple[np.ndarray, ...]:
-    """Which rows of each side count as the gold does, in the first metric that counts; none where no metric does.
+    """Which rows each side has right `(rows,)`: those whose counts equal the label's in the first metric with counts.
 
-    All are counted at once: what a row counts may depend on which labels there are.
+    All are counted together, since counts may depend on the set of labels.
     """
-    every = [answer for answers in (gold, *sides) for answer in answers]
+    every = [answer for answers in (labels, *sides) for answer in answers]
     found = next(iter(task.counted(every, list(rows) * (1 + len(sides))).values()), None)
     if found is None:
         return tuple(np.zeros(len(rows), dtype=bool) for _ in sides)

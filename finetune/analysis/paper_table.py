@@ -1,4 +1,4 @@
-"""`finetune table`: our scores from the records of runs beside the published ones; nothing is trained."""
+"""`finetune table`: scores from the records of runs, next to published ones; nothing is trained."""
 
 import statistics
 import tomllib
@@ -21,21 +21,21 @@ TABLES = Path(__file__).parents[1] / "recipes" / "tables"
 
 
 class Row(Settings):
-    """What one line for each model is about."""
+    """A row of the table: a task, a metric and settings; it gives one line per model."""
 
     name: str
     task: str
     metric: str
-    split: str = Field("dev", description="of our runs, on which settings are chosen")
-    server: str = Field("server", description="of published scores on hidden labels")
+    split: str = Field("dev", description="split of our runs, on which settings are selected")
+    server: str = Field("server", description="split of published scores on hidden labels")
     limit: int | None = Field(None, description="rows of each split that a run used; default: all")
-    settings: dict[str, Any] = Field({}, description="dotted keys that a run must have set so")
+    settings: dict[str, Any] = Field({}, description="dotted keys that a run must have")
     over: list[str] = Field([], description="dotted keys that are averaged over like seeds, such as options.fold")
 
 
 class Table(Settings):
-    """A file of recipes/tables. `margin` is in points: how near a published score counts as equal. `source` is how
-    the names of the sources begin that are shown; without one, all are shown of models that one can load.
+    """A file of recipes/tables. `margin`, in points, is the difference from a published score that counts as equal.
+    `source` is a prefix of the sources to show; without it, all sources of loadable models are shown.
     """
 
     title: str
@@ -46,11 +46,10 @@ class Table(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One model on one row: ours on dev and test where there are runs, and what was published of the same model.
+    """One model on one row: our dev and test scores, if there are runs, and published scores of the same model.
 
-    `split` is the one that ours were chosen on; a row without run and without published score has no model.
-    `choices` is how many settings there were to choose from, `runs` are those of the chosen one, of which `failed`
-    failed.
+    `split` is the one that settings were selected on; a row without runs and published scores has no model.
+    `choices` is the number of settings, `runs` are those of the selected one, of which `failed` failed.
     """
 
     name: str
@@ -68,12 +67,12 @@ class Line:
 
 
 def table_files() -> dict[str, Path]:
-    """The package's tables by name."""
+    """The built-in tables by name."""
     return {file.stem: file for file in sorted(TABLES.glob("*.toml"))}
 
 
 def load_table(name: str) -> Table:
-    """A table by its name, or from a file. Raises UserError for one that is not there, and for its faults."""
+    """A table by its name, or from a file. Raises UserError for an unknown or invalid one."""
     file = Path(name) if Path(name).is_file() else table_files().get(name)
     if file is None:
         known = list(table_files())
@@ -90,21 +89,20 @@ def load_table(name: str) -> Table:
 
 
 def lines_of(table: Table, records: Sequence[RunRecord]) -> list[Line]:
-    """For each row a line for every model that has a run or a published score; models with runs first.
+    """For each row, a line per model that has a run or a published score; models with runs first.
 
-    Where a model was run with several settings, those that are best on dev are shown.
+    If a model was run with several settings, the best on dev are shown.
     """
     return [line for row in table.row for line in _lines(row, records, table)]
 
 
 def rule(table: Table) -> str:
-    """How the verdict is found, in words."""
+    """The rule of the verdict, in words."""
     over = "folds" if any(row.over for row in table.row) else "seeds"
     within = f"{table.margin:g} point{'s' * (table.margin != 1)}"
     return (
-        f"Verdict: equal where the whole 95 % interval of our mean (Student's t over {over}) lies within {within} of "
-        f"the published score, lower or higher where it lies wholly beyond that, else undecided, as always with one "
-        f"run. "
+        f"Verdict: equal if the whole 95 % interval of our mean (Student's t over {over}) is within {within} of the "
+        f"published score, lower or higher if it is entirely outside, else undecided (always so for one run). "
         f"The published score is taken as exact."
     )
 
@@ -119,7 +117,7 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Lin
         theirs = [anchor for anchor in shown if anchor.model == model]
         dev = [record.scores[row.split][row.metric] for record in best]
         test = [record.scores["test"][row.metric] for record in best if "test" in record.scores]
-        beside = [anchor for anchor in theirs if anchor.split == row.split]
+        same_split = [anchor for anchor in theirs if anchor.split == row.split]
         ours = summarised(dev, row.metric) if dev else None
         yield Line(
             name=row.name,
@@ -131,9 +129,9 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Lin
             failed=_failed(best, row.split),
             dev=ours,
             test=summarised(test, row.metric) if test else None,
-            published_dev=beside,
+            published_dev=same_split,
             published_test=[anchor for anchor in theirs if anchor.split != row.split],
-            verdicts=[] if ours is None else [_verdict(ours, a, best[0].rows[row.split], table) for a in beside],
+            verdicts=[] if ours is None else [_verdict(ours, a, best[0].rows[row.split], table) for a in same_split],
         )
 
 
@@ -154,13 +152,13 @@ def _mean(runs: Sequence[RunRecord], row: Row) -> float:
 
 
 def _fitting(row: Row, records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The runs of a row's task and kind, on all of its data or on as much as the row says."""
+    """The runs of a row's task, settings and limit."""
     mine = [record for record in records if record.task == row.task]
     return [record for record, given in zip(mine, applied(mine), strict=True) if _fits(record, given, row)]
 
 
 def _fits(record: RunRecord, given: Mapping[str, Any], row: Row) -> bool:
-    """Whether a run of a row's task, with its settings, is of the row's kind."""
+    """Whether a run of the row's task has the row's limit, split and settings."""
     if record.recipe["limit"] != row.limit or row.split not in record.scores:
         return False
     if row.metric not in record.scores[row.split]:
@@ -172,7 +170,7 @@ def _fits(record: RunRecord, given: Mapping[str, Any], row: Row) -> bool:
 
 
 def _failed(runs: Sequence[RunRecord], split: str) -> int | None:
-    """How many are no better than the majority class; None where there are none, or no such baseline."""
+    """Number of runs no better than the majority class; None without runs or without that baseline."""
     found = [failed(record, split) for record in runs]
     return None if not found or None in found else sum(map(bool, found))
 

@@ -1,4 +1,4 @@
-"""A table of `finetune table` as text: for the terminal, as Markdown, CSV or HTML."""
+"""Formats of `finetune table`: terminal, Markdown, CSV, HTML."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ def as_grid(table: Table, lines: Sequence[Line]) -> Grid:
 
 
 def as_markdown(name: str, table: Table, lines: Sequence[Line]) -> str:
-    """What results/tables holds."""
+    """A Markdown page, as in results/tables."""
     rows: list[Sequence[str]] = [HEADER, ["---"] * len(HEADER), *_cells(lines)]
     body = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in rows)
     below = "\n".join(f"- {text}" for text in (*_below(table, lines), *_behind(lines)))
@@ -50,7 +50,7 @@ def as_markdown(name: str, table: Table, lines: Sequence[Line]) -> str:
 
 
 def as_csv(lines: Sequence[Line]) -> str:
-    """Numbers in points, one column each, for further use."""
+    """CSV with one number a column, in points."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -82,14 +82,14 @@ def as_html(table: Table, lines: Sequence[Line]) -> str:
 
 
 def write_table(file: Path, name: str, table: Table, lines: Sequence[Line]) -> None:
-    """In the format that the file's name says. Raises UserError for another, and where it cannot be written."""
+    """Writes in the format of the file's suffix. Raises UserError for another, and if it cannot be written."""
     formats = {
         ".md": lambda: as_markdown(name, table, lines),
         ".csv": lambda: as_csv(lines),
         ".html": lambda: as_html(table, lines),
     }
     if file.suffix not in formats:
-        raise UserError(f"{file}: tables are written as {', '.join(formats)}", "Name a file that ends so")
+        raise UserError(f"{file}: tables are written as {', '.join(formats)}", "Use one of these suffixes")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, formats[file.suffix]())
@@ -98,7 +98,7 @@ def write_table(file: Path, name: str, table: Table, lines: Sequence[Line]) -> N
 
 
 def score_words(summary: Summary | None) -> str:
-    """In points: mean ± standard deviation, where there are several; empty for None."""
+    """Mean in points, ± standard deviation for several runs; empty for None."""
     if summary is None:
         return ""
     return f"{100 * summary.mean:.1f}" + ("" if summary.sd is None else f" ± {100 * summary.sd:.1f}")
@@ -142,7 +142,7 @@ def _published(some: Sequence[Anchor], numbers: dict[str, int]) -> str:
 
 
 def _version(anchor: Anchor) -> str:
-    """How many rows a score is of, where it is of another version of the set than the present one."""
+    """The number of rows of a score on an older version of the data set; else empty."""
     if not anchor.outdated:
         return ""
     return f" ({anchor.rows:,} rows)" if anchor.rows else " (first version)"
@@ -164,42 +164,42 @@ def _numbers(line: Line) -> list[float | None]:
 
 
 def _sources(lines: Sequence[Line]) -> dict[str, int]:
-    """Who published, numbered as they come."""
+    """The sources, numbered by first appearance."""
     every = [anchor.source for line in lines for anchor in (*line.published_dev, *line.published_test)]
     return {source: number for number, source in enumerate(dict.fromkeys(every), start=1)}
 
 
 def _below(table: Table, lines: Sequence[Line]) -> list[str]:
-    """What stands under a table: the rule of the verdict, what the marks mean, the sources."""
+    """Notes below a table: the rule of the verdict, the marks, the sources."""
     over = "folds, which share most of their training rows" if any(row.over for row in table.row) else "seeds"
     notes = [
         f"Scores in points; dev and test: mean ± standard deviation of our runs over {over}.",
-        "Failed: how many of the runs are no better than the majority class.",
+        "Failed: number of runs no better than the majority class.",
         rule(table),
         *_about_runs(lines),
     ]
     if any(line.published_test for line in lines):
-        notes.append(f"{HIDDEN} scored by a server on hidden labels: not to be compared with dev.")
+        notes.append(f"{HIDDEN} scored by a server on hidden labels; not comparable with dev.")
     if any(anchor.outdated for line in lines for anchor in (*line.published_dev, *line.published_test)):
-        notes.append("(rows) or (first version) after a score: it is of an earlier version of the set.")
+        notes.append("(rows) or (first version) after a score: it is of an older version of the data set.")
     return notes + [f"[{number}] {source}" for source, number in _sources(lines).items()]
 
 
 def _about_runs(lines: Sequence[Line]) -> Iterator[str]:
-    """What limits the scores of ours, and of which lines."""
+    """Caveats on our scores, with the lines they apply to."""
     if any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines):
-        yield "Several runs with equal scores have no interval: these do not show that the next score is the same."
+        yield "Several runs with equal scores have no interval: another seed may score differently."
     names = [f"{line.name} {line.metric}, {line.model}" for line in lines]
     optimistic = [name for name, line in zip(names, lines, strict=True) if any(map(is_optimistic, line.runs))]
     if optimistic:
-        yield f"Dev chose the epoch or a threshold of these runs, so their dev is optimistic: {'; '.join(optimistic)}."
+        yield f"Epoch or threshold chosen on dev, so these dev scores are optimistic: {'; '.join(optimistic)}."
     fitted = [name for name, line in zip(names, lines, strict=True) if any(run.cross_fitted for run in line.runs)]
     if fitted:
-        yield f"Scored on dev with thresholds that other rows of dev chose: {'; '.join(fitted)}."
+        yield f"Cross-fitted: scored on dev with thresholds chosen on other rows of dev: {'; '.join(fitted)}."
 
 
 def _behind(lines: Sequence[Line]) -> list[str]:
-    """The runs behind each line of ours, and what they set otherwise than the defaults, seeds aside."""
+    """The runs of each line and their settings that differ from the defaults, except seeds."""
     found = []
     for line in filter(lambda line: line.runs, lines):
         changed = [one for one in settings_of(line.runs) if one.changed and one.key not in (*SEEDS, "model")]

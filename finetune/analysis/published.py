@@ -1,4 +1,4 @@
-"""Published scores, shown beside a run of the same model on the same split and beside no other."""
+"""Published scores, shown only next to runs of the same model on the same split."""
 
 import functools
 import tomllib
@@ -16,9 +16,9 @@ DEFAULTS = {"frozen": False, "layers": "last", "bilstm": False, "train.solver": 
 
 @dataclass(frozen=True, kw_only=True)
 class Anchor:
-    """A published score on a scale of 0 to 1: who published it, of which model on which split, and of how many rows,
-    where that is known. Of the split `server` the labels are hidden, and no run here has it. `outdated` says that it is
-    of another version of the set than the present one.
+    """A published score, 0 to 1: its source, model, split, and number of rows if known.
+
+    The split `server` has hidden labels, so no run here has it. `outdated`: on an older version of the data set.
     """
 
     source: str
@@ -30,18 +30,18 @@ class Anchor:
     outdated: bool = False
 
     def is_of(self, split: str, rows: int) -> bool:
-        """Whether it is a score of that very split."""
+        """Whether it is a score of that split with that many rows."""
         return self.split == split and self.rows in (None, rows)
 
 
 def structure(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a recipe's settings those that make another kind of model, where they are not at their defaults."""
+    """The settings that change the architecture or solver, where they differ from their defaults."""
     given = flat(dict(settings))
     return {name: given[name] for name, default in DEFAULTS.items() if given.get(name, default) != default}
 
 
 def anchors(*, task: str, settings: Mapping[str, Any] = MappingProxyType({})) -> list[Anchor]:
-    """What was published for a task, of models whose `structure` is that of these settings."""
+    """Published scores of a task, by models with the same `structure`."""
     return [
         Anchor(
             source=entry["source"],
@@ -58,8 +58,8 @@ def anchors(*, task: str, settings: Mapping[str, Any] = MappingProxyType({})) ->
     ]
 
 
-def beside(record: RunRecord, split: str) -> list[Anchor]:
-    """What was published of a run's own model on that very split; nothing for a run on part of the data."""
+def published_for(record: RunRecord, split: str) -> list[Anchor]:
+    """Published scores of a run's model on that split; none for a run on part of the data."""
     if record.recipe.get("limit") is not None or split not in record.rows:
         return []
     known = anchors(task=record.task, settings=record.recipe)

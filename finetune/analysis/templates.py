@@ -1,4 +1,4 @@
-"""jinja2 templates of HTML pages, in which every text is escaped."""
+"""jinja2 templates of HTML pages, with autoescaping."""
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -1,1 +1,1 @@
-"""What is wrong with data or a recipe, before anything is trained."""
+"""Checks of data and recipes before training."""

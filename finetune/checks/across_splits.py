@@ -1,4 +1,4 @@
-"""Checks of several files together: columns and labels that the file for training has and others have not, leaks."""
+"""Checks across splits: columns and labels that differ from the training file, and leaks."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -12,76 +12,76 @@ from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.data.values import as_text
 
-LEAKED = 0.01  # share of a split's rows that another one has too, which scores would show
+LEAKED = 0.01  # share of a split's rows that are in another one too, above which scores are inflated
 MISSING_COLUMN = Issue(
     code="missing-column",
     severity="error",
-    meaning="a file lacks a column that the file for training has",
+    meaning="a file lacks a column of the training file",
     remedy="Its columns are {columns}; rename one",
 )
 UNSEEN_LABEL = Issue(
     code="unseen-label",
     severity="warning",
     worst="error",
-    meaning="labels that the file for training does not have",
-    remedy="Correct them, or add such rows for training; a model cannot predict what it never saw",
+    meaning="labels that are not in the training file",
+    remedy="Correct them, or add such rows to the training file; a model cannot predict a label it never saw",
 )
 LEAK = Issue(
     code="leak",
     severity="warning",
     worst="error",
-    meaning="the same texts in the files of two splits",
-    remedy="Take them out of one file; the scores of {split} are too high with them",
+    meaning="the same texts in two splits",
+    remedy="Remove them from one file; they inflate the scores of {split}",
 )
 GROUP_LEAK = Issue(
     code="group-leak",
     severity="warning",
-    meaning="the same groups in the files of two splits",
+    meaning="the same groups in two splits",
     remedy="Keep each group in one file",
 )
 
 
 def missing_columns(parts: Sequence[Part]) -> Iterator[Finding]:
-    """Columns that the file for training has and another lacks; one for tests needs no labels."""
+    """Columns of the training file that another file lacks; a test file needs no labels."""
     for part in parts:
         needed = [*part.layout.text, *(part.layout.label if part.split != "test" else ())]
         if lacking := [name for name in needed if name not in part.table.columns]:
-            what = f"the file has no column {' or '.join(map(shown, lacking))}, which the file for training has"
+            what = f"the file has no column {' or '.join(map(shown, lacking))}, which the training file has"
             remedy = MISSING_COLUMN.remedy.format(columns=", ".join(part.table.columns))
             yield part.found(MISSING_COLUMN, what=what, remedy=remedy)
 
 
 def unseen_labels(parts: Sequence[Part]) -> Iterator[Finding]:
-    """Labels that the file for training has no row of."""
+    """Labels without a row in the training file."""
     train, *others = parts
     for part in others if train.kind.named else ():
         if unseen := [name for name in part.label_counts if name not in train.label_counts]:
-            what = f"labels that {train.file} has no row of: {', '.join(map(shown, unseen[:5]))}"
+            what = f"labels without a row in {train.file}: {', '.join(map(shown, unseen[:5]))}"
             rows = part.rows_with(unseen)
             yield part.found(UNSEEN_LABEL, rows, what=what, worst=len(rows) > MOSTLY * part.size)
 
 
 def leaked(parts: Sequence[Part]) -> Iterator[Finding]:
-    """Texts that stand in the files of two splits."""
+    """Texts that are in two splits."""
     for first, second in combinations(parts, 2):
         keys = second.unit_keys
         rows = np.flatnonzero((keys != 0) & np.isin(keys, first.unit_keys))
         if len(rows):
             there = first.table.rows[int(np.flatnonzero(first.unit_keys == keys[rows[0]])[0])]
-            what = f"{second.thing} that {first.file} has too; that of the first row is in its row {there}"
+            what = f"{second.thing} that are also in {first.file}; that of the first row is in its row {there}"
             remedy = LEAK.remedy.format(split=second.split)
             yield second.found(LEAK, rows, what=what, remedy=remedy, worst=len(rows) > LEAKED * second.size)
 
 
 def groups_apart(parts: Sequence[Part]) -> Iterator[Finding]:
-    """Groups that stand in the files of two splits."""
+    """Groups that are in two splits."""
     name = parts[0].layout.group
     having = [part for part in parts if name and part.has([name])]
     for first, second in combinations(having, 2):
         there = {as_text(cell) for cell in first.table.columns[name]} - {""}
         rows = [row for row, cell in enumerate(second.table.columns[name]) if as_text(cell) in there]
         if rows:
-            yield second.found(GROUP_LEAK, rows, what=f"rows whose group ('{name}') is in {first.file} too")
+            yield second.found(GROUP_LEAK, rows, what=f"rows whose group ('{name}') is also in {first.file}")
 
 
 CHECKS = (

@@ -1,4 +1,4 @@
-"""Every check of a file's rows, in the order in which they are made; `tokenization` asks the encoder as well."""
+"""All checks of data in the order they run; those in `tokenization` also need the encoder's tokenizer."""
 
 from collections.abc import Iterable, Sequence
 
@@ -31,10 +31,10 @@ CHECKS: tuple[Check, ...] = tuple(check for file in FILES for check in file.CHEC
 
 
 def findings(parts: Sequence[Part], checks: Iterable[Check]) -> list[Finding]:
-    """What the checks find in the files of the splits, the worst first."""
+    """Findings of the checks over all splits, most severe first."""
     return worst_first(finding for check in checks for finding in check.find(parts))
 
 
 def worst_first(found: Iterable[Finding]) -> list[Finding]:
-    """Findings by severity."""
+    """Findings sorted by severity, errors first."""
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))

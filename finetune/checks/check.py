@@ -1,4 +1,4 @@
-"""A check: a function that looks for issues in the files of the splits, and which ones it can find."""
+"""A check: a function over all splits, and the issues that it can report."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Find = Callable[[Sequence[Part]], Iterable[Finding]]
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What to call with all files, and what it may find; `refuses`: `run` does not start where it finds an error."""
+    """`find` is called with all splits and reports some of `issues`; with `refuses`, `run` stops on its errors."""
 
     find: Find
     issues: tuple[Issue, ...]
@@ -20,7 +20,7 @@ class Check:
 
 
 def in_each(find: Callable[[Part], Iterable[Finding]]) -> Find:
-    """A check of one file, applied to each file that has the columns with the texts."""
+    """A check of one split, applied to each split that has the text columns."""
 
     def find_in_each(parts: Sequence[Part]) -> Iterator[Finding]:
         for part in _with_texts(parts):
@@ -30,7 +30,7 @@ def in_each(find: Callable[[Part], Iterable[Finding]]) -> Find:
 
 
 def across(find: Find) -> Find:
-    """A check of several files, applied to those that have the columns with the texts."""
+    """A check across splits, applied to those that have the text columns."""
     return lambda parts: find(_with_texts(parts))
 
 

@@ -1,4 +1,4 @@
-"""The same text twice, or nearly: with the same label, or with another one."""
+"""Duplicates, near duplicates, and equal texts with different labels."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,46 +11,46 @@ from finetune.checks.minhash import near_pairs
 from finetune.checks.split_data import Part
 from finetune.data.issues import Issue
 
-MOST = 200_000  # texts among which near duplicates are looked for
+MOST = 200_000  # texts that are searched for near duplicates; of more, a sample
 DUPLICATE = Issue(
     code="duplicate",
     severity="note",
     worst="warning",
     meaning="rows with the text and the label of an earlier row",
-    remedy="Drop them, as `--fix` does; else they count twice",
+    remedy="Drop them, as `--fix` does; otherwise they count twice",
 )
 CONTRADICTION = Issue(
     code="contradiction",
     severity="note",
     worst="warning",
-    meaning="rows whose text another row has with another label",
-    remedy="Decide for one label, or leave both out",
+    meaning="rows with the text of another row but a different label",
+    remedy="Choose one label, or drop these rows",
 )
 NEAR_DUPLICATE = Issue(
     code="near-duplicate",
     severity="note",
-    meaning="texts nearly the same as in an earlier row",
-    remedy="See whether they should count twice; a drawn dev split may get some, group=COLUMN keeps them together",
+    meaning="texts nearly equal to that of an earlier row",
+    remedy="Check whether both should stay; a sampled dev split may get one of them (group=COLUMN keeps them together)",
 )
 NEAR_LEAK = Issue(
     code="near-leak",
     severity="warning",
-    meaning="nearly the same texts in the files of two splits",
-    remedy="Take them out of one file; the scores of {split} may be too high with them",
+    meaning="nearly equal texts in two splits",
+    remedy="Remove them from one file; they may inflate the scores of {split}",
 )
 
 
 def repeated(parts: Sequence[Part]) -> Iterator[Finding]:
-    """Rows with the text and the label of an earlier one, and texts with several labels."""
+    """Rows with the text and label of an earlier one, and texts with several labels."""
     for part in parts:
-        golds = np.fromiter(map(hash, part.golds), np.int64, len(part.golds))
-        rows, same_text, same_gold = _in_order(part.keys, golds, part.keys != 0)
-        again = np.sort(rows[1:][same_text & same_gold])
+        labels = np.fromiter(map(hash, part.golds), np.int64, len(part.golds))
+        rows, same_text, same_label = _in_order(part.keys, labels, part.keys != 0)
+        again = np.sort(rows[1:][same_text & same_label])
         if len(again):
             yield part.found(DUPLICATE, again, worst=len(again) > MANY * part.size)
-        labelled = np.fromiter((gold is not None for gold in part.golds), bool, len(golds))
-        rows, same_text, same_gold = _in_order(part.keys, golds, (part.keys != 0) & labelled)
-        texts = np.unique(part.keys[rows[1:][same_text & ~same_gold]])
+        labelled = np.fromiter((label is not None for label in part.golds), bool, len(labels))
+        rows, same_text, same_label = _in_order(part.keys, labels, (part.keys != 0) & labelled)
+        texts = np.unique(part.keys[rows[1:][same_text & ~same_label]])
         if len(texts):
             what = f"{CONTRADICTION.meaning}; different texts: {len(texts):,}"
             differing = np.flatnonzero(labelled & np.isin(part.keys, texts))
@@ -58,40 +58,42 @@ def repeated(parts: Sequence[Part]) -> Iterator[Finding]:
 
 
 def _in_order(
-    keys: NDArray[np.int64], golds: NDArray[np.int64], wanted: NDArray[np.bool_]
+    keys: NDArray[np.int64], labels: NDArray[np.int64], wanted: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """The wanted rows by text and gold; of each but the first if its text, and its gold, is that of the one before."""
+    """The wanted rows by text and label; for each but the first, whether text and label equal those of the previous."""
     rows = np.flatnonzero(wanted)
-    rows = rows[np.lexsort((golds[rows], keys[rows]))]
-    return rows, keys[rows][1:] == keys[rows][:-1], golds[rows][1:] == golds[rows][:-1]
+    rows = rows[np.lexsort((labels[rows], keys[rows]))]
+    return rows, keys[rows][1:] == keys[rows][:-1], labels[rows][1:] == labels[rows][:-1]
 
 
 def nearly_repeated(parts: Sequence[Part]) -> Iterator[Finding]:
-    """Texts that are nearly those of an earlier row, of the same file or of another split's."""
+    """Texts nearly equal to an earlier one, of the same split or of another."""
     keys = np.concatenate([part.unit_keys for part in parts])
     firsts = np.sort(np.unique(keys, return_index=True)[1])
     firsts = firsts[keys[firsts] != 0]
-    said = ""
+    sampled = ""
     if len(firsts) > MOST:
-        said = f", in a sample of {MOST:,} of the {len(firsts):,} different texts"
+        sampled = f", in a sample of {MOST:,} of the {len(firsts):,} different texts"
         firsts = np.sort(np.random.default_rng(0).choice(firsts, MOST, replace=False))
     starts = np.cumsum([0, *(len(part.texts) for part in parts)])
     numbers = np.searchsorted(starts, firsts, side="right") - 1
-    places = list(zip(numbers.tolist(), (firsts - starts[numbers]).tolist(), strict=True))
+    owners = list(zip(numbers.tolist(), (firsts - starts[numbers]).tolist(), strict=True))
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for later, earlier in near_pairs([parts[number].units[row] for number, row in places]):
-        (second, row), (first, like) = places[later], places[earlier]
+    for later, earlier in near_pairs([parts[number].units[row] for number, row in owners]):
+        (second, row), (first, like) = owners[later], owners[earlier]
         found.setdefault((first, second), []).append((row, like))
     for (first, second), pairs in sorted(found.items()):
-        yield _near(parts[first], parts[second], sorted(pairs), said)
+        yield _near(parts[first], parts[second], sorted(pairs), sampled)
 
 
-def _near(first: Part, second: Part, pairs: list[tuple[int, int]], said: str) -> Finding:
+def _near(first: Part, second: Part, pairs: list[tuple[int, int]], sampled: str) -> Finding:
     rows, there = [row for row, _ in pairs], first.table.rows[pairs[0][1]]
     if first is second:
-        what = f"{second.thing} nearly the same as in an earlier row{said}; that of the first row is like row {there}"
+        what = f"{second.thing} nearly equal to an earlier one{sampled}; that of the first row resembles row {there}"
         return second.found(NEAR_DUPLICATE, rows, what=what)
-    what = f"{second.thing} nearly the same as in {first.file}{said}; that of the first row is like its row {there}"
+    what = (
+        f"{second.thing} nearly equal to some in {first.file}{sampled}; that of the first row resembles its row {there}"
+    )
     return second.found(NEAR_LEAK, rows, what=what, remedy=NEAR_LEAK.remedy.format(split=second.split))
 
 

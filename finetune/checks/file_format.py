@@ -1,4 +1,4 @@
-"""Checks of a file as such: its encoding and header, rows that cannot be read or used, odd cells, ids."""
+"""Checks of a file's format: encoding, header, unreadable and unusable rows, odd cells, ids."""
 
 import re
 from collections import Counter, defaultdict
@@ -16,76 +16,76 @@ from finetune.data.values import as_text, is_missing
 from finetune.task_types.name_words import IDS
 from finetune.task_types.row_issues import ROW_ISSUES
 
-AROUND = " \t\r\n\ufeff\0"  # what may stand around a name
-FEW_LOST, MOST_LOST = 3, 0.1  # rows that may be unreadable, and the share of them
-MANY_LINES = 50  # of one cell, in a column whose cells have one
+AROUND = " \t\r\n\ufeff\0"  # stripped from column names
+FEW_LOST, MOST_LOST = 3, 0.1  # number and share of unreadable rows from which they are an error
+MANY_LINES = 50  # in one cell, from which an unclosed quote is suspected
 MARKS = ("=", "+", "-", "@", "#")
 FORMULA = re.compile(r"(=[A-Za-z]+[\d(]|=[-+]?\d|[-+@][A-Za-z]+\(|#(REF!|NAME\?|VALUE!|DIV/0!|N/A|NUM!|NULL!))")
 ENCODING = Issue(
     code="encoding",
     severity="note",
-    meaning="a file in another encoding than UTF-8",
-    remedy="See that it reads right, else set encoding=NAME; `--fix` writes UTF-8",
+    meaning="the file is not UTF-8",
+    remedy="If the text is garbled, set encoding=NAME; `--fix` writes UTF-8",
 )
 BYTE_ORDER_MARK = Issue(
     code="byte-order-mark",
     severity="note",
-    meaning="the file begins with a byte-order mark",
-    remedy="Nothing need be done here, but other programs take it for text; `--fix` removes it",
+    meaning="the file starts with a byte-order mark (BOM)",
+    remedy="It is ignored here, but other programs read it as text; `--fix` removes it",
 )
 NO_HEADER = Issue(
     code="no-header",
     severity="note",
-    meaning="the first line names no columns, so it is read as a row",
-    remedy="Put a line with the columns' names at the top",
+    meaning="no header: the first line is read as a row",
+    remedy="Add a line with the column names at the top",
 )
 HEADER_SPACES = Issue(
     code="header-spaces",
     severity="note",
-    meaning="spaces or marks around names in the header",
-    remedy="Nothing need be done here, where they are overlooked; `--fix` removes them",
+    meaning="spaces or marks around column names",
+    remedy="They are ignored here; `--fix` removes them",
 )
 HEADER_EMPTY = Issue(
     code="header-empty",
     severity="warning",
     meaning="columns without a name",
-    remedy="Name them; here they are called '{name}' and so on, which `--fix` writes",
+    remedy="Name them; they are read as '{name}' and so on, which `--fix` writes",
 )
 HEADER_DOUBLE = Issue(
     code="header-double",
     severity="warning",
-    meaning="columns with the same name",
-    remedy="Rename one; here the second is called '{name}', which `--fix` writes",
+    meaning="duplicate column names",
+    remedy="Rename one; the second is read as '{name}', which `--fix` writes",
 )
 SWALLOWED_ROWS = Issue(
     code="swallowed-rows",
     severity="warning",
-    meaning="cells of several lines that hold other rows: a quote opens or closes in the wrong place",
-    remedy="Double the quotes within texts",
+    meaning="cells that contain other rows, because of an unescaped quote",
+    remedy="Double the quotes inside texts",
 )
 LONG_CELL = Issue(
     code="long-cell",
     severity="warning",
-    meaning=f"cells of {MANY_LINES} lines and more that look like rows",
-    remedy="See whether a quote is not closed in them",
+    meaning=f"cells of {MANY_LINES} or more lines that look like rows",
+    remedy="Check them for an unclosed quote",
 )
 FORMULA_CELL = Issue(
     code="formula",
     severity="note",
-    meaning="cells that a spreadsheet takes for formulas, or that it made of them",
-    remedy="Nothing need be done here; do not save the file from a spreadsheet",
+    meaning="cells that a spreadsheet reads as formulas, or their error values",
+    remedy="Harmless here; do not save the file from a spreadsheet",
 )
 DOUBLE_ID = Issue(
     code="double-id",
     severity="note",
     worst="warning",
-    meaning="ids that an earlier row has too",
-    remedy="Give every row an id of its own",
+    meaning="duplicate ids",
+    remedy="Give every row a unique id",
 )
 
 
 def encoding(part: Part) -> Iterator[Finding]:
-    """A byte-order mark, and encodings other than UTF-8."""
+    """A byte-order mark, or an encoding other than UTF-8."""
     form = part.table.form
     if not form.format.text:
         return
@@ -97,7 +97,7 @@ def encoding(part: Part) -> Iterator[Finding]:
 
 
 def header_names(part: Part) -> Iterator[Finding]:
-    """Names of columns that are empty, doubled, or have spaces or marks around them."""
+    """Column names that are empty, duplicate, or have spaces or marks around them."""
     form = part.table.form
     raw = first_cells(part.table.path, form)
     if not dialect_of(form).header:
@@ -117,7 +117,7 @@ def header_names(part: Part) -> Iterator[Finding]:
 
 
 def unreadable(part: Part) -> Iterator[Finding]:
-    """Rows that could not be read, by what is wrong with them."""
+    """Rows that could not be read, by reason."""
     by_issue: defaultdict[Issue, list[tuple[Record, Fault]]] = defaultdict(list)
     for record in part.table.faults:
         if record.fault:
@@ -130,7 +130,7 @@ def unreadable(part: Part) -> Iterator[Finding]:
 
 
 def unusable(part: Part) -> Iterator[Finding]:
-    """Rows that make no row of the task, by the reason; an error where most are, since then the file is not one."""
+    """Rows that the task cannot use, by reason; an error where most rows are, since the columns are then wrong."""
     by_issue: defaultdict[Issue, list[tuple[int, Fault]]] = defaultdict(list)
     for index, fault in part.unusable:
         by_issue[fault.issue].append((index, fault))
@@ -140,7 +140,7 @@ def unusable(part: Part) -> Iterator[Finding]:
 
 
 def swallowed_rows(part: Part) -> Iterator[Finding]:
-    """Cells that hold other rows, since a quote opens or closes in the wrong place; or that seem to."""
+    """Cells that contain other rows because of an unescaped quote, or that look like it."""
     dialect, width = dialect_of(part.table.form), len(part.table.columns)
     swallowed, long = set(), set()
     for cells in part.table.columns.values() if dialect.delimiter and dialect.quoted else ():
@@ -157,7 +157,7 @@ def swallowed_rows(part: Part) -> Iterator[Finding]:
 
 
 def formulas(part: Part) -> Iterator[Finding]:
-    """Cells that a spreadsheet takes for formulas, or that it made of them."""
+    """Cells that a spreadsheet reads as formulas, or their error values."""
     found = set()
     for name, cells in part.table.columns.items():
         if name not in part.layout.label:
@@ -168,7 +168,7 @@ def formulas(part: Part) -> Iterator[Finding]:
 
 
 def double_ids(part: Part) -> Iterator[Finding]:
-    """Ids that several rows have."""
+    """Duplicate ids."""
     columns = part.table.columns
     taken = (*part.layout.text, *part.layout.label)
     name = part.layout.id or next((name for name in columns if name.lower() in IDS and name not in taken), "")
@@ -186,18 +186,18 @@ def double_ids(part: Part) -> Iterator[Finding]:
             again.append(index)
         elif given:
             seen.add(given)
-    what = f"ids in the column '{name}' that an earlier row has too, such as {shown(as_text(columns[name][again[0]]))}"
+    what = f"duplicate ids in the column '{name}', such as {shown(as_text(columns[name][again[0]]))}"
     yield part.found(DOUBLE_ID, again, what=what, worst=bool(part.layout.id))
 
 
 def _like_rows(lines: Sequence[str], delimiter: str, width: int) -> bool:
-    """Whether very many lines are mostly as rows are, but for their label."""
+    """Whether there are many lines, most of them with as many cells as a row."""
     alike = sum(line.count(delimiter) == width - 1 for line in lines)
     return len(lines) >= MANY_LINES and width > 1 and alike > MOSTLY * len(lines)
 
 
 def _is_row(line: str, delimiter: str, width: int, labels: Container[str]) -> bool:
-    """Whether a line has as many cells as a row, and one of them is a label."""
+    """Whether a line has as many cells as a row, one of them a label."""
     if line.count(delimiter) != width - 1:
         return False
     return any(cell.strip() in labels for cell in line.split(delimiter))

@@ -1,18 +1,18 @@
-"""What is found in data before anything is trained on it."""
+"""A finding: an issue in a file, with its rows."""
 
 from dataclasses import dataclass
 
 from finetune.data.issues import Severity
 
-MOST_ROWS = 1_000  # of which a finding keeps the numbers
+MOST_ROWS = 1_000  # row numbers that a finding keeps
 MANY, MOSTLY = 0.05, 0.5  # shares of a file's rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """An issue in a file, what exactly it is there, and what to do about it.
+    """An issue in a file: what it is (`what`) and how to fix it (`remedy`).
 
-    `rows` and `lines` are those of the first of its `count` rows; there are none for what concerns the whole file.
+    `rows` and `lines` number the first of its `count` rows; both are empty for an issue of the whole file.
     """
 
     severity: Severity

@@ -1,4 +1,4 @@
-"""`finetune check DATA --fix OUT`: a copy of a file with what can be mended without asking."""
+"""`finetune check DATA --fix OUT`: a copy of a file with everything fixed that needs no decision."""
 
 import unicodedata
 from collections import Counter
@@ -17,19 +17,19 @@ from finetune.data.writing import ESCAPED, write_rows, written_format
 from finetune.errors import UserError
 
 
-def require_place(to: Path, target: str) -> None:
-    """Raises UserError where a copy of the target cannot be written to that file."""
+def require_new_file(to: Path, target: str) -> None:
+    """Raises UserError where no fixed copy of the target can be written to that file."""
     if Path(target).is_dir():
         raise UserError(f"--fix writes one file, and {target} is a folder", "Check its files one by one")
     written_format(to)
     if to.exists():
-        raise UserError(f"{to} is already there, and --fix replaces no file", "Name another one")
+        raise UserError(f"{to} already exists, and --fix does not overwrite", "Name another file")
 
 
-def write_mended(part: Part, to: Path, *, escape: bool = False) -> dict[str, int]:
-    """Writes the mended copy; how often each mend was made. Raises UserError where the file cannot be written.
+def write_fixed(part: Part, to: Path, *, escape: bool = False) -> dict[str, int]:
+    """Writes the fixed copy and returns how often each fix was applied. Raises UserError if it cannot be written.
 
-    With `escape`, cells that a spreadsheet would run get an apostrophe.
+    With `escape`, cells that a spreadsheet would run as formulas get an apostrophe.
     """
     holds = written_format(to).cells
     if holds != "lists" and any(
@@ -37,7 +37,7 @@ def write_mended(part: Part, to: Path, *, escape: bool = False) -> dict[str, int
     ):
         raise UserError(f"{to}: cells of {part.file} hold lists", "Name a file that ends with .jsonl")
     counts = Counter(_of_file(part))
-    rows = list(_rows(part, counts))  # some formats go through them twice
+    rows = list(_rows(part, counts))  # some writers iterate twice
     if holds == "texts":
         rows = [{name: _as_cell(cell) for name, cell in row.items()} for row in rows]
     names = [name for name in part.table.columns if name not in part.table.derived]
@@ -50,19 +50,19 @@ def _as_cell(cell: Any) -> str:
 
 
 def _of_file(part: Part) -> dict[str, int]:
-    """Mends of the file as such."""
+    """Fixes of the file's format."""
     form = part.table.form
     raw = first_cells(part.table.path, form) if dialect_of(form).header else []
     return {
         "byte-order mark removed": int(form.encoding == "utf-8-sig"),
         "file written in UTF-8": int(form.format.text and not form.encoding.startswith("utf-8")),
-        "names of columns mended": sum(old != new for old, new in zip(raw, part.table.columns, strict=False)),
+        "column names fixed": sum(old != new for old, new in zip(raw, part.table.columns, strict=False)),
         "rows dropped that could not be read": len(part.table.faults),
     }
 
 
 def _rows(part: Part, counts: Counter[str]) -> Iterator[dict[str, Any]]:
-    """The rows that stay, mended; counts what was done."""
+    """The rows that are kept, fixed; adds each fix to `counts`."""
     layout = part.layout
     spellings = unified(part.label_counts) if part.kind.respelled else {}
     needed = part.kind.needed(layout)
@@ -72,7 +72,7 @@ def _rows(part: Part, counts: Counter[str]) -> Iterator[dict[str, Any]]:
     keys = part.keys.tolist()
     for index, record in enumerate(part.table.records()):
         done: list[str] = []
-        values = _mended(part, record.values, spellings, done)
+        values = _fixed_row(part, record.values, spellings, done)
         same = (keys[index], _gold(part.golds[index], spellings))
         if any(is_missing(values.get(name)) for name in needed):
             counts["rows dropped without a text"] += 1
@@ -94,20 +94,20 @@ def _unlabelled(part: Part) -> set[int]:
 
 
 def _lost_label(part: Part, values: Mapping[str, Any]) -> bool:
-    """Whether the label was nothing but control characters."""
+    """Whether the label consisted of control characters only."""
     cells = [values.get(name) for name in part.layout.label]
     return not part.kind.empty_is_label and all(cell is None or (isinstance(cell, str) and not cell) for cell in cells)
 
 
 def _gold(gold: Any, spellings: Mapping[str, str]) -> Any:
-    """The gold once its labels are spelled alike."""
+    """The label with its most frequent spelling."""
     if isinstance(gold, tuple):
         return tuple(dict.fromkeys(spellings.get(label, label) for label in gold))
     return spellings.get(gold, gold)
 
 
-def _mended(part: Part, values: Mapping[str, Any], spellings: Mapping[str, str], done: list[str]) -> dict[str, Any]:
-    """The cells of one row with clean texts, and labels in one spelling; adds what was done to `done`."""
+def _fixed_row(part: Part, values: Mapping[str, Any], spellings: Mapping[str, str], done: list[str]) -> dict[str, Any]:
+    """The cells of one row, texts cleaned and labels in their most frequent spelling; adds each fix to `done`."""
     layout = part.layout
     new = part.kind.fixed(layout, dict(values), partial(_clean, done=done), done)
     for name in layout.label if spellings else ():
@@ -118,7 +118,7 @@ def _mended(part: Part, values: Mapping[str, Any], spellings: Mapping[str, str],
 
 
 def _clean(text: str, done: list[str]) -> str:
-    """The text in its own encoding, without control characters and outer spaces, in NFC."""
+    """The text decoded correctly, without control characters and outer spaces, in NFC."""
     if not (text.isascii() and text.isprintable()):
         for what, change in CHANGES.items():
             changed = change(text)

@@ -1,4 +1,4 @@
-"""Checks of columns about the rows: ids that a spreadsheet has rounded, names of splits."""
+"""Checks of metadata columns: ids rounded by a spreadsheet, split names."""
 
 from collections.abc import Iterator
 
@@ -15,26 +15,26 @@ OFTEN = 0.5  # share of a column's filled cells
 SPLIT_COLUMN = Issue(
     code="split-column",
     severity="warning",
-    meaning="a column that names splits, which is not used",
+    meaning="a column of split names, which is ignored",
     remedy="Write each split into a file: FILE dev=FILE test=FILE",
 )
 RUINED_ID = Issue(
     code="ruined-id",
     severity="warning",
-    meaning="ids that a spreadsheet has rounded",
+    meaning="ids rounded by a spreadsheet",
     remedy="Export that column as text; do not group by it",
 )
 
 
 def named_splits(part: Part) -> Iterator[Finding]:
-    """A column that says which rows are for training, which is not read."""
+    """A column of split names, which is ignored."""
     for name in split_columns(part.layout, part.table) if part.trains else ():
-        what = f"the column {shown(name)} names splits, and all rows are used for training and dev"
+        what = f"the column {shown(name)} has split names, but all rows are used for training and dev"
         yield part.found(SPLIT_COLUMN, what=what)
 
 
 def ruined_ids(part: Part) -> Iterator[Finding]:
-    """Columns of numbers such as 1.23457E+17: other rows may have the same now."""
+    """Columns of numbers such as 1.23457E+17, of which several rows may now have the same."""
     for name, cells in part.table.columns.items():
         filled = [(index, text) for index, cell in enumerate(cells) if (text := as_text(cell).strip())]
         ruined = [index for index, text in filled if RUINED.fullmatch(text)]

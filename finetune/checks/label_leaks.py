@@ -1,4 +1,4 @@
-"""Checks for what gives the label away: a column whose values determine it, or its name in the text."""
+"""Label leaks: a column that determines the label, or the label's name in the text."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
@@ -14,27 +14,27 @@ from finetune.data.values import as_number, as_text, is_missing
 
 SAMPLE = 50_000  # rows
 LEAST_ROWS = 20
-EACH = 5  # rows that a value of such a column has in the mean
-WRONG = 0.05  # share of the rows without the most frequent label that may have another one than their value says
-ENOUGH = 10  # such rows, of which one may be wrong in any case
-NEARLY_ALL = 0.9  # of the texts that name their own label
+EACH = 5  # mean rows a value of such a column
+WRONG = 0.05  # share of the rows without the most frequent label that the column's values may get wrong
+ENOUGH = 10  # such rows, from which one wrong row is always allowed
+NEARLY_ALL = 0.9  # share of the texts that contain their label's name
 SHORTEST = 3  # letters of such a name
 LABEL_GIVEN_AWAY = Issue(
     code="label-given-away",
     severity="warning",
-    meaning="a column that is not read has one label for nearly every value",
-    remedy="It is not read here; see that the text does not hold it, and that the label is not made from it",
+    meaning="an unused column determines the label almost completely",
+    remedy="Check that the text does not contain it, and that the label is not derived from it",
 )
 LABEL_IN_TEXT = Issue(
     code="label-in-text",
     severity="warning",
-    meaning="nearly all texts name their own label and no other",
-    remedy="Take it out of the text, or nothing else is learned",
+    meaning="nearly all texts contain their label's name and no other",
+    remedy="Remove it from the texts; otherwise the model learns nothing else",
 )
 
 
-def telling_columns(part: Part) -> Iterator[Finding]:
-    """Columns that are neither text nor label, and whose value decides the label."""
+def leaking_columns(part: Part) -> Iterator[Finding]:
+    """Columns that are neither text nor label, and that determine the label almost completely."""
     layout = part.layout
     if not part.trains or not part.kind.labels_rows:
         return
@@ -46,12 +46,12 @@ def telling_columns(part: Part) -> Iterator[Finding]:
         if name in taken or sum(map(is_missing, values)) > 0.5 * len(values):
             continue
         if _decides(_numbered([as_text(value).strip() for value in values]), labels):
-            what = f"the column '{name}' gives the label away: nearly every value of it has one label"
+            what = f"the column '{name}' leaks the label (determines it almost completely)"
             yield part.found(LABEL_GIVEN_AWAY, what=what)
 
 
 def label_in_text(part: Part) -> Iterator[Finding]:
-    """Texts that name their own label and no other."""
+    """Texts that contain their label's name and no other."""
     if not part.trains or not part.kind.named:
         return
     folded = {name: name.casefold() for name in part.label_counts if len(name) >= SHORTEST and as_number(name) is None}
@@ -62,7 +62,7 @@ def label_in_text(part: Part) -> Iterator[Finding]:
         return
     naming = [row for row in rows if _names_its_own(part.texts[row].casefold(), part.golds[row], folded)]
     if len(rows) >= LEAST_ROWS and len(naming) >= NEARLY_ALL * len(rows):
-        what = f"the label's name stands in {100 * len(naming) / len(rows):.0f} % of the texts, and no other label's"
+        what = f"{100 * len(naming) / len(rows):.0f} % of the texts contain their label's name and no other"
         yield part.found(LABEL_IN_TEXT, naming, what=what)
 
 
@@ -72,7 +72,7 @@ def _names_its_own(text: str, label: str, folded: dict[str, str]) -> bool:
 
 
 def _sample(part: Part) -> list[int]:
-    """The labelled rows, or some of them drawn with a fixed seed."""
+    """The labelled rows, or a sample of them with a fixed seed."""
     rows = [row for row, gold in enumerate(part.golds) if gold is not None]
     if len(rows) <= SAMPLE:
         return rows
@@ -80,25 +80,25 @@ def _sample(part: Part) -> list[int]:
 
 
 def _numbered(values: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Each value as a number of its own."""
+    """Each value as an integer code."""
     numbers = {value: number for number, value in enumerate(Counter(values))}
     return np.array([numbers[value] for value in values], np.int64)
 
 
 def _decides(values: NDArray[np.int64], labels: NDArray[np.int64]) -> bool:
-    """Whether nearly all labels are known from the values, but not from the same values in another order."""
+    """Whether the values determine nearly all labels, and the same values shuffled do not."""
     count = len(values)
     kinds = len(np.unique(values))
     if count < LEAST_ROWS or kinds < 2 or EACH * kinds > count or EACH * len(np.unique(labels)) > count:
         return False
     before = _unlike(np.zeros_like(values), labels)
     allowed = max(WRONG * before, before >= ENOUGH)
-    dealt = np.random.default_rng(0).permutation(values)
-    return before > 0 and _unlike(values, labels) <= allowed and _unlike(dealt, labels) > 0.5 * before
+    shuffled = np.random.default_rng(0).permutation(values)
+    return before > 0 and _unlike(values, labels) <= allowed and _unlike(shuffled, labels) > 0.5 * before
 
 
 def _unlike(values: NDArray[np.int64], labels: NDArray[np.int64]) -> int:
-    """How many rows have another label than most rows of their value."""
+    """How many rows have a label other than the majority label of their value."""
     pairs, counts = np.unique(values * (labels.max() + 1) + labels, return_counts=True)
     most = np.zeros(values.max() + 1, np.int64)
     np.maximum.at(most, pairs // (labels.max() + 1), counts)
@@ -106,6 +106,6 @@ def _unlike(values: NDArray[np.int64], labels: NDArray[np.int64]) -> int:
 
 
 CHECKS = (
-    Check(find=in_each(telling_columns), issues=(LABEL_GIVEN_AWAY,)),
+    Check(find=in_each(leaking_columns), issues=(LABEL_GIVEN_AWAY,)),
     Check(find=in_each(label_in_text), issues=(LABEL_IN_TEXT,)),
 )

@@ -1,4 +1,4 @@
-"""Checks of labels: missing ones, spellings of one label, and how many rows each has."""
+"""Checks of labels: missing labels, spelling variants, and rows per label."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -13,12 +13,12 @@ from finetune.data.messages import shown
 from finetune.data.values import as_number
 
 FEW = 10  # rows that a label needs to be learned
-MOST_LABELS = 20_000  # among which misspelled ones are looked for
+MOST_LABELS = 20_000  # above which misspelled ones are not searched
 SHOWN = 5
 NO_LABEL_COLUMN = Issue(
     code="no-label-column",
     severity="error",
-    meaning="no column with labels was found",
+    meaning="no label column was found",
     remedy="Name it: label=COLUMN, one of {columns}",
 )
 NO_LABELS = Issue(
@@ -32,43 +32,43 @@ MISSING_LABEL = Issue(
     severity="warning",
     worst="error",
     meaning="rows without a label",
-    remedy="Label them; such rows are left out, and `--fix` drops them",
+    remedy="Label them; rows without a label are skipped, and `--fix` drops them",
 )
 BLANK_LABEL = Issue(
     code="blank-label",
     severity="warning",
-    meaning="labels that look like a missing one, such as nan or null",
-    remedy="Leave the cell empty where there is no label; as it is, it counts as a label",
+    meaning="placeholder labels (nan, null)",
+    remedy="Leave the cell empty where there is no label; these count as labels",
 )
 LABEL_SPACES = Issue(
     code="label-spaces",
     severity="note",
     meaning="spaces around labels",
-    remedy="Nothing need be done here, where they are overlooked; `--fix` removes them",
+    remedy="They are ignored here; `--fix` removes them",
 )
 LABEL_VARIANT = Issue(
     code="label-variant",
     severity="warning",
     meaning="labels that differ only in case or spaces",
-    remedy="Write each label in one way, as `--fix` does; they count as different ones",
+    remedy="Use one spelling, as `--fix` does; they count as different labels",
 )
 LABEL_NUMBER = Issue(
     code="label-number",
     severity="warning",
-    meaning="one number written in several ways",
-    remedy="Write each in one way; they count as different labels",
+    meaning="equal numbers written differently",
+    remedy="Use one spelling; they count as different labels",
 )
 LABEL_TYPO = Issue(
     code="label-typo",
     severity="warning",
-    meaning="rare labels that look like a frequent one misspelled",
-    remedy="Correct them if they are",
+    meaning="rare labels that may be typos of a frequent one",
+    remedy="Fix the ones that are typos",
 )
 SINGLE_ROW = Issue(
     code="single-row",
     severity="warning",
     meaning="labels with a single row, which cannot be in train and dev",
-    remedy="Give them more rows, join them with others, or leave them out",
+    remedy="Add rows, merge these labels with others, or drop them",
 )
 FEW_ROWS = Issue(
     code="few-rows",
@@ -79,7 +79,7 @@ FEW_ROWS = Issue(
 
 
 def missing_labels(part: Part) -> Iterator[Finding]:
-    """Rows without a label; a file for tests may have none at all."""
+    """Rows without a label; a test file may have none at all."""
     if not part.layout.label:
         remedy = NO_LABEL_COLUMN.remedy.format(columns=", ".join(part.table.columns))
         what = NO_LABEL_COLUMN.meaning
@@ -102,11 +102,11 @@ def missing_labels(part: Part) -> Iterator[Finding]:
 
 
 def blank_labels(part: Part) -> Iterator[Finding]:
-    """Labels that are a word for nothing."""
+    """Placeholder labels."""
     if not part.kind.named:
         return
     if found := [name for name in part.label_counts if name.casefold() in BLANK]:
-        what = f"labels that look like a missing one: {', '.join(map(shown, found))}"
+        what = f"placeholder labels: {', '.join(map(shown, found))}"
         yield part.found(BLANK_LABEL, part.rows_with(found), what=what)
 
 
@@ -122,7 +122,7 @@ def spaces(part: Part) -> Iterator[Finding]:
 
 
 def variants(part: Part) -> Iterator[Finding]:
-    """Labels that differ only in case or spaces, or as numbers in how they are written."""
+    """Labels that differ only in case or spaces, and equal numbers written differently."""
     if not part.kind.named:
         return
     if changed := unified(part.label_counts):
@@ -139,7 +139,7 @@ def variants(part: Part) -> Iterator[Finding]:
 
 
 def typos(part: Part) -> Iterator[Finding]:
-    """Rare labels that are one letter away from a frequent one."""
+    """Rare labels one edit away from a frequent one."""
     if not part.kind.named or len(part.label_counts) > MOST_LABELS:
         return
     if found := misspelled(part.label_counts):
@@ -148,7 +148,7 @@ def typos(part: Part) -> Iterator[Finding]:
 
 
 def small_classes(part: Part) -> Iterator[Finding]:
-    """Labels with too few rows to be learned, in the file for training."""
+    """Labels with too few rows in the training file."""
     if not part.kind.named or not part.trains:
         return
     spellings = unified(part.label_counts)

@@ -1,7 +1,7 @@
-"""Near duplicates among many texts: MinHash over runs of characters, with bands that bring like texts together.
+"""Near duplicates among many texts: MinHash over character n-grams, with LSH bands to find candidates.
 
-Broder 1997 for the likeness (shared runs over all runs of two texts), Li, Owen and Zhang 2012 for one hash of each run
-in place of one for each bin, Shrivastava and Li 2014 for the bins that stay empty.
+Broder 1997 for the resemblance (Jaccard similarity of two texts' n-grams), Li, Owen and Zhang 2012 for one-permutation
+hashing (one hash an n-gram instead of one a bin), Shrivastava and Li 2014 for filling empty bins.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from finetune.data.characters import codes_of, runs_of, same_text
 
-LEAST = 0.8  # likeness of near duplicates
-RUN = 5  # characters
-BANDS, IN_BAND = 20, 6  # texts alike by 0.8 meet in some band with probability 0.998, by 0.3 with 0.015
+LEAST = 0.8  # Jaccard similarity of near duplicates
+RUN = 5  # characters of an n-gram
+BANDS, IN_BAND = 20, 6  # texts of similarity 0.8 share a band with probability 0.998, of 0.3 with 0.015
 BINS = BANDS * IN_BAND
 CHUNK = 5_000  # pairs that are compared at a time
 EMPTY = np.uint32(0xFFFFFFFF)
@@ -21,9 +21,9 @@ PRIME, ODD = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
 
 
 def near_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
-    """(a text, the first earlier one that it is like) by their numbers, for each text that has one; all are different.
+    """(index of a text, index of the first earlier one nearly equal to it), for each text that has one; texts differ.
 
-    Case and spaces make no difference.
+    Case and spaces are ignored.
     """
     plain = [same_text(text) for text in texts]
     if len(plain) < 2:
@@ -37,7 +37,7 @@ def near_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def likeness(one: str, other: str) -> float:
-    """The runs that two texts share, as a share of all their runs."""
+    """Jaccard similarity of two texts' n-grams, 0 to 1."""
     runs, others = _runs(one), _runs(other)
     return len(runs & others) / max(1, len(runs | others))
 
@@ -48,7 +48,7 @@ def _runs(text: str) -> set[str]:
 
 
 def _signatures(texts: Sequence[str]) -> NDArray[np.uint32]:
-    """The least hash in each bin, `(texts, BINS)`."""
+    """The smallest hash in each bin, `(texts, BINS)`."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     gap = RUN - 1
     codes = codes_of(("\0" * gap).join(texts) + "\0" * gap).astype(np.uint64)
@@ -67,7 +67,7 @@ def _signatures(texts: Sequence[str]) -> NDArray[np.uint32]:
 
 
 def _filled(least: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Each empty bin takes the value of the next filled one, changed by how far away that is."""
+    """Each empty bin takes the value of the next filled one, offset by the distance to it."""
     last = 2 * BINS
     twice = np.concatenate([least, least], axis=1)
     places = np.where(twice != EMPTY, np.arange(last), last - 1)
@@ -78,7 +78,7 @@ def _filled(least: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def _candidates(signatures: NDArray[np.uint32]) -> list[tuple[int, int]]:
-    """(later, earlier) pairs that met in a band, each text with the first of those it met, where most bins agree."""
+    """(later, earlier) pairs that share a band and most bins, each text with the first of its band."""
     count = len(signatures)
     met = []
     for band in range(BANDS):

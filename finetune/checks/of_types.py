@@ -1,4 +1,4 @@
-"""Checks that only one type of data has: its labels' balance, tags, answers, choices."""
+"""Checks of one task type: label balance, tags, answer spans, choices."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from finetune.task_types.types import OWN
 
 
 def remarks(part: Part) -> Iterator[Finding]:
-    """What the type of the data has to say of a file's rows."""
+    """The findings that the task type declares."""
     for one in part.kind.remarks(part):
         yield part.found(one.issue, one.indexes, what=one.what, remedy=one.remedy, worst=one.worst)
 

@@ -1,4 +1,4 @@
-"""`finetune check`: what a run would use, found and counted before anything is trained."""
+"""`finetune check RECIPE`: what a run would use, without training."""
 
 import math
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ from finetune.task_types.task import Task
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """Everything that `check` found, as facts in sections, and the first encoded examples as tokens."""
+    """Facts by section, and the first encoded examples as tokens."""
 
     facts: dict[str, dict[str, Any]]
     examples: list[dict[str, Any]]
 
 
 def check(recipe: Recipe, task: Task, *, source: Source, device: str | None = None, shown: int = 2) -> Preview:
-    """Finds data and model, and encodes all rows of a recipe's task. Raises UserError where a run would stop."""
-    place = resolve_device(device)
-    precision = resolve_precision(recipe.train.precision, place)
+    """Resolves data and model and encodes all rows. Raises UserError where a run would."""
+    where = resolve_device(device)
+    precision = resolve_precision(recipe.train.precision, where)
     splits = load_splits(task, source, limit=recipe.limit)
     files = pretrained.resolve(recipe.model)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
@@ -62,7 +62,7 @@ def check(recipe: Recipe, task: Task, *, source: Source, device: str | None = No
         if name == task.train_split:
             an_epoch = math.ceil(len(features) / recipe.train.batch_size)
             facts["training"] = {
-                "device": str(place),
+                "device": str(where),
                 "precision": precision,
                 "updates": an_epoch * recipe.train.epochs,
                 "updates an epoch": an_epoch,

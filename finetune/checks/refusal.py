@@ -1,4 +1,4 @@
-"""What keeps a run on data from being started: the errors of the cheap checks, as `finetune check` words them."""
+"""Errors in data that stop a run before it starts: the cheap checks of `finetune check`."""
 
 from collections.abc import Iterable
 
@@ -14,13 +14,13 @@ SHOWN = 3  # row numbers
 
 
 def require_sound_data(tasks: Iterable[Task]) -> None:
-    """Raises UserError as `require_sound` does, for those of the tasks that are of a user's own data."""
+    """Calls `require_sound` for each task that is on the user's data."""
     for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
         require_sound(read)
 
 
 def require_sound(read: OwnData) -> None:
-    """Raises UserError for the first error in the files of the splits, such as a single label."""
+    """Raises UserError for the first error in the splits, such as a single label."""
     parts = [part_of(split, read.layout, table_of(path, read.encoding)) for split, path in read.files.items()]
     found = findings(parts, [check for check in CHECKS if check.refuses])
     if error := next((finding for finding in found if finding.severity == "error"), None):

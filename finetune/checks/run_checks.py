@@ -1,4 +1,4 @@
-"""`finetune check DATA`: all checks of a file or folder of data, in their order."""
+"""`finetune check DATA`: runs all checks on a file or folder."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from finetune.task_types.types import named_type
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a file or folder of data is, and what was found in it, the worst first."""
+    """Layout, splits and findings of a file or folder, most severe finding first."""
 
     layout: Layout
     parts: tuple[Part, ...]
@@ -31,16 +31,16 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many findings there are of each severity."""
+        """Number of findings by severity."""
         counts = Counter(finding.severity for finding in self.findings)
         return {severity: counts[severity] for severity in SEVERITIES}
 
     def fails(self, *, strict: bool = False) -> bool:
-        """Whether something spoils a run, or if `strict` should be looked at."""
+        """Whether there is an error or, with `strict`, a warning."""
         return self.counts["error"] > 0 or (strict and self.counts["warning"] > 0)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The report as JSON values."""
         return {
             "files": {part.split: part.file for part in self.parts},
             "format": {part.split: str(part.table.form) for part in self.parts},
@@ -52,7 +52,7 @@ class Report:
 
 
 def check_data(path: str, settings: Mapping[str, Any]) -> Report:
-    """Runs every check on a file or folder; settings are those of a run. Raises UserError for what cannot be read."""
+    """Runs every check on a file or folder; `settings` are those of a run. Raises UserError for an unreadable file."""
     recipe = _recipe(path, settings)
     given: dict[str, Any] = {key: v for key, v in recipe.options.items() if key in OPTIONS}
     files = split_files(Path(path), dev=str(given.pop("dev", "")), test=str(given.pop("test", "")))
@@ -72,7 +72,7 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
 
 
 def _capped(layout: Layout, recipe: Recipe) -> int:
-    """How many tokens of its first input a type reads, as the recipe or its tasks have it; 0 for all."""
+    """Token limit of the first input, from the recipe or the task type; 0 for none."""
     kind = named_type(layout.shape)
     if not kind.capped:
         return 0
@@ -81,7 +81,7 @@ def _capped(layout: Layout, recipe: Recipe) -> int:
 
 
 def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:
-    """The settings with their values checked."""
+    """A recipe with these settings, validated."""
     own = str(Path(path).resolve())  # no task has such a name
     named = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     start = parse({"task": own, "model": MODEL}, origin=path)

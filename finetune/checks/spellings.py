@@ -1,4 +1,4 @@
-"""Spellings of one label: those that differ only in case or spaces, and rare ones that look like a slip."""
+"""Spelling variants of a label: case, spaces, and rare ones that look like typos."""
 
 from collections import defaultdict
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""One file of the data as the checks see it: the text of each row, its gold, and what several checks need of them."""
+"""One split as the checks see it: the text and label of each row, and values that several checks share."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ from finetune.task_types.types import named_type
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """The file of one split: for each of its rows the text that goes into the model, and the gold.
+    """The file of one split: for each of its rows the text that goes into the model, and the label.
 
     `unusable` holds the index of each row that the layout cannot use, with the reason; its text is empty.
     """
@@ -43,58 +43,58 @@ class Part:
 
     @property
     def kind(self) -> DataType:
-        """The type of the data."""
+        """The task type's data type."""
         return named_type(self.layout.shape)
 
     @property
     def thing(self) -> str:
-        """What must not be in two splits, in a word."""
+        """What must not be in two splits, as a noun in the plural."""
         return self.kind.units_are
 
     @property
     def size(self) -> int:
-        """How many rows the file has, with those that cannot be read."""
+        """Rows of the file, including unreadable ones."""
         return len(self.texts) + len(self.table.faults)
 
     @property
     def trains(self) -> bool:
-        """Whether the model learns from it."""
+        """Whether it is the training split."""
         return self.split == "train"
 
     @cached_property
     def census(self) -> NDArray[np.int32]:
-        """How many characters of each kind every text has."""
+        """Characters of each kind in each text, `(rows, kinds)`."""
         return census(self.texts)
 
     @cached_property
     def foreign(self) -> list[int]:
-        """The rows whose texts are more than ASCII."""
+        """Indexes of the rows with non-ASCII text."""
         return [index for index, text in enumerate(self.texts) if not text.isascii()]
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
-        """A number for each text, equal for texts that say the same; 0 where it is too short to count."""
+        """A hash of each text `(rows,)`, equal for texts that `same_text` makes equal; 0 for one that is too short."""
         least = self.kind.least_words
         return text_keys([text if text.count(" ") + 1 >= least else "" for text in self.texts])
 
     @cached_property
     def unit_keys(self) -> NDArray[np.int64]:
-        """The same of what must not be in two splits."""
+        """A hash of each unit `(rows,)`."""
         return self.keys if self.units is self.texts else text_keys(self.units)
 
     @cached_property
     def units(self) -> Sequence[str]:
-        """What must not be in two splits."""
+        """The units that must not be in two splits, such as texts or contexts."""
         return self.kind.units(self.layout, self.table, self.texts)
 
     @cached_property
     def label_counts(self) -> Counter[str]:
-        """How many rows have each label."""
+        """Number of rows by label."""
         kind = self.kind
         return Counter(label for gold in self.golds for label in kind.labels_in(gold))
 
     def rows_with(self, labels: Iterable[str]) -> list[int]:
-        """The indexes of the rows that have one of these labels."""
+        """Indexes of the rows with one of these labels."""
         wanted, kind = set(labels), self.kind
         return [index for index, gold in enumerate(self.golds) if not wanted.isdisjoint(kind.labels_in(gold))]
 
@@ -111,7 +111,7 @@ class Part:
         remedy: str = "",
         worst: bool = False,
     ) -> Finding:
-        """An issue in the rows with these indexes, in its own words unless `what` and `remedy` are more exact."""
+        """A finding for the rows with these indexes; `what` and `remedy` replace the issue's own texts."""
         first = [int(index) for index in islice(indexes, MOST_ROWS)]
         return Finding(
             severity=(worst and issue.worst) or issue.severity,
@@ -125,7 +125,7 @@ class Part:
         )
 
     def found_in(self, records: Sequence[Record], issue: Issue, what: str, *, worst: bool = False) -> Finding:
-        """An issue in records that are not in the table."""
+        """A finding for records that are not in the table."""
         return replace(
             self.found(issue, what=what, worst=worst),
             rows=tuple(record.row for record in records[:MOST_ROWS]),
@@ -135,7 +135,7 @@ class Part:
 
 
 def part_of(split: str, layout: Layout, table: Table) -> Part:
-    """A file as the checks see it."""
+    """A table as a Part of this split."""
     texts: list[str] = []
     golds: list[Any] = []
     unusable: list[tuple[int, Fault]] = []
@@ -148,12 +148,12 @@ def part_of(split: str, layout: Layout, table: Table) -> Part:
 
 
 def text_keys(texts: Sequence[str]) -> NDArray[np.int64]:
-    """A number for each text, the same for what `same_text` makes equal; 0 for one that is empty."""
+    """A hash of each text `(texts,)`, equal for texts that `same_text` makes equal; 0 for an empty one."""
     return np.fromiter((hash(same_text(text)) for text in texts), np.int64, len(texts))
 
 
 def labelled(part: Part) -> bool:
-    """Whether rows of the file have labels at all."""
+    """Whether any row of the file has a label."""
     return part.has(part.layout.label[:1]) and any(
         not is_missing(cell)
         for name in part.layout.label

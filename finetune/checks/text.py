@@ -1,4 +1,4 @@
-"""Checks of texts one by one: nothing in them, characters that do not belong, scripts, letters that look alike."""
+"""Checks of single texts: placeholders, stray characters, mixed scripts, homoglyphs."""
 
 import re
 import unicodedata
@@ -19,13 +19,13 @@ HTML = re.compile(
     r"</?(a|b|i|u|p|br|hr|em|ul|ol|li|td|tr|div|span|strong|table|img|font|h[1-6])\b[^<>]*>"
     r"|&(amp|lt|gt|quot|nbsp|apos|#\d+);"
 )
-SINGLE = re.compile("[ㄱ-ㅣﾡ-ￜ]")  # without one of these the next one need not look
+SINGLE = re.compile("[ㄱ-ㅣﾡ-ￜ]")  # a cheap test before SPELLED
 # Korean syllables written as single letters (but not laughter and tears: ㅋㅋㅠㅠ), or in letters of half width
 SPELLED = re.compile("[ㄱ-ㅎ][ㅏ-ㅛㅝ-ㅟㅢㅣ][ㄱ-ㅎ]?[ㄱ-ㅎ][ㅏ-ㅣ]|[ﾡ-ￜ]")
 WORD = re.compile(r"[^\W\d_]{3,}")
 LIKE_LATIN = frozenset("аеорсухіјѕһԁԛԝвАВЕКМНОРСТХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ")  # Cyrillic and Greek
 LIKE_FOREIGN = frozenset("aceopxyijsABCEHKMOPTXIJ")  # Latin
-SMALL = 0.01  # share of the letters that a second script has where it is worth a note
+SMALL = 0.01  # share of letters from which a second script is reported
 
 
 Holds = Callable[[str], object]
@@ -33,47 +33,47 @@ IN_ANY: Mapping[Issue, Holds] = {
     Issue(
         code="blank-word",
         severity="warning",
-        meaning="texts that are only a word for nothing, such as nan or null",
+        meaning="placeholder texts (nan, null)",
         remedy="Leave the cell empty where there is no text",
     ): lambda text: len(text) < 12 and text.strip().casefold() in BLANK,
     Issue(
         code="no-letters",
         severity="note",
         meaning="texts without a letter or a digit",
-        remedy="See whether they mean anything",
+        remedy="Check whether they mean anything",
     ): lambda text: len(text) < 100 and not any(map(str.isalnum, text)),
     Issue(
         code="html",
         severity="note",
         meaning="HTML tags or entities in the text",
-        remedy="Replace them with the text that they mean",
+        remedy="Replace them with plain text",
     ): lambda text: ("<" in text or "&" in text) and HTML.search(text),
 }
 IN_FOREIGN: Mapping[Issue, Holds] = {
     Issue(
         code="mojibake",
         severity="warning",
-        meaning="texts that were read in the wrong encoding (such as Ã© for é)",
-        remedy="Export the data again as UTF-8; `--fix` repairs those that are UTF-8 read as something else",
+        meaning="mojibake: texts decoded in the wrong encoding (such as Ã© for é)",
+        remedy="Export the data again as UTF-8; `--fix` repairs UTF-8 that was decoded as another encoding",
     ): is_mojibake,
     Issue(
         code="not-nfc",
         severity="warning",
         meaning="texts with decomposed letters (not in NFC: é or 한 as several characters)",
-        remedy="Normalise to NFC, as `--fix` does; a tokenizer cuts such letters into pieces",
+        remedy="Normalise to NFC, as `--fix` does; a tokenizer splits such letters",
     ): lambda text: not unicodedata.is_normalized("NFC", text),
     Issue(
         code="jamo",
         severity="warning",
-        meaning="Korean syllables written as single letters (ㅎㅏㄴ), or letters of half width",
-        remedy="Write whole syllables; NFC does not put these together",
+        meaning="Korean syllables written as single letters (jamo: ㅎㅏㄴ), or half-width letters",
+        remedy="Write whole syllables; NFC does not compose these",
     ): lambda text: SINGLE.search(text) and SPELLED.search(text),
 }
 COUNTED: Mapping[str, Issue] = {
     "control": Issue(
         code="control",
         severity="note",
-        meaning="control characters or invisible ones (NUL, zero-width space)",
+        meaning="control or invisible characters (NUL, zero-width space)",
         remedy="Remove them, as `--fix` does",
     ),
     "replacement": Issue(
@@ -87,7 +87,7 @@ SCRIPTS_MIXED = Issue(
     code="scripts",
     severity="note",
     meaning="letters of several scripts",
-    remedy="See whether the model knows them all",
+    remedy="Check that the model's vocabulary covers them",
 )
 HOMOGLYPH = Issue(
     code="homoglyph",
@@ -98,7 +98,7 @@ HOMOGLYPH = Issue(
 
 
 def in_any(part: Part) -> Iterator[Finding]:
-    """Words for nothing, texts without letters, HTML."""
+    """Placeholder texts, texts without letters, HTML."""
     for issue, holds in IN_ANY.items():
         indexes = [index for index, text in enumerate(part.texts) if text and holds(text)]
         if indexes:
@@ -106,7 +106,7 @@ def in_any(part: Part) -> Iterator[Finding]:
 
 
 def in_foreign(part: Part) -> Iterator[Finding]:
-    """What only texts with more than ASCII may have."""
+    """Issues of non-ASCII texts."""
     for issue, holds in IN_FOREIGN.items():
         indexes = [index for index in part.foreign if holds(part.texts[index])]
         if indexes:
@@ -114,7 +114,7 @@ def in_foreign(part: Part) -> Iterator[Finding]:
 
 
 def counted(part: Part) -> Iterator[Finding]:
-    """Characters that do not belong into a text."""
+    """Control, invisible and replacement characters."""
     for kind, issue in COUNTED.items():
         indexes = np.flatnonzero(part.census[:, kind_number(kind)])
         if len(indexes):
@@ -122,7 +122,7 @@ def counted(part: Part) -> Iterator[Finding]:
 
 
 def scripts(part: Part) -> Iterator[Finding]:
-    """Texts of several scripts, and those whose main script is not the file's."""
+    """Several scripts in a file, and the rows whose main script is not the file's."""
     letters = part.census[:, [kind_number(name) for name in SCRIPTS]]
     letters[:, SCRIPTS.index("Hangul")] += part.census[:, kind_number("jamo")]
     total = letters.sum(axis=0)
@@ -132,14 +132,14 @@ def scripts(part: Part) -> Iterator[Finding]:
     main = int(total.argmax())
     others = np.flatnonzero((letters.argmax(axis=1) != main) & (letters.sum(axis=1) > 0))
     if len(others) or np.sort(shares)[-2] >= SMALL:
-        order = [place for place in np.argsort(-shares) if total[place]]
-        parts = ", ".join(f"{SCRIPTS[place]} {100 * shares[place]:.3g} %" for place in order)
-        what = f"{SCRIPTS_MIXED.meaning}: {parts}; the rows are those that are not mainly {SCRIPTS[main]}"
+        order = [script for script in np.argsort(-shares) if total[script]]
+        parts = ", ".join(f"{SCRIPTS[script]} {100 * shares[script]:.3g} %" for script in order)
+        what = f"{SCRIPTS_MIXED.meaning}: {parts}; the rows are those not mainly in {SCRIPTS[main]}"
         yield part.found(SCRIPTS_MIXED, others, what=what)
 
 
 def homoglyphs(part: Part) -> Iterator[Finding]:
-    """Words of Latin letters with Cyrillic or Greek ones among them that look the same, or the other way round."""
+    """Latin words with Cyrillic or Greek letters that look alike, or the other way round."""
     census = part.census
     foreign = census[:, kind_number("Cyrillic")] + census[:, kind_number("Greek")]
     both = np.flatnonzero((census[:, kind_number("Latin")] > 0) & (foreign > 0))
@@ -150,7 +150,7 @@ def homoglyphs(part: Part) -> Iterator[Finding]:
 
 
 def _disguised(text: str) -> str:
-    """The first word in which all letters of one of two scripts are mistaken for the other's; else nothing."""
+    """The first word in which all letters of one script look like letters of the other; empty for none."""
     for word in WORD.findall(text):
         names = {letter: unicodedata.name(letter, "").partition(" ")[0] for letter in set(word)}
         latin = {letter for letter, name in names.items() if name == "LATIN"}

@@ -1,4 +1,4 @@
-"""Checks of texts as the chosen encoder's tokenizer cuts them: lengths, unknown tokens, a vocabulary that fits."""
+"""Checks with the encoder's tokenizer: lengths, truncation, unknown tokens, vocabulary."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,132 +16,137 @@ from finetune.models import pretrained
 from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
 from finetune.task_types.vocabulary import MANY_UNKNOWN, misfit
 
-SAMPLE = 20_000  # rows that are cut into tokens
+SAMPLE = 20_000  # rows that are tokenized
 SOME_UNKNOWN = 0.001  # share of the tokens
 NO_TOKENS = Issue(
     code="no-tokens",
     severity="note",
-    meaning="the encoder's tokenizer could not be loaded, so that these checks were left out",
+    meaning="the encoder's tokenizer could not be loaded; checks of tokens were skipped",
     remedy="Name an encoder that can be loaded: model=NAME",
 )
 TOKEN_LENGTHS = Issue(
     code="token-lengths",
     severity="note",
-    meaning="how many tokens the rows have",
+    meaning="tokens per row",
     remedy="max_length is {max_length}; set it with max_length=N",
 )
 TRUNCATED = Issue(
     code="cut",
     severity="warning",
-    meaning="pairs or choices longer than max_length: the longer text loses its end",
+    meaning="pairs or choices longer than max_length: the longer text is truncated",
     remedy="Set a larger max_length if the end matters",
 )
 WINDOWS = Issue(
     code="windows",
     severity="note",
-    meaning="texts longer than max_length, which are read in overlapping windows",
-    remedy="Nothing need be done; a larger max_length reads more at once",
+    meaning="texts longer than max_length, which are split into overlapping windows",
+    remedy="No action needed; a larger max_length gives longer windows",
 )
-QUESTION_CUT = Issue(
+QUESTION_TRUNCATED = Issue(
     code="question-cut",
     severity="warning",
-    meaning="questions longer than max_question_tokens: they lose their end",
+    meaning="questions longer than max_question_tokens: they are truncated",
     remedy="Set max_question_tokens=N if the end matters",
 )
 UNKNOWN_TOKENS = Issue(
     code="unknown-tokens",
     severity="note",
     worst="warning",
-    meaning="tokens that the encoder does not know",
-    remedy="See which they are: emoji do no harm, letters that it does not know do",
+    meaning="tokens unknown to the encoder",
+    remedy="Check which they are: unknown emoji do no harm, unknown letters do",
 )
 VOCABULARY = Issue(
     code="vocabulary",
     severity="warning",
     meaning="a vocabulary that does not fit the language of the texts",
-    remedy="Take an encoder that knows the language: model=NAME",
+    remedy="Choose an encoder of that language: model=NAME",
 )
-ISSUES = (NO_TOKENS, TOKEN_LENGTHS, TRUNCATED, WINDOWS, QUESTION_CUT, UNKNOWN_TOKENS, VOCABULARY)
+ISSUES = (NO_TOKENS, TOKEN_LENGTHS, TRUNCATED, WINDOWS, QUESTION_TRUNCATED, UNKNOWN_TOKENS, VOCABULARY)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """Rows of a part (a sample of them, where there are many), and for each how many tokens and unknown ones."""
+    """Rows of a split (or a sample), with the number of tokens and of unknown tokens of each, all `(rows,)`.
+
+    `sampled` says so in words, empty for all rows.
+    """
 
     rows: NDArray[np.int64]
     lengths: NDArray[np.int64]
     unknown: NDArray[np.int64]
-    said: str
+    sampled: str
 
 
-def tokens(parts: Sequence[Part], model: str, max_length: int, most_asked: int) -> Iterator[Finding]:
-    """What there is to say of the tokens of each file; a note where the tokenizer cannot be had.
+def tokens(parts: Sequence[Part], model: str, max_length: int, question_length: int) -> Iterator[Finding]:
+    """Findings about the tokens of each split; a note where the tokenizer cannot be loaded.
 
-    `most_asked` is how many tokens of a question are read.
+    `question_length` is the limit of a question in tokens.
     """
     try:
         tokenizer = load_text_tokenizer(pretrained.resolve(model).folder)
     except UserError as error:
-        what = f"checks of tokens were left out: {error.what}"
+        what = f"checks of tokens were skipped: {error.what}"
         yield parts[0].found(NO_TOKENS, what=what, remedy=error.way_out)
         return
     for part in parts:
-        cut = _cut(part, tokenizer)
-        if cut is not None:
-            yield from _lengths(part, cut, max_length)
-            yield from _questions(part, cut, tokenizer, most_asked)
-            yield from _unknown(part, cut, model)
-            yield from _vocabulary(part, cut, tokenizer, model)
+        tokenized = _tokenized(part, tokenizer)
+        if tokenized is not None:
+            yield from _lengths(part, tokenized, max_length)
+            yield from _questions(part, tokenized, tokenizer, question_length)
+            yield from _unknown(part, tokenized, model)
+            yield from _vocabulary(part, tokenized, tokenizer, model)
 
 
-def _lengths(part: Part, cut: Tokens, max_length: int) -> Iterator[Finding]:
-    mean, nearly_all, most = cut.lengths.mean(), np.percentile(cut.lengths, 95), cut.lengths.max()
-    what = f"tokens a row{cut.said}: {mean:.1f} in the mean, 95 % have at most {nearly_all:.0f}, the longest {most}"
+def _lengths(part: Part, tokenized: Tokens, max_length: int) -> Iterator[Finding]:
+    mean, nearly_all, most = tokenized.lengths.mean(), np.percentile(tokenized.lengths, 95), tokenized.lengths.max()
+    what = f"tokens per row{tokenized.sampled}: mean {mean:.1f}, 95th percentile {nearly_all:.0f}, maximum {most}"
     yield part.found(TOKEN_LENGTHS, what=what, remedy=TOKEN_LENGTHS.remedy.format(max_length=max_length))
-    longer = cut.rows[cut.lengths > max_length]
+    longer = tokenized.rows[tokenized.lengths > max_length]
     if not len(longer):
         return
-    share = f"{_percent(len(longer) / len(cut.rows))} of the rows{cut.said} are longer than max_length {max_length}"
+    share = (
+        f"{_percent(len(longer) / len(tokenized.rows))} of the rows{tokenized.sampled} exceed max_length {max_length}"
+    )
     if part.kind.truncates(part.layout):
-        yield part.found(TRUNCATED, longer, what=f"{share}: the longer text loses its end")
+        yield part.found(TRUNCATED, longer, what=f"{share}: the longer text is truncated")
     else:
-        yield part.found(WINDOWS, longer, what=f"{share}: they are read in overlapping windows")
+        yield part.found(WINDOWS, longer, what=f"{share}: they are split into overlapping windows")
 
 
-def _questions(part: Part, cut: Tokens, tokenizer: TextTokenizer, most: int) -> Iterator[Finding]:
-    """Questions about contexts are cut, whatever max_length is."""
+def _questions(part: Part, tokenized: Tokens, tokenizer: TextTokenizer, most: int) -> Iterator[Finding]:
+    """Questions are truncated to their own limit, whatever max_length is."""
     if not part.kind.capped:
         return
-    texts = [as_text(part.table.columns[part.layout.text[0]][row]) for row in cut.rows]
+    texts = [as_text(part.table.columns[part.layout.text[0]][row]) for row in tokenized.rows]
     encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
-    longer = cut.rows[np.fromiter(map(len, encoded), np.int64, len(encoded)) > most]
+    longer = tokenized.rows[np.fromiter(map(len, encoded), np.int64, len(encoded)) > most]
     if len(longer):
-        share = f"{_percent(len(longer) / len(cut.rows))} of the questions{cut.said}"
-        what = f"{share} are longer than max_question_tokens {most}: they lose their end"
-        yield part.found(QUESTION_CUT, longer, what=what)
+        share = f"{_percent(len(longer) / len(tokenized.rows))} of the questions{tokenized.sampled}"
+        what = f"{share} exceed max_question_tokens {most}: they are truncated"
+        yield part.found(QUESTION_TRUNCATED, longer, what=what)
 
 
-def _unknown(part: Part, cut: Tokens, model: str) -> Iterator[Finding]:
-    share = cut.unknown.sum() / max(1, cut.lengths.sum())
+def _unknown(part: Part, tokenized: Tokens, model: str) -> Iterator[Finding]:
+    share = tokenized.unknown.sum() / max(1, tokenized.lengths.sum())
     if share < SOME_UNKNOWN:
         return
-    what = f"{_percent(share)} of the tokens{cut.said} are unknown to {model}"
-    yield part.found(UNKNOWN_TOKENS, cut.rows[cut.unknown > 0], what=what, worst=share >= MANY_UNKNOWN)
+    what = f"{_percent(share)} of the tokens{tokenized.sampled} are unknown to {model}"
+    yield part.found(UNKNOWN_TOKENS, tokenized.rows[tokenized.unknown > 0], what=what, worst=share >= MANY_UNKNOWN)
 
 
-def _vocabulary(part: Part, cut: Tokens, tokenizer: TextTokenizer, model: str) -> Iterator[Finding]:
-    if found := misfit([part.texts[row] for row in cut.rows], tokenizer, model):
+def _vocabulary(part: Part, tokenized: Tokens, tokenizer: TextTokenizer, model: str) -> Iterator[Finding]:
+    if found := misfit([part.texts[row] for row in tokenized.rows], tokenizer, model):
         what, remedy = found
         yield part.found(VOCABULARY, what=what, remedy=remedy)
 
 
-def _cut(part: Part, tokenizer: TextTokenizer) -> Tokens | None:
+def _tokenized(part: Part, tokenizer: TextTokenizer) -> Tokens | None:
     usable = np.flatnonzero(np.fromiter(map(bool, part.texts), bool, len(part.texts)))
     if not len(usable):
         return None
-    drawn = np.random.default_rng(0).choice(usable, min(SAMPLE, len(usable)), replace=False)
-    rows = np.sort(drawn)
-    said = f" in a sample of {SAMPLE:,}" if len(rows) < len(usable) else ""
+    chosen = np.random.default_rng(0).choice(usable, min(SAMPLE, len(usable)), replace=False)
+    rows = np.sort(chosen)
+    sampled = f" in a sample of {SAMPLE:,}" if len(rows) < len(usable) else ""
     lengths, unknown = [], []
     for part_rows in runs_of([len(part.texts[row]) for row in rows]):
         ids, sizes = _ids(part, tokenizer, rows[part_rows].tolist())
@@ -149,11 +154,11 @@ def _cut(part: Part, tokenizer: TextTokenizer) -> Tokens | None:
         row = np.repeat(np.arange(len(sizes)), sizes)
         missing = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
         unknown.append(np.bincount(row[ids == missing], minlength=len(sizes)))
-    return Tokens(rows=rows, lengths=np.concatenate(lengths), unknown=np.concatenate(unknown), said=said)
+    return Tokens(rows=rows, lengths=np.concatenate(lengths), unknown=np.concatenate(unknown), sampled=sampled)
 
 
 def _ids(part: Part, tokenizer: TextTokenizer, rows: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The tokens of some rows, one behind the other, and how many each row has."""
+    """Token ids of some rows, concatenated, and the number of tokens of each row."""
     firsts, seconds = part.kind.sequences(part.layout, part.table, part.texts, rows)
     encoded = tokenizer(firsts, seconds, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
     sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))

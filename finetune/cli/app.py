@@ -1,4 +1,4 @@
-"""The command line: commands by name, of which a module is imported when it is called, so that `--help` is instant."""
+"""The command line. A command's module is imported only when it is called, so that `--help` is instant."""
 
 import os
 import sys
@@ -14,27 +14,27 @@ from finetune.errors import UserError
 COMMANDS = {  # name: help
     "run": "Train, score and save: `finetune run glue-mrpc model=minilm train.learning_rate=2e-4`.",
     "evaluate": "Score a fine-tuned checkpoint without training: `finetune evaluate RUN mrpc`.",
-    "score": "Score a file of answers, without a model: `finetune score squad-v1 predictions.json`.",
-    "compare": "Whether a difference is more than chance: `finetune compare RUN RUN`.",
-    "table": "Show our scores next to the published ones, from records alone: `finetune table glue`.",
-    "features": "Write an encoder's hidden states of texts: `finetune features minilm a.csv --pool mean -o a.npz`.",
-    "submission": "Predict GLUE's test sets for its server: `finetune submission mrpc ... -o glue.zip`.",
-    "predict": "Answer every row of a file: `finetune predict RUN new.csv -o out.csv`.",
-    "init": "Print a first recipe for your data: `finetune init data.csv > my.toml`.",
+    "score": "Score a file of predictions, without a model: `finetune score squad-v1 predictions.json`.",
+    "compare": "Test whether two runs differ significantly: `finetune compare RUN RUN`.",
+    "table": "Compare scores of finished runs with published ones: `finetune table glue`.",
+    "features": "Extract embeddings: `finetune features minilm a.csv --pool mean -o a.npz`.",
+    "submission": "Predict the GLUE test sets for the GLUE server: `finetune submission mrpc ... -o glue.zip`.",
+    "predict": "Predict every row of a file: `finetune predict RUN new.csv -o out.csv`.",
+    "init": "Print a recipe for your data: `finetune init data.csv > my.toml`.",
     "ls": "List recipes, tasks and runs.",
     "show": "Show a recipe with all its settings, or a run with its scores and predictions.",
-    "report": "Write an HTML page about runs: scores, curves, mistakes: `finetune report RUN -o report.html`.",
+    "report": "Write an HTML report of runs: scores, curves, errors: `finetune report RUN -o report.html`.",
     "cp": "Copy a recipe to edit.",
-    "check": "Check what a run would use, or what is wrong with data: `finetune check reviews.csv --fix fixed.csv`.",
+    "check": "Check data or a recipe before training: `finetune check reviews.csv --fix fixed.csv`.",
 }
-RECIPES = ("init", "ls", "show", "cp")  # the commands of recipes.py; each of the others has a file of its name
+RECIPES = ("init", "ls", "show", "cp")  # the commands of recipes.py; every other has a module of its name
 
 
 class OnDemand(TyperCommand):
-    """A command of which the name and the help are known; its module is imported when it is called."""
+    """A command with a name and help, whose module is imported when it is called."""
 
     def make_context(self, *given: Any, **extra: Any) -> Any:
-        """The context of the real command, which is then what runs."""
+        """The context of the real command, which then runs."""
         assert self.name is not None
         module = import_module(f"finetune.cli.{'recipes' if self.name in RECIPES else self.name}")
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -59,16 +59,16 @@ def finetune() -> None:
 
 
 def main() -> None:
-    """Runs the command line; a user's mistake is one line on standard error and exit code 2."""
+    """Runs the command line; a UserError is one line on standard error and exit code 2."""
     try:
         app()
     except UserError as error:
         print_error(error)
         sys.exit(2)
     except SystemExit as ended:
-        if ended.code == 130:  # what typer makes of a keyboard interrupt
+        if ended.code == 130:  # typer's exit code for a keyboard interrupt
             echo("interrupted; the same command, without --force, resumes where it stopped", err=True)
         raise
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python prints an error at exit
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take."""
+"""Arguments and options shared by commands."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,21 +8,21 @@ import typer
 RESULTS = Path("results")
 
 Data = Annotated[Path | None, typer.Option(help="Folder with the data files; default: $FINETUNE_DATA, then the Hub.")]
-Out = Annotated[Path, typer.Option(help="Folder of all runs.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 or mps; default: the best there is.")]
+Out = Annotated[Path, typer.Option(help="Folder of runs.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 or mps; default: the best available.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 TaskOf = Annotated[
-    str | None, typer.Option("--task", help="The task of the model, where it is in a file (FILE.py:NAME) or not saved.")
+    str | None, typer.Option("--task", help="The model's task, if it is in a file (FILE.py:NAME) or was not saved.")
 ]
 Escape = Annotated[
-    bool, typer.Option("--escape-formulas", help="An apostrophe before cells that a spreadsheet would run.")
+    bool, typer.Option("--escape-formulas", help="Add an apostrophe to cells that a spreadsheet would run as formulas.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Settings = Annotated[list[str] | None, typer.Argument(help="Settings as key=value.")]
 
 
 def complete(incomplete: str) -> list[str]:
-    """Names of recipes and of settings, for the shell's completion."""
+    """Names of recipes and settings, for shell completion."""
     from finetune.runs.recipe import setting_names
     from finetune.training.targets import recipe_files
 

@@ -1,4 +1,4 @@
-"""Asks at the terminal where data can be read in several ways; elsewhere that is an error which names the settings."""
+"""Asks how to read ambiguous data on a terminal; elsewhere that is an error naming the settings."""
 
 import sys
 from collections.abc import Callable
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 def asking(read: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:
-    """What `read` gives for the settings, to which answers are added until they are enough.
+    """Calls `read` with the settings, asking for more until they are unambiguous.
 
-    Raises Ambiguous where nobody can be asked.
+    Raises Ambiguous if there is no terminal.
     """
     while True:
         try:
@@ -28,7 +28,7 @@ def asking(read: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:
 
 
 def _answer(question: Ambiguous) -> dict[str, Any]:
-    """The setting, or the settings, that the user chooses by number."""
+    """The settings that the user chooses by number."""
     echo(f"{question.what}:", err=True)
     for number, (setting, meaning) in enumerate(question.choices, start=1):
         echo(f"  {number}  {setting}" + (f"  ({meaning})" if meaning else ""), err=True)
@@ -36,6 +36,6 @@ def _answer(question: Ambiguous) -> dict[str, Any]:
     while not 1 <= chosen <= len(question.choices):
         chosen = typer.prompt(f"Which one, 1 to {len(question.choices)}", type=int, err=True)
     setting = question.choices[chosen - 1][0]
-    echo(f"the same without a question: add {copied(setting)}", err=True)
+    echo(f"to skip this question, add {copied(setting)}", err=True)
     pairs = (one.partition("=") for one in single_settings(setting))
     return {name: override_value(value) for name, _, value in pairs}

@@ -1,4 +1,4 @@
-"""`finetune check`: what a run would use, or what is wrong with data."""
+"""`finetune check`: checks data, or shows what a recipe's run would use."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from finetune.checks.finding import Finding
-from finetune.checks.fix import require_place, write_mended
+from finetune.checks.fix import require_new_file, write_fixed
 from finetune.checks.run_checks import Report, check_data
 from finetune.cli.arguments import Data, Device, Escape, Json, complete
 from finetune.cli.asking import asking
@@ -32,33 +32,33 @@ SHOWN = 5  # row numbers
 def check(
     targets: Annotated[
         list[str],
-        typer.Argument(help="A recipe, or your data; and settings as key=value.", autocompletion=complete),
+        typer.Argument(help="A recipe or your data, and settings as key=value.", autocompletion=complete),
     ],
     data: Data = None,
-    limit: Annotated[int | None, typer.Option(help="Of a recipe, use at most so many rows of each split.")] = None,
+    limit: Annotated[int | None, typer.Option(help="For a recipe: use at most N rows of each split.")] = None,
     device: Device = None,
-    fix: Annotated[Path | None, typer.Option(help="Of data, write a fixed copy to this file.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Of data, end with 1 for warnings too.")] = False,
+    fix: Annotated[Path | None, typer.Option(help="For data: write a fixed copy to this file.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="For data: exit with 1 on warnings too.")] = False,
     escape: Escape = False,
     as_json: Json = False,
 ) -> None:
-    """Prints facts of a recipe, or findings in data; ends with 1 where the data has an error."""
+    """Prints facts of a recipe, or findings in data; exits with 1 if the data has an error."""
     names, settings = split_arguments(targets)
     settings |= {} if limit is None else {"limit": limit}
     if escape and fix is None:
-        raise UserError("--escape-formulas is for the file that --fix writes", "Add --fix FILE, or leave it out")
+        raise UserError("--escape-formulas applies to the file that --fix writes", "Add --fix FILE, or leave it out")
     if any(map(is_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
         _check_data(names[0], settings, fix, escape=escape, strict=strict, as_json=as_json)
         return
     if fix is not None:
-        raise UserError("--fix is for your data", "Name a file of data that exists")
+        raise UserError("--fix applies to data", "Name an existing data file")
     _check_recipes(expand_targets(names, settings), data, device, as_json=as_json)
 
 
 def _check_recipes(planned: list[Planned], data: Path | None, device: str | None, *, as_json: bool) -> None:
-    """What runs would use."""
+    """Prints what runs would use."""
     load_libraries("" if as_json else loading(planned))
     from finetune.checks.recipe import check as preview
 
@@ -79,23 +79,23 @@ def _check_recipes(planned: list[Planned], data: Path | None, device: str | None
 def _check_data(
     target: str, settings: dict[str, Any], fix: Path | None, *, escape: bool, strict: bool, as_json: bool
 ) -> None:
-    """What is wrong with data, and its fixed copy; ends with 1 where there is an error, or if `strict` a warning."""
+    """Prints findings and writes the fixed copy; exits with 1 for an error or, with `strict`, a warning."""
     if fix is not None:
-        require_place(fix, target)
+        require_new_file(fix, target)
     report = asking(lambda given: check_data(target, given), settings)
-    fixes = {} if fix is None else write_mended(report.parts[0], fix, escape=escape)
+    fixes = {} if fix is None else write_fixed(report.parts[0], fix, escape=escape)
     if as_json:
-        echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "mends": fixes})))
+        echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "fixes": fixes})))
     else:
         _print_report(report)
         if fix is not None:
-            standard_output().print(facts_table(str(fix), fixes or {"mended": "nothing, it is a copy"}))
+            standard_output().print(facts_table(str(fix), fixes or {"fixed": "no fixes needed; file copied"}))
     if report.fails(strict=strict):
         raise typer.Exit(1)
 
 
 def _print_report(report: Report) -> None:
-    """Files, first rows, columns, then all findings and their number."""
+    """Prints files, first rows, columns, findings and their counts."""
     console = standard_output()
     for part in report.parts:
         console.print(file_line(part.split, part.table), soft_wrap=True)
@@ -108,7 +108,7 @@ def _print_report(report: Report) -> None:
 
 
 def _finding_lines(findings: Sequence[Finding]) -> Iterator[tuple[Text, str]]:
-    """Of each finding its code, in colour; then what it is, where, and what to do."""
+    """(coloured code, text) of each finding: what it is, where, and how to fix it."""
     for finding in findings:
         code = Text(f"{finding.severity} {finding.code}", STYLES[finding.severity])
         yield code, f": {finding.what}\n  {_place(finding)}\n  -> {finding.remedy}"

@@ -20,14 +20,14 @@ NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's
 def compare(
     a: Annotated[str, typer.Argument(help="A run (folder, id, or its task).")],
     b: Annotated[str, typer.Argument(help="Another run of the same task.")],
-    seeds: Annotated[bool, typer.Option("--seeds", help="Take all runs that differ from each in seeds alone.")] = False,
-    split: Annotated[str | None, typer.Option(help="Default: the split that the task is scored on first.")] = None,
-    changed: Annotated[int, typer.Option(min=0, help="Show so many rows that one has right and one wrong.")] = 5,
+    seeds: Annotated[bool, typer.Option("--seeds", help="Use all runs that differ from each only in seeds.")] = False,
+    split: Annotated[str | None, typer.Option(help="Default: the task's first dev split.")] = None,
+    changed: Annotated[int, typer.Option(min=0, help="Show N rows that only one side has right.")] = 5,
     task: TaskOf = None,
     out: Out = RESULTS,
     as_json: Json = False,
 ) -> None:
-    """Prints the difference in each metric, and some rows that one side alone has right."""
+    """Prints the difference in each metric, and some rows that only one side has right."""
     named = None if task is None else find(task)
     found = compared(a, b, out=out, split=split, seeds=seeds, task=named)
     if as_json:
@@ -42,8 +42,8 @@ def compare(
 
 
 def _comparison_table(found: Comparison) -> Table:
-    """Each metric of both sides, the difference with its interval and p, of several metrics also adjusted by Holm's
-    method, and how many rows would show it.
+    """Per metric: both sides, the difference with its interval and p (of several metrics also adjusted by Holm's
+    method), and the number of rows needed to detect it.
     """
     several = len(found.differences) > 1
     sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
@@ -85,12 +85,12 @@ def _rows_needed(each: Difference) -> str:
 
 
 def _changed_table(found: Comparison, most: int) -> Table:
-    """Some of the rows that one side has right and the other wrong."""
+    """Some of the rows that only one side has right."""
     better = [sum(change.better == side for change in found.changed) for side in "ab"]
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
     title = f"{better[0]} rows that only A has right, {better[1]} that only B has right{first}"
     table = Table(title=title, title_justify="left", show_lines=True)
-    for column in ("id", "text", "gold", "A", "B"):
+    for column in ("id", "text", "label", "A", "B"):
         table.add_column(column, overflow="fold")
     for change in found.changed[:most]:
         shown = [value for name, value in change.row.items() if name not in NOT_TEXT and value]

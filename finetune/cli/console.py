@@ -1,4 +1,4 @@
-"""Consoles for tables and notes, which show a user's texts as they are, and the simplest table."""
+"""Consoles that print user texts literally, and a table of facts."""
 
 import os
 from typing import Any
@@ -13,18 +13,18 @@ PIPED_WIDTH = 300  # characters
 
 
 class Terminal(Console):
-    """A console that takes no text for markup, an emoji's name or a command; what has a style is a `Text`."""
+    """A console that interprets no markup, emoji codes or control characters in strings; styled text is a `Text`."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """As Console has it: every string goes through here, those in tables too."""
+        """Escapes control characters; every string, in tables too, goes through here."""
         return super().render_str(printable(text), **options)
 
 
 def standard_output() -> Terminal:
-    """Where results are printed. What is piped is not cut to a terminal's width."""
+    """The console for results. Piped output is not truncated to a terminal's width."""
     console = Terminal()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPED_WIDTH
@@ -32,12 +32,12 @@ def standard_output() -> Terminal:
 
 
 def standard_error() -> Terminal:
-    """Where progress and notes are printed."""
+    """The console for progress and notes."""
     return Terminal(stderr=True)
 
 
 def facts_table(title: str, facts: dict[str, Any]) -> Table:
-    """Names and values, a line each; what is empty is left out."""
+    """A table with one line per fact; empty ones are left out."""
     table = Table(title=title, title_justify="left", show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
@@ -48,7 +48,7 @@ def facts_table(title: str, facts: dict[str, Any]) -> Table:
 
 
 def plain(value: Any) -> str:
-    """A value in words."""
+    """A value as text."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):

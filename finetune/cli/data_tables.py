@@ -1,4 +1,4 @@
-"""What your data was read as: its files, and the meaning of its columns."""
+"""How the user's data was read: file formats and the meaning of columns."""
 
 from rich.table import Table
 
@@ -8,7 +8,7 @@ from finetune.task_types.columns import Layout
 
 
 def layout_table(layout: Layout) -> Table:
-    """What the columns mean, and why."""
+    """The meaning of each column, and why it was inferred."""
     given = {
         "shape": layout.shape,
         "text": ", ".join(layout.text),
@@ -26,5 +26,5 @@ def layout_table(layout: Layout) -> Table:
 
 
 def file_line(split: str, table: Data) -> str:
-    """`train reviews.csv: text parted by commas, in UTF-8, quotes mean nothing; 120 rows`."""
+    """`train reviews.csv: CSV, comma-separated, UTF-8; 120 rows`."""
     return f"{split} {table.path}: {table.form}; {so_many(len(table) + len(table.faults))}"

@@ -1,4 +1,4 @@
-"""`finetune evaluate`: the scores of a checkpoint on a task or a file."""
+"""`finetune evaluate`: scores a checkpoint on a task or a file."""
 
 import json
 from pathlib import Path
@@ -22,10 +22,10 @@ def evaluate(
     model: Annotated[
         str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
     ],
-    task: Annotated[str, typer.Argument(help="The task to score it on, or a file of data like its training data.")],
-    settings: Annotated[list[str] | None, typer.Argument(help="encoding=NAME, of a file of data.")] = None,
+    task: Annotated[str, typer.Argument(help="A task, or a data file with the columns of the training data.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="encoding=NAME, for a data file.")] = None,
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
-    predictions: Annotated[Path | None, typer.Option(help="Write every answer to this Parquet file.")] = None,
+    predictions: Annotated[Path | None, typer.Option(help="Write every prediction to this Parquet file.")] = None,
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -35,7 +35,7 @@ def evaluate(
     others, given = split_arguments(settings or [])
     encoding = str(given.pop("encoding", ""))
     if unknown := [*others, *given, *(["encoding"] if encoding and not is_data(task) else [])]:
-        raise UserError(f"unknown setting '{unknown[0]}'", "Set encoding=NAME, of a file of data")
+        raise UserError(f"unknown setting '{unknown[0]}'", "Only encoding=NAME can be set, for a data file")
     load_libraries(f"{task}: loading {model}")
     from finetune.inference.evaluate import evaluate as score
 

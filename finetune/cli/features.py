@@ -1,4 +1,4 @@
-"""`finetune features`: the hidden states of texts, as a file."""
+"""`finetune features`: writes embeddings of texts to a file."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +17,7 @@ from finetune.training.targets import load_target, split_arguments
 
 
 class Pool(StrEnum):
-    """How the vectors of a text become one."""
+    """Pooling of a text's token vectors."""
 
     NONE = "none"
     CLS = "cls"
@@ -26,7 +26,7 @@ class Pool(StrEnum):
 
 def features(
     model: Annotated[str, typer.Argument(help="A Hub name, a folder, or minilm.")],
-    target: Annotated[str, typer.Argument(metavar="DATA", help="Your data, or a recipe, for its task's data.")],
+    target: Annotated[str, typer.Argument(metavar="DATA", help="Your data, or a recipe (the data of its task).")],
     settings: Settings = None,
     layers: Annotated[str, typer.Option(help="As in a recipe: last, concat-last-4, [4,6] ...")] = "last",
     pool: Annotated[
@@ -37,7 +37,7 @@ def features(
     data: Data = None,
     device: Device = None,
 ) -> None:
-    """Writes the file and prints how many vectors it holds."""
+    """Writes the file and prints the number and width of its vectors."""
     _, given = split_arguments(settings or [])
     planned = load_target(target, given | {"model": model, "layers": override_value(layers)})
     load_libraries(f"{target}: loading {model}")

@@ -1,4 +1,4 @@
-"""What a command does before it imports torch and transformers, which takes seconds."""
+"""Imports torch and transformers, which takes seconds, with a message."""
 
 import os
 import sys
@@ -9,14 +9,14 @@ from finetune.training.targets import Planned
 
 
 def first_process() -> bool:
-    """Whether this process prints: of those that a launcher started, one does."""
+    """Whether this process prints (rank 0 of a launcher)."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def load_libraries(doing: str = "") -> None:
-    """Imports the libraries; before that takes seconds, prints on standard error what the command is doing.
+    """Imports the libraries, after printing `doing` on standard error.
 
-    transformers and the Hub's client show no bars and no warnings.
+    Silences progress bars and warnings of transformers and the Hub client.
     """
     if doing and first_process() and "torch" not in sys.modules:
         echo(doing, err=True)

@@ -1,4 +1,4 @@
-"""A table of many short rows, which looks as rich's does; rich takes a third of a millisecond for each row."""
+"""A faster table of many short rows that looks like rich's, which takes a third of a millisecond per row."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -16,7 +16,7 @@ Row = tuple[str, ...]
 
 
 class LongTable:
-    """Columns of texts, on the left. rich lays out the widest cells; the rows are set into the widths that it chose."""
+    """Left-aligned columns of text. rich lays out only the widest cells; all rows are padded to its widths."""
 
     def __init__(self, title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         self.title = title
@@ -24,7 +24,7 @@ class LongTable:
         self.rows = [tuple(map(printable, row)) for row in rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """What rich prints of it."""
+        """The segments that rich prints."""
         if options.ascii_only or options.legacy_windows:
             yield self._table(self.rows)
             return
@@ -44,7 +44,7 @@ class LongTable:
         return table
 
     def _widest(self) -> list[Row]:
-        """Of each column the row with the widest cell, and that with the widest word: rich asks for no more."""
+        """For each column the row with the widest cell and the one with the widest word, which set rich's widths."""
         chosen = []
         for cells in zip(*self.rows, strict=True):
             for width in (cell_len, _widest_word):
@@ -58,7 +58,7 @@ def _widest_word(cell: str) -> int:
 
 
 def _lines(rows: Sequence[Row], widths: Sequence[int], console: Console) -> Iterator[str]:
-    """Each line of the rows with its borders; a cell that is too wide for its column has several lines."""
+    """Lines of the rows with borders; a cell that is too wide for its column is wrapped."""
 
     @cache
     def fitted(cell: str, width: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""`finetune predict`: answers to every row of a file, or to lines of standard input."""
+"""`finetune predict`: predictions for the rows of a file or lines of standard input."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ from finetune.training.targets import split_arguments
 
 def predict(
     model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
-    file: Annotated[str, typer.Argument(help="The rows, in any format; - reads lines from standard input.")],
+    file: Annotated[str, typer.Argument(help="A data file in any format; - reads lines from standard input.")],
     settings: Annotated[
         list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, temperature=dev.")
     ] = None,
@@ -34,7 +34,7 @@ def predict(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Writes the answers to a file, or prints them where the rows come from standard input."""
+    """Writes the predictions to a file, or prints them for rows from standard input."""
     _, given = split_arguments(settings or [])
     if file == "-" and (output or escape or given.keys() - {"temperature"}):
         raise UserError(
@@ -62,10 +62,10 @@ def predict(
 
 
 def _summary(facts: Mapping[str, Any]) -> str:
-    """What was done, in a few lines; scores where the file has labels."""
+    """What was done, in a few lines; with scores if the file has labels."""
     lines = [f"{facts['rows']:,} rows in {facts['seconds']:.1f} s -> {facts['output']}"]
     if facts["errors"]:
-        lines.append(f"{facts['errors']:,} rows could not be answered: the column `error` says why")
+        lines.append(f"{facts['errors']:,} rows have no prediction: the column `error` says why")
     lines += [f"note: {note}" for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:

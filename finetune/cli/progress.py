@@ -21,11 +21,11 @@ from finetune.runs.events import (
     Updates,
 )
 
-LINE_EVERY = 20.0  # seconds between lines of progress where standard error is no terminal
+LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
 
 
 class ProgressDisplay:
-    """A watcher that shows loss, examples/s, time left and the best score; a live bar on a terminal, else lines."""
+    """A watcher that shows loss, examples/s, time left and the best score."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -62,7 +62,7 @@ class ProgressDisplay:
     def _show_done_before(self, run: AlreadyDone) -> None:
         changed = [f"{name} {run.then.get(name)} -> {n}" for name, n in run.now.items() if run.then.get(name) != n]
         versions = f"library versions differ now: {', '.join(changed)}" if changed else "library versions are the same"
-        self.console.print(f"already done: {run.folder} ({versions}); --force runs it anew", soft_wrap=True)
+        self.console.print(f"already done: {run.folder} ({versions}); --force runs it again", soft_wrap=True)
 
     def _begin(self, plan: Training) -> None:
         self.plan, self.best, self.line_at = plan, "", time.monotonic()
@@ -82,7 +82,7 @@ class ProgressDisplay:
 
     def _show_updates(self, some: Updates) -> None:
         plan = self.plan
-        assert plan is not None  # since updates follow the beginning of training
+        assert plan is not None  # since Training comes before Updates
         rate = len(some.losses) * plan.examples * plan.epochs / plan.updates / some.seconds
         facts = f"loss {statistics.fmean(some.losses):.3f}  {rate:.0f} examples/s{self.best}"
         label = f"epoch {some.epoch}/{plan.epochs}"
@@ -113,7 +113,7 @@ class ProgressDisplay:
             self.console.print(f"{some.done:,} rows, {some.rate:.0f} rows/s{left}")
 
     def _show_epoch(self, epoch: EpochDone) -> None:
-        assert self.plan is not None  # since an epoch follows the beginning of training
+        assert self.plan is not None  # since Training comes before EpochDone
         done = epoch.result
         self.best = f"  best {100 * epoch.best:.1f}"
         console = self.bar.console if self.bar is not None else self.console
@@ -122,7 +122,7 @@ class ProgressDisplay:
         )
 
     def _end(self) -> None:
-        """Ends a live bar, also when a run failed or was interrupted."""
+        """Stops the live bar, also after a failure or an interruption."""
         if self.bar is not None:
             self.bar.stop()
             self.bar = None

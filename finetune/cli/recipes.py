@@ -1,4 +1,4 @@
-"""`finetune ls`, `show`, `cp` and `init`: what there is, and recipes to start from."""
+"""`finetune ls`, `show`, `cp` and `init`: lists and shows recipes, tasks and runs; writes recipes to start from."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,13 +46,13 @@ def ls(out: Out = RESULTS) -> None:
 
 
 def show(
-    target: Annotated[str, typer.Argument(help="A run (folder or id), a recipe, or a task, for its latest run.")],
+    target: Annotated[str, typer.Argument(help="A run (folder or id), a recipe, or a task (its latest run).")],
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, for a recipe.")] = None,
-    predictions: Annotated[int, typer.Option(min=0, help="Show so many predictions of a run.")] = 0,
+    predictions: Annotated[int, typer.Option(min=0, help="Show the first N predictions of a run.")] = 0,
     out: Out = RESULTS,
     as_json: Json = False,
 ) -> None:
-    """Prints a recipe as TOML, or what a run left."""
+    """Prints a recipe as TOML, or a run's facts, scores and predictions."""
     found = find_run(target, out)
     is_recipe = target in recipe_files() or Path(target).is_file()
     if found is None and (predictions or not is_recipe):
@@ -67,11 +67,11 @@ def cp(
     name: Annotated[str, typer.Argument(help="The recipe to copy.")],
     to: Annotated[Path | None, typer.Argument(help="Default: NAME.toml here.")] = None,
 ) -> None:
-    """Writes the file and prints the command that runs it. Raises UserError where a file has that name."""
+    """Writes the file and prints the command that runs it. Raises UserError if the file exists."""
     for file in find_recipes(name):
         target = to or Path(file.name)
         if target.exists():
-            raise UserError(f"{target} is already there", "Name another file: `finetune cp NAME FILE`")
+            raise UserError(f"{target} already exists", "Name another file: `finetune cp NAME FILE`")
         try:
             target.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
         except OSError as error:
@@ -83,7 +83,7 @@ def init(
     data: Annotated[str, typer.Argument(help="A file or folder of data.")],
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
 ) -> None:
-    """Prints a recipe, with what was inferred from the data as comments."""
+    """Prints a recipe, with what was inferred about the data in comments."""
     from finetune.checks.refusal import require_sound_data
 
     _, given = split_arguments(settings or [])
@@ -93,7 +93,7 @@ def init(
 
 
 def _print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> None:
-    """A recipe with every setting that it leaves to defaults."""
+    """Prints a recipe with all its settings, including defaults."""
     planned = load_target(target, settings)
     recipe = planned.recipe
     init_seed, data_seed = recipe.seeds
@@ -104,7 +104,7 @@ def _print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> No
 
 
 def _print_run(found: RunFolder, predictions: int, *, as_json: bool) -> None:
-    """A finished run: its facts, its scores, and its first predictions."""
+    """Prints a finished run: facts, scores and first predictions."""
     record = load_record(found.record_file)
     if as_json:
         echo(record.model_dump_json())
@@ -119,7 +119,7 @@ def _print_run(found: RunFolder, predictions: int, *, as_json: bool) -> None:
 
 
 def _predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
-    """Predictions, the wrong ones marked."""
+    """A table of predictions, the wrong ones marked."""
     table = Table(show_lines=True)
     columns = [
         name for name in lines[0] if not name.startswith("baseline:") and any(line[name] is not None for line in lines)
@@ -132,9 +132,9 @@ def _predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
 
 
 def _wrong(line: dict[str, Any]) -> bool:
-    """Whether an answer is none of the golds; texts may differ as SQuAD's exact match lets them."""
+    """Whether a prediction equals no label; answer texts are normalised as for SQuAD's exact match."""
     if line["gold"] is None or isinstance(line["gold"], float):
         return False
     if "answers" not in line:
         return bool(line["gold"] != line["answer"])
-    return normalised(line["answer"]) not in [normalised(gold) for gold in line["answers"] or [""]]
+    return normalised(line["answer"]) not in [normalised(label) for label in line["answers"] or [""]]

@@ -1,4 +1,4 @@
-"""`finetune report`: an HTML file about runs."""
+"""`finetune report`: writes an HTML report of runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from finetune.cli.terminal import echo
 
 
 def report(
-    runs: Annotated[list[str], typer.Argument(help="Runs (folder, id, or a task's name, for its latest run).")],
+    runs: Annotated[list[str], typer.Argument(help="Runs (folder, id, or task: its latest run).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path("report.html"),
     out: Out = RESULTS,
 ) -> None:

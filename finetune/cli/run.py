@@ -1,4 +1,4 @@
-"""`finetune run`: from recipes or data to trained models, and their scores."""
+"""`finetune run`: trains models from recipes or data, and prints their scores."""
 
 from pathlib import Path
 from typing import Annotated
@@ -34,18 +34,18 @@ def run(
     data: Data = None,
     out: Out = RESULTS,
     seed: Annotated[int | None, typer.Option(help="Same as seed=N.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Run so many seeds, counted up from the recipe's.")] = 1,
-    limit: Annotated[int | None, typer.Option(help="Use at most so many rows of each split.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Run N seeds, starting at the recipe's.")] = 1,
+    limit: Annotated[int | None, typer.Option(help="Use at most N rows of each split.")] = None,
     device: Device = None,
-    force: Annotated[bool, typer.Option("--force", help="Run again what is already done.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Run again even if already done.")] = False,
     discard: Annotated[
         bool,
-        typer.Option("--discard-half", help="Stop the worse half of several settings after a quarter of training."),
+        typer.Option("--discard-half", help="Stop the worse half of the settings after a quarter of training."),
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Runs all recipes, prints their records; ends with 2 where one failed."""
+    """Runs all recipes and prints their records; exits with 2 if one failed."""
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     silent = quiet or as_json or not first_process()
@@ -73,7 +73,7 @@ def run(
 
 
 def _print_large(names: list[str]) -> None:
-    """Which data takes seconds to read and check."""
+    """Prints the size of data that takes seconds to read."""
     for name in filter(is_data, names):
         path = Path(name)
         files = path.rglob("*") if path.is_dir() else [path]
@@ -82,7 +82,7 @@ def _print_large(names: list[str]) -> None:
 
 
 def _print_guesses(names: list[str], planned: list[Planned]) -> None:
-    """Of your data among the targets' names, what its files are and what their columns were taken for."""
+    """Prints how the user's data among the targets was read: file formats, first rows and columns."""
     console = standard_error()
     targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}
     tasks = [one.task for one in planned if one.recipe.task in targets]
@@ -97,7 +97,7 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
 
 
 def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int) -> None:
-    """Finished runs, and where they are several what they say together."""
+    """Prints finished runs and, for several, a summary."""
     console = standard_output()
     for record in records:
         if as_json:

@@ -1,4 +1,4 @@
-"""Tables of runs: one run's scores, a line a run, groups of seeds, and the best of several settings."""
+"""Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from finetune.analysis.published import beside
+from finetune.analysis.published import published_for
 from finetune.cli.console import Terminal, plain
 from finetune.cli.long_table import LongTable
 from finetune.metrics.scores import Scores, metric_named, plain_metrics
@@ -16,7 +16,7 @@ from finetune.runs.seeds import differing_settings, failed, groups, spread_by_se
 
 
 def in_words(scores: Scores) -> str:
-    """`dev f1 84.3, accuracy 77.0`; without the scores of groups."""
+    """`dev f1 84.3, accuracy 77.0`, without scores by group."""
     return "  ".join(
         f"{split} "
         + ", ".join(f"{metric} {metric_named(metric).shown(metrics[metric])}" for metric in plain_metrics(metrics))
@@ -25,7 +25,7 @@ def in_words(scores: Scores) -> str:
 
 
 def print_record(console: Terminal, record: RunRecord) -> None:
-    """A run's scores, those of groups where it has some, and its notes."""
+    """Prints a run's scores, scores by group if it has any, and notes."""
     console.print(record_table(record))
     if (groups := groups_table(record)) is not None:
         console.print(groups)
@@ -34,7 +34,7 @@ def print_record(console: Terminal, record: RunRecord) -> None:
 
 
 def record_table(record: RunRecord) -> Table:
-    """A run's scores beside its baselines and what was published for the same model and split."""
+    """A run's scores next to its baselines and published scores of the same model and split."""
     table = Table(title=f"{record.task}, run {record.id} ({record.model})", title_justify="left")
     metrics = plain_metrics(next(iter(record.scores.values())))
     for column in ("split", "method", *metrics):
@@ -45,14 +45,14 @@ def record_table(record: RunRecord) -> Table:
         )
         for method, given in record.baselines[split].items():
             table.add_row(split, method, *(metric_named(metric).shown(given[metric]) for metric in metrics))
-        for anchor in beside(record, split):
+        for anchor in published_for(record, split):
             cells = (metric_named(metric).shown(anchor.score) if metric == anchor.metric else "" for metric in metrics)
             table.add_row(split, f"published: {anchor.source}", *cells)
     return table
 
 
 def groups_table(record: RunRecord) -> Table | None:
-    """A run's scores by group, such as types of entities; None where its task has no groups."""
+    """A run's scores by group, such as entity types; None if its task has no groups."""
     table = Table(title="by group", title_justify="left")
     named = [name.rsplit("/", 1) for name in next(iter(record.scores.values())) if "/" in name]
     groups, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
@@ -67,7 +67,7 @@ def groups_table(record: RunRecord) -> Table | None:
 
 
 def runs_table(runs: Iterable[ListedRun]) -> LongTable:
-    """A line a run."""
+    """A table with one line per run."""
     rows = [
         (
             run.task,
@@ -83,7 +83,7 @@ def runs_table(runs: Iterable[ListedRun]) -> LongTable:
 
 
 def summary_table(records: Sequence[RunRecord]) -> Table:
-    """For each group of runs that differ in their seeds alone: mean, spread, 95 % interval, best, failed runs."""
+    """For each group of runs that differ only in their seeds: mean, sd, 95 % interval, best, failed runs."""
     found = groups(records)
     table = Table(title="all runs", title_justify="left")
     left = ("task", "model", "settings", "runs", "metric", "95 % interval")
@@ -98,12 +98,12 @@ def summary_table(records: Sequence[RunRecord]) -> Table:
 
 
 def _chosen_on(record: RunRecord) -> list[str]:
-    """The dev splits, of which MNLI has two; of a task without any its first split."""
+    """The dev splits (MNLI has two); for a task without any, its first split."""
     return [split for split in record.scores if split.startswith("dev")] or list(record.scores)[:1]
 
 
 def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
-    """For each metric: failed runs, its name, mean, sd, interval, best, and the best baseline."""
+    """For each metric: failed runs, name, mean, sd, interval, best, and the best baseline."""
     failures = [failed(record, split) for record in group]
     for metric in plain_metrics(group[0].scores[split]):
         shown = metric_named(metric).shown
@@ -123,9 +123,9 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
 
 
 def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, diverged: int = 0) -> list[str]:
-    """Which of several settings is best and on what that was decided; spread by head initialisation and data order.
+    """The best of several settings and the split it was chosen on; spread over head initialisations and data orders.
 
-    `discarded` says that there were more settings, which were not finished; `diverged` counts runs without a score.
+    `discarded`: other settings were stopped early; `diverged`: number of runs without a score.
     """
     found = groups(records)
     which = "1 run diverged and is" if diverged == 1 else f"{diverged} runs diverged and are"
@@ -147,8 +147,8 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
             tried = f"{len(mine)} settings" + " that were not discarded" * discarded
             lines.append(
                 f"{task}: best of {tried} on {split} by {metric}: {plain(chosen)}"
-                + "".join(f"; on {name} it has {_mean(best, name, metric)}" for name in others)
-                + f" ({split} chose it, so its score there is optimistic)"
+                + "".join(f"; {_mean(best, name, metric)} on {name}" for name in others)
+                + f" (it was chosen on {split}, so its score there is optimistic)"
             )
     return lines
 

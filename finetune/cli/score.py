@@ -1,4 +1,4 @@
-"""`finetune score`: the scores of a file of answers."""
+"""`finetune score`: scores a file of predictions."""
 
 import json
 from pathlib import Path
@@ -17,14 +17,14 @@ from finetune.training.targets import split_arguments
 
 def score(
     task: Annotated[str, typer.Argument(help="The task, such as squad-v1.")],
-    answers: Annotated[Path, typer.Argument(help="JSON: each row's id and its answer.")],
+    answers: Annotated[Path, typer.Argument(help="JSON: the prediction of each row id.")],
     settings: Annotated[list[str] | None, typer.Argument(help="The task's options as key=value.")] = None,
-    null_odds: Annotated[Path | None, typer.Option(help="JSON: each id and the odds of no answer (SQuAD 2.0).")] = None,
-    split: Annotated[str, typer.Option(help="The split that the answers are for.")] = "dev",
+    null_odds: Annotated[Path | None, typer.Option(help="JSON: the odds of no answer of each id (SQuAD 2.0).")] = None,
+    split: Annotated[str, typer.Option(help="The split of the predictions.")] = "dev",
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Prints the scores, and the thresholds that the answers were scored with."""
+    """Prints the scores and the thresholds that were used."""
     _, options = split_arguments(settings or [])
     found = configured(find(task), options)
     scored = score_file(found, answers, source=source_of(data), split=split, null_odds=null_odds)

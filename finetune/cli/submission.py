@@ -1,4 +1,4 @@
-"""`finetune submission`: the zip that GLUE's server takes."""
+"""`finetune submission`: writes the zip for the GLUE server."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,14 +13,16 @@ from finetune.data.source import source_of
 
 
 def submission(
-    runs: Annotated[list[str], typer.Argument(help="Trained runs, one for each task (folder, id, or task's name).")],
+    runs: Annotated[list[str], typer.Argument(help="Trained runs, one per task (folder, id, or task name).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The zip to write.")],
-    fill_missing: Annotated[bool, typer.Option("--fill-missing", help="Constants for tasks without a run.")] = False,
+    fill_missing: Annotated[
+        bool, typer.Option("--fill-missing", help="Fill in constants for tasks without a run.")
+    ] = False,
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
 ) -> None:
-    """Writes the zip and prints which run predicted each of its files."""
+    """Writes the zip and prints the run that predicted each file."""
     load_libraries(f"{output}: loading {len(runs)} models" if len(runs) > 1 else f"{output}: loading {runs[0]}")
     from finetune.inference.glue_submission import submit
 

@@ -1,4 +1,4 @@
-"""`finetune table`: our scores next to the published ones."""
+"""`finetune table`: scores of runs next to published ones."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,10 +16,10 @@ from finetune.runs.record import all_records
 
 def table(
     name: Annotated[str | None, typer.Argument(help="glue, squad, ner, choice, table-1 to table-7, or a file.")] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it: .md, .csv or .html.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
     out: Out = RESULTS,
 ) -> None:
-    """Prints or writes a table, or lists the tables; ends with 2 where a record is damaged."""
+    """Prints or writes a table, or lists the tables; exits with 2 if a record is damaged."""
     console = standard_output()
     if name is None:
         console.print(facts_table("tables", {name: load_table(name).title for name in table_files()}))
@@ -28,7 +28,7 @@ def table(
     records, damaged = all_records(out)
     lines = lines_of(found, records)
     if not any(line.runs for line in lines):
-        nothing = UserError(f"no finished run in {out} is of this table", "--out names the folder of runs")
+        nothing = UserError(f"no finished run in {out} fits this table", "--out names the folder of runs")
         if not any(line.published_dev or line.published_test for line in lines):
             raise nothing
         echo(f"note: {nothing}", err=True)

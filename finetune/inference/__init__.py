@@ -1,1 +1,1 @@
-"""Everything that answers with a trained model."""
+"""Inference with trained models."""

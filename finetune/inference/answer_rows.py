@@ -1,4 +1,4 @@
-"""From records to records with answers: what cannot be answered keeps its place, with an error that says why."""
+"""Predictions for records, in order; a record without a prediction gets an error."""
 
 import io
 import json
@@ -32,56 +32,56 @@ class Predicts(Protocol):
     def layout(self) -> Layout | None:
         """The columns that the model was trained on, where that was a user's own data."""
 
-    def answers_and_cuts(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
+    def answers_and_truncated(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
         """A prediction for each row, and whether the row was truncated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The cells of a row's answer, or its error alone; `cut`: the row was longer than the model reads."""
+    """The cells of a row's prediction, or only its error; `truncated`: the row was longer than `max_length`."""
 
     cells: dict[str, Any]
-    cut: bool = False
+    truncated: bool = False
 
 
 def answer_records(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Answered]:
-    """The answer to each record, in their order."""
+    """The prediction for each record, in order."""
     bare, kind = replace(layout, label=()), named_type(layout.shape)
     done: list[Answered] = [Answered({})] * len(records)
     rows: list[Row] = []
-    places: list[int] = []
-    for place, record in enumerate(records):
+    kept: list[int] = []
+    for index, record in enumerate(records):
         try:
             row = row_of(bare, record)
             if fault := predictor.task.fault(row):
                 raise NoRow(fault)
         except NoRow as fault:
-            done[place] = Answered({ERROR: str(fault)})
+            done[index] = Answered({ERROR: str(fault)})
             continue
         rows.append(row)
-        places.append(place)
-    for place, row, (answer, cut) in zip(places, rows, _answers(predictor, rows), strict=True):
+        kept.append(index)
+    for index, row, (answer, truncated) in zip(kept, rows, _answers(predictor, rows), strict=True):
         cells = {ERROR: answer} if isinstance(answer, str) else kind.cells(predictor.task, layout, answer, row)
-        done[place] = Answered({name: _rounded(cell) for name, cell in cells.items()}, cut)
+        done[index] = Answered({name: _rounded(cell) for name, cell in cells.items()}, truncated)
     return done
 
 
-def beside(record: Record, answered: Answered, taken: Collection[str]) -> dict[str, Any]:
-    """A record's own cells, and the answer's under names that are not `taken`."""
+def with_answer(record: Record, answered: Answered, taken: Collection[str]) -> dict[str, Any]:
+    """A record's own cells, and the prediction's under names that are not `taken`."""
     return record.values | {free_name(name, taken): cell for name, cell in answered.cells.items()}
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """The name of a column of answers: `answer`, or `predicted answer` where there is such a column already."""
+    """An unused column name: `answer`, or `predicted answer` if the file already has that column."""
     while name in taken:
         name = f"predicted {name}"
     return name
 
 
 def answer_values(predictor: Predicts, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """The answers to rows as Python has them: texts, tuples of inputs, or mappings by the columns' names.
+    """Predictions for Python rows: texts, tuples of inputs, or mappings by column name.
 
-    `rows` may also be a table (a DataFrame, or a mapping of columns). Raises UserError for what holds no rows.
+    `rows` may also be a table (a DataFrame, or a mapping of columns). Raises UserError for anything else.
     """
     records: list[Record] = []
     by_layout: dict[tuple[str, ...], tuple[Layout, list[int]]] = {}  # some may be pairs and some not
@@ -98,7 +98,7 @@ def answer_values(predictor: Predicts, rows: Iterable[Any] | Mapping[str, Sequen
 
 
 def answer_lines(predictor: Predicts, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The answer to each line, as soon as it came: a JSON object by the columns' names, or inputs parted by tabs."""
+    """The prediction for each line as it arrives: a JSON object by column name, or tab-separated inputs."""
     for line in lines:
         text = line.rstrip("\r\n")
         given: Any = tuple(text.split("\t"))
@@ -112,18 +112,18 @@ def answer_lines(predictor: Predicts, lines: Iterable[str]) -> Iterator[dict[str
 
 
 def lines_of(stream: IO[str]) -> Iterable[str]:
-    """A stream's lines, in UTF-8 whatever the machine's own encoding is; other bytes become lone surrogates."""
+    """A stream's lines, as UTF-8 whatever the locale; invalid bytes become lone surrogates."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
     return stream
 
 
 def _rows_in(predictor: Predicts, given: Any) -> Iterable[Any]:
-    """One item a row, of whatever holds rows. Raises UserError for what does not."""
-    if hasattr(given, "itertuples"):  # a DataFrame of pandas, which is not imported to find that out
+    """One item per row. Raises UserError for a value that does not contain rows."""
+    if hasattr(given, "itertuples"):  # a pandas DataFrame, checked without importing pandas
         cells = given.astype(object).where(given.notna(), None).itertuples(index=False, name=None)
         return _rows_of_table(predictor, list(given.columns), cells)
-    if hasattr(given, "to_pydict"):  # a table of pyarrow
+    if hasattr(given, "to_pydict"):  # a pyarrow Table
         given = given.to_pydict()
     if isinstance(given, Mapping):
         return _rows_of_table(predictor, list(given), zip(*_columns(given), strict=True))
@@ -134,34 +134,34 @@ def _rows_in(predictor: Predicts, given: Any) -> Iterable[Any]:
 
 
 def _columns(table: Mapping[Any, Any]) -> list[Sequence[Any]]:
-    """The columns of a mapping. Raises UserError where they are no lists of one length."""
+    """The columns of a mapping. Raises UserError unless they are lists of equal length."""
     for name, cells in table.items():
         if isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
             raise UserError(
-                f"the column '{name}' is a {type(cells).__name__}, not a list", "Give a list of rows, also for one row"
+                f"the column '{name}' is a {type(cells).__name__}, not a list", "Give a list, even for one row"
             )
     lengths = {len(cells) for cells in table.values()}
     if len(lengths) > 1:
-        raise UserError(f"the columns have {min(lengths)} to {max(lengths)} cells", "Give lists of one length")
+        raise UserError(f"the columns have {min(lengths)} to {max(lengths)} cells", "Give lists of equal length")
     return list(table.values())
 
 
 def _rows_of_table(
     predictor: Predicts, names: Sequence[Any], rows: Iterable[Sequence[Any]]
 ) -> Iterable[dict[str, Any]]:
-    """The rows as mappings. Raises UserError for a table without the columns that the model reads."""
+    """The rows as mappings. Raises UserError for a table without the model's text columns."""
     columns, inputs = column_names(names), list(signature(predictor.task.row).parameters)
     wanted = predictor.layout.text if predictor.layout is not None else inputs[:1]
     lacking = " and ".join(f"'{name}'" for name in wanted if name not in columns)
     if lacking and not set(inputs) & set(columns):
         raise UserError(
-            f"the rows have no column {lacking}, as there was in training", f"They have {', '.join(columns)}"
+            f"the rows have no column {lacking}, on which the model was trained", f"They have {', '.join(columns)}"
         )
     return (dict(zip(columns, cells, strict=True)) for cells in rows)
 
 
 def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout, str]:
-    """The cells of a row, which of them the model reads, and what is wrong with them, if anything."""
+    """The cells of a row, which of them are the model's inputs, and what is wrong with them, if anything."""
     kind = _type_of(predictor)
     trained = predictor.layout
     names = list(signature(predictor.task.row).parameters)
@@ -179,33 +179,31 @@ def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout,
     inputs = kind.arranged(inputs, names)
     fault = inputs_fault(trained, len(inputs))
     if len(inputs) > len(names):
-        fault = fault or f"has {len(inputs)} inputs where the model reads {' and '.join(names)}"
+        fault = fault or f"has {len(inputs)} inputs, but the model takes {' and '.join(names)}"
     values = dict(zip(names, inputs, strict=False))
     return values, Layout(shape=kind.name, text=tuple(values), spans=trained.spans if trained else ()), fault
 
 
 def _type_of(predictor: Predicts) -> DataType:
-    """The type of the model's rows. Raises UserError where it is not known."""
+    """The type of the model's rows. Raises UserError if it is unknown."""
     kind = type_of(predictor.task)
     if kind is None:
-        raise UserError(
-            f"the task {predictor.task.name} is of no type of data that is known", "Call the model with a row's inputs"
-        )
+        raise UserError(f"the task {predictor.task.name} has no known data type", "Call the model with a row's inputs")
     return kind
 
 
 def _rounded(cell: Any) -> Any:
-    """A number of the model's with as many digits as it is known by."""
+    """A number rounded to 6 significant digits."""
     return float(f"{cell:.6g}") if isinstance(cell, float) else cell
 
 
 def _answers(predictor: Predicts, rows: Sequence[Row]) -> list[tuple[Answer | str, bool]]:
-    """An answer to each row and whether it was cut; where a row cannot be answered, its error.
+    """The prediction for each row, or its error, and whether the row was truncated.
 
-    Where one keeps the others from being answered, they are halved until it is alone.
+    A batch with a failing row is halved until that row is alone.
     """
     try:
-        return list(zip(*predictor.answers_and_cuts(rows), strict=True))
+        return list(zip(*predictor.answers_and_truncated(rows), strict=True))
     except (UserError, ValueError, TypeError, OverflowError) as error:
         if len(rows) == 1:
             return [(error.what if isinstance(error, UserError) else first_line(error), False)]

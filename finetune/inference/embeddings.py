@@ -1,4 +1,4 @@
-"""`finetune features`: what an encoder makes of texts, for use elsewhere: a vector for each token, word or text."""
+"""`finetune features`: embeddings from an encoder, one vector per token, word or text."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,12 +26,12 @@ from finetune.task_types.prepare import encode, load_splits
 from finetune.task_types.task import Task
 
 Pool = Literal["none", "cls", "mean"]
-AT_ONCE = 2_048  # sequences whose vectors are held together
+AT_ONCE = 2_048  # sequences whose vectors are in memory together
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
-    """Of one sequence: its row's id, its tokens, and a vector for each of them, `(n, width)`, or one, `(1, width)`."""
+    """One sequence: its row's id, its tokens, and a vector per token `(n, width)` or one for all `(1, width)`."""
 
     id: str
     tokens: list[str]
@@ -39,12 +39,12 @@ class Vectors:
 
 
 class EveryPosition(Head):
-    """No head: it makes a model read the sequence output."""
+    """An identity head on the sequence output."""
 
     reads = "sequence"
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """What it is given."""
+        """`hidden`, unchanged."""
         return hidden
 
 
@@ -52,22 +52,22 @@ def write_features(
     recipe: Recipe, task: Task, file: Path, *, source: Source, split: str, pool: Pool, watch: Watcher,
     device: str | None = None,
 ) -> tuple[int, int]:  # fmt: skip
-    """Writes the vectors of a task's split to a Parquet or .npz file; gives how many sequences, and the width.
+    """Writes the embeddings of a split to a Parquet or .npz file; returns (sequences, width).
 
-    Raises UserError for layers whose weights are learned, and for a file of another format.
+    Raises UserError for a layer mix with learned weights, and for another file format.
     """
     writers: dict[str, Callable[..., tuple[int, int]]] = {
         ".parquet": partial(_write_parquet, tokens=pool == "none"),
         ".npz": partial(_write_npz, tokens=pool == "none"),
     }
     if file.suffix not in writers:
-        raise UserError(f"{file}: features are written as {' or '.join(writers)}", "Name a file that ends so")
+        raise UserError(f"{file}: features are written as {' or '.join(writers)}", "Use one of these suffixes")
     if isinstance(recipe.layers, str) and recipe.layers.startswith("weighted"):
         raise UserError(
-            f"layers = '{recipe.layers}' has weights that training learns", "Choose a sum, or concat-last-4"
+            f"layers = '{recipe.layers}' has weights that only training learns", "Choose a sum, or concat-last-4"
         )
     if not file.absolute().parent.is_dir():
-        raise UserError(f"{file}: cannot be written (no such folder)", "Make the folder, or choose another file")
+        raise UserError(f"{file}: cannot be written (no such folder)", "Create the folder, or choose another file")
     found = _vectors(recipe, task, source=source, split=split, pool=pool, watch=watch, device=device)
     with output_file(file) as scratch:
         return writers[file.suffix](scratch, found)
@@ -76,15 +76,15 @@ def write_features(
 def _vectors(
     recipe: Recipe, task: Task, *, source: Source, split: str, pool: Pool, watch: Watcher, device: str | None
 ) -> Iterator[Vectors]:
-    """Every sequence of the split's rows, in their order."""
-    place = resolve_device(device)
+    """Every sequence of the split's rows, in order."""
+    where = resolve_device(device)
     rows = load_splits(task, source, limit=recipe.limit, names=[split])[split].rows
     files = pretrained.resolve(recipe.model)
-    model, _ = build_model(files.folder, lambda _: EveryPosition(()), recipe, device=place)
+    model, _ = build_model(files.folder, lambda _: EveryPosition(()), recipe, device=where)
     tokenizer = load_tokenizer(files.folder)
-    precision = resolve_precision(recipe.train.precision, place)
+    precision = resolve_precision(recipe.train.precision, where)
     engine = Engine(
-        model=model, accelerator=build_accelerator(place, precision), pad_id=tokenizer.pad_token_id, watch=watch
+        model=model, accelerator=build_accelerator(where, precision), pad_id=tokenizer.pad_token_id, watch=watch
     )
     features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)
     sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))
@@ -97,11 +97,11 @@ def _vectors(
             tokens = tokenizer.convert_ids_to_tokens(list(sequence.input_ids))
             read = range(len(tokens)) if sequence.reads is None else sequence.reads
             mixed = _pooled(_mixed(states[index], model.backbone.reader), pool)
-            yield Vectors(id=str(rows[sequence.row].id), tokens=[tokens[place] for place in read], vectors=mixed)
+            yield Vectors(id=str(rows[sequence.row].id), tokens=[tokens[position] for position in read], vectors=mixed)
 
 
 def _mixed(states: np.ndarray, reader: nn.Module | None) -> np.ndarray:
-    """`(n, layers, width)` to `(n, width of the mix)`."""
+    """`(n, layers, width)` to `(n, width)` for a sum, or `(n, layers * width)`."""
     if reader is not None and reader.mix.how == "sum":  # type: ignore[union-attr]
         added: np.ndarray = states.sum(1)
         return added
@@ -109,7 +109,7 @@ def _mixed(states: np.ndarray, reader: nn.Module | None) -> np.ndarray:
 
 
 def _pooled(vectors: np.ndarray, pool: Pool) -> np.ndarray:
-    """The first token's vector, or the mean over all tokens with [CLS] and [SEP]; or all of them."""
+    """The first token's vector, the mean over all tokens (with [CLS] and [SEP]), or all vectors."""
     if pool == "none":
         return vectors
     one: np.ndarray = vectors[:1] if pool == "cls" else vectors.mean(0, keepdims=True)
@@ -117,7 +117,7 @@ def _pooled(vectors: np.ndarray, pool: Pool) -> np.ndarray:
 
 
 def _write_parquet(file: Path, found: Iterator[Vectors], *, tokens: bool) -> tuple[int, int]:
-    """Columns id, and vector; or id, tokens and vectors, one for each token."""
+    """Columns id and vector; or id, tokens and vectors, one per token."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -142,9 +142,7 @@ def _write_parquet(file: Path, found: Iterator[Vectors], *, tokens: bool) -> tup
 
 
 def _write_npz(file: Path, found: Iterator[Vectors], *, tokens: bool) -> tuple[int, int]:
-    """Arrays ids `(rows,)`, vectors `(all, width)`, starts `(rows + 1,)`: where each row's vectors begin; and tokens
-    `(all,)`.
-    """
+    """Arrays ids `(rows,)`, vectors `(all, width)`, starts `(rows + 1,)` of each row's vectors, and tokens `(all,)`."""
     ids: list[str] = []
     words: list[str] = []
     counts: list[int] = []

@@ -1,4 +1,4 @@
-"""Logits and hidden states of features, on any device and number of processes; what is computed changes no weight."""
+"""Logits and hidden states of features, on any device and number of processes. It changes no weights."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from finetune.models.batch import Batch, collate
 from finetune.models.feature import Feature
 from finetune.runs.events import Encoded, Predicted, Watcher
 
-BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # with padding, in a batch: a CPU's caches want small ones
+BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
 
 
 class Diverged(UserError):
@@ -25,7 +25,7 @@ class Diverged(UserError):
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """A model, where it computes (device, precision, processes), and the id of its padding token."""
+    """A model, its accelerator (device, precision, processes), and the id of its padding token."""
 
     model: Model
     accelerator: Accelerator
@@ -33,10 +33,10 @@ class Engine:
     watch: Watcher
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
-        """Logits of every feature, without padding, in the order of the features; the same on every process.
+        """Logits of every feature, without padding, in order; the same on every process.
 
-        A feature's array is `(labels,)` for a head on the pooled output, `(choices,)` for one with choices, and
-        `(positions, labels)` for one on the sequence output. Raises Diverged for logits that are not numbers.
+        Each array is `(labels,)` for a head on the pooled output, `(choices,)` for multiple choice, and
+        `(positions, labels)` for a head on the sequence output. Raises Diverged for nan logits.
         """
         self.model.to(self.accelerator.device).eval()
         batches = token_batches([len(feature) for feature in features], tokens=self._batch_tokens())
@@ -55,12 +55,12 @@ class Engine:
         if any(np.isnan(logits).any() for _, logits in pieces):
             raise Diverged(
                 "the model's logits are not numbers (nan): training has diverged, or half precision overflowed",
-                "Train it again with a lower train.learning_rate, or with train.precision=fp32",
+                "Train again with a lower train.learning_rate, or with train.precision=fp32",
             )
         return [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
 
     def hidden_states(self, sequences: Sequence[Feature], layers: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
-        """(index of the sequence, its hidden states `(positions, layers, width)`) of every sequence, longest first."""
+        """(index, hidden states `(positions, layers, width)`) of every sequence, longest first."""
         self.model.to(self.accelerator.device).eval()
         started, done = time.perf_counter(), 0
         with torch.inference_mode(), self.accelerator.autocast():
@@ -75,7 +75,7 @@ class Engine:
                 self.watch(Encoded(done=done, total=len(sequences), rate=rate))
 
     def batch(self, features: Sequence[Feature]) -> Batch:
-        """These features as tensors on the device."""
+        """These features as padded tensors on the device."""
         return collate(features, pad_id=self.pad_id).to(self.accelerator.device)
 
     def _batch_tokens(self) -> int:
@@ -89,7 +89,7 @@ class Engine:
 
 
 def token_batches(lengths: Sequence[int], *, tokens: int) -> list[np.ndarray]:
-    """Batches of indices, longest first, each of at most `tokens` with its padding (but at least one feature)."""
+    """Batches of indices, longest first, each of at most `tokens` with padding (but at least one feature)."""
     order = np.argsort(-np.asarray(lengths), kind="stable")
     batches, start = [], 0
     while start < len(order):

@@ -1,4 +1,4 @@
-"""Scores of a checkpoint on a task, without training: a run's own model, or any of transformers' format."""
+"""`finetune evaluate`: scores a run's model, or any transformers checkpoint, on a task."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,10 +33,10 @@ def evaluate(
     predictions: Path | None = None,
     encoding: str = "",
 ) -> Scores:
-    """Scores by split (the task's dev splits, or the one named); with `predictions` also writes every prediction there.
+    """Scores by split (the task's dev splits, or `split`); with `predictions`, also writes every prediction there.
 
-    The task may be a file or folder of data with the columns that the model was trained on, in `encoding` if that is
-    given: all its rows count. A split without labels has no scores. Raises UserError where there is nothing to return.
+    The task may be a file or folder of data with the columns that the model was trained on (in `encoding`, if given).
+    A split without labels has no scores. Raises UserError where there is nothing to return.
     """
     wanted = _task_of_data(model, task_name, out, encoding) if is_data(task_name) else registry.find(task_name)
     predictor = load(model, task=wanted, out=out, watch=watch, device=device)
@@ -49,7 +49,7 @@ def evaluate(
     else:
         for name, loaded in splits.items():
             if chosen := _chosen_on(model, loaded, out):
-                watch(Note(f"{name} chose {chosen} of this model, so that its scores are optimistic"))
+                watch(Note(f"{chosen} of this model was chosen on {name}, so its scores are optimistic"))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
     if not labelled and predictions is None:
@@ -70,13 +70,13 @@ def evaluate(
 
 
 def _was_trained_on(model: str, splits: Iterable[Rows], out: Path) -> bool:
-    """Whether the file of one of these splits is the one that the model was trained on."""
+    """Whether one of these splits is the model's training file."""
     record = _record(model, out)
     return record is not None and any(_is_split(record, "train", loaded) for loaded in splits)
 
 
 def _chosen_on(model: str, loaded: Rows, out: Path) -> str:
-    """What a run chose on the rows of this split; empty for nothing, and for a model that no run saved."""
+    """What a run chose on the rows of this split; empty for nothing, and for a model without a run."""
     record = _record(model, out)
     if record is None or not _is_split(record, next(iter(record.scores)), loaded):
         return ""
@@ -84,7 +84,7 @@ def _chosen_on(model: str, loaded: Rows, out: Path) -> str:
 
 
 def _is_split(record: RunRecord, split: str, loaded: Rows) -> bool:
-    """Whether rows are those of a run's split: the same content, or in older records the same path."""
+    """Whether rows are those of a run's split: same content or, in older records, same path."""
     if content := record.data_files.get(split):
         return loaded.content == content
     origin = record.data_origin.get(split)
@@ -97,7 +97,7 @@ def _record(model: str, out: Path) -> RunRecord | None:
 
 
 def _task_of_data(model: str, data: str, out: Path, encoding: str) -> Task:
-    """The model's own task on other data. Raises UserError for data without the columns of its training."""
+    """The model's task on other data. Raises UserError for data without the training columns."""
     layout = saved(model, out=out).layout
     if layout is None:
         raise UserError(

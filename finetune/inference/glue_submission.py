@@ -1,4 +1,4 @@
-"""The zip that GLUE's server takes: answers to every test set, in the official form (Wang et al. 2018)."""
+"""The zip for the GLUE server: predictions on every test set, in the official format (Wang et al. 2018)."""
 
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -17,17 +17,17 @@ from finetune.task_types import registry
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.sentence.task import SentenceTask
 
-AT_ONCE = 20_000  # rows whose features are in memory together; QQP has 390,965
-OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # of a file in a zip: equal answers give equal bytes
+AT_ONCE = 20_000  # rows encoded together; QQP has 390,965
+OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # of each file in the zip, so that equal predictions give equal bytes
 MIDDLE_SCORE = 2.5
 OTHER_FILE = "Name another file with -o"
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfficialFile:
-    """One file of the zip: the rows that it answers, how many they are, the task of the run that does it.
+    """One file of the zip: its test set, the number of rows, and the task of the run that predicts it.
 
-    `spell` writes an answer's value as the file has it.
+    `spell` formats a predicted value.
     """
 
     name: str
@@ -48,10 +48,10 @@ def submit(
     device: str | None = None,
     fill_missing: bool = False,
 ) -> dict[str, str | None]:
-    """Writes the zip. Gives the run that answered each of its files; None where `fill_missing` put in a constant.
+    """Writes the zip. Returns the run that predicted each file; None for a constant from `fill_missing`.
 
-    Everything is checked before the first prediction. Raises UserError for a run that is of no task of GLUE, two runs
-    of one task, a task without a run, test files without exactly the official rows, and a file that cannot be written.
+    Everything is checked before the first prediction. Raises UserError for a run of a task outside GLUE, two runs of
+    one task, a task without a run, test files without exactly the official rows, and a file that cannot be written.
     """
     _check_writable(file)
     by_task = _runs_by_task(runs, out)
@@ -73,13 +73,13 @@ def submit(
 
 
 def _runs_by_task(runs: Sequence[str], out: Path) -> dict[str, str]:
-    """Each run under the name of its task."""
+    """Runs by task name."""
     allowed = list(dict.fromkeys(official.trained_on for official in FILES))
     found: dict[str, str] = {}
     for run in runs:
         name = saved(run, out=out).task_name
         if name not in allowed:
-            raise UserError(f"{run} was trained on {name}, which is no task of GLUE", f"Those are {', '.join(allowed)}")
+            raise UserError(f"{run} was trained on {name}, which is not a GLUE task", f"Those are {', '.join(allowed)}")
         if name in found:
             raise UserError(f"{found[name]} and {run} were both trained on {name}", "Name one of them")
         found[name] = run
@@ -92,7 +92,7 @@ def _check_complete(by_task: Mapping[str, str]) -> None:
         recipes = " ".join(dict.fromkeys(f"glue-{official.trained_on}" for official in missing))
         raise UserError(
             f"no run was named for {', '.join(official.name for official in missing)}",
-            f"Train them (finetune run {recipes}) and name them, or put in constants with --fill-missing",
+            f"Train them (finetune run {recipes}) and name them, or fill in constants with --fill-missing",
         )
 
 
@@ -103,7 +103,7 @@ def _rows(official: OfficialFile, source: Source, watch: Watcher) -> Sequence[Ro
             "; ".join(
                 [f"{official.name}: {loaded.origin} has {len(loaded.rows)} rows, GLUE {official.rows}", *loaded.notes]
             ),
-            "Give the official file, whole and unchanged",
+            "Use the official file, complete and unchanged",
         )
     for note in loaded.notes:
         watch(Note(note))
@@ -117,7 +117,7 @@ def _predicted(official: OfficialFile, rows: Sequence[Row], predictor: Predictor
 
 
 def _check_writable(file: Path) -> None:
-    """Now, and not after hours of predicting."""
+    """Checked now, not after hours of prediction."""
     if file.is_dir():
         raise UserError(f"{file}: is a folder", "Name a file with -o")
     try:
@@ -128,10 +128,10 @@ def _check_writable(file: Path) -> None:
 
 
 def _pack(file: Path, texts: Mapping[str, str]) -> None:
-    """Either the whole new zip is there, or what was there before."""
-    with output_file(file, remedy=OTHER_FILE) as scratch, zipfile.ZipFile(scratch, "w") as packed:
+    """Writes the zip atomically."""
+    with output_file(file, remedy=OTHER_FILE) as scratch, zipfile.ZipFile(scratch, "w") as archive:
         for name, text in texts.items():
-            packed.writestr(_entry(name), text)
+            archive.writestr(_entry(name), text)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

@@ -1,7 +1,7 @@
-"""States of a frozen encoder: computed once, then read from a cache on disk by every seed, layer choice and later run.
+"""Hidden states of a frozen encoder: computed once, then read from a cache on disk by every seed and layer choice.
 
-Only the positions that the head reads are kept, in half precision: one memory-mapped array `(positions, width)` for
-each layer. `cache` says where, and how much may be there.
+Only the positions that the head reads are stored, in half precision: one memory-mapped array `(positions, width)` per
+layer. `state_cache` has the folder and its size limit.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One sequence's states in the arrays of its split: `(n, layers, width)` when called."""
+    """One sequence's hidden states in the arrays of its split; calling it returns them, `(n, layers, width)`."""
 
     layers: tuple[np.ndarray, ...]
     start: int
@@ -39,10 +39,10 @@ class Slice:
 
 
 def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, precision: str) -> list[Feature]:
-    """The same features with the states of the frozen encoder, from the cache or computed now.
+    """The features with the frozen encoder's hidden states, cached or computed now.
 
-    Where the cache has no room for them the features are given back as they are, with a note, and each epoch encodes
-    anew. Raises UserError for a cache that is damaged, or of another model.
+    If the cache has no room for them, the features are returned unchanged with a note, and each epoch encodes again.
+    Raises UserError for a cache that is damaged, or of another model.
     """
     sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))
     counts = [_positions(sequence, engine) for sequence in sequences]
@@ -65,14 +65,14 @@ def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, pr
 
 
 def _positions(sequence: Feature, engine: Engine) -> int:
-    """How many vectors a head reads of a sequence."""
+    """Number of vectors that a head reads of a sequence."""
     if engine.model.pooled and not engine.model.backbone.bilstm:
         return 1
     return len(sequence.input_ids if sequence.reads is None else sequence.reads)
 
 
 def _name(facts: dict[str, object], sequences: Sequence[Feature], engine: Engine) -> str:
-    """A hash of the model, the tokens and the positions."""
+    """A hash of model, tokens and positions."""
     first = engine.model.pooled and not engine.model.backbone.bilstm
     digest = hashlib.sha256(json.dumps([facts, first], sort_keys=True).encode())
     for sequence in sequences:
@@ -84,14 +84,14 @@ def _name(facts: dict[str, object], sequences: Sequence[Feature], engine: Engine
 def _arrays(
     folder: Path, facts: dict[str, object], sequences: Sequence[Feature], counts: Sequence[int], engine: Engine
 ) -> tuple[np.ndarray, ...] | None:
-    """The arrays of the layers that are read; None where there is no room for them."""
+    """The arrays `(positions, width)` of the layers in use; None if there is no room for them."""
     backbone = engine.model.backbone
     wanted = backbone.layer_indices(pooled=engine.model.pooled)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / LOCK):
             for left in folder.glob(".*.tmp"):
-                left.unlink(missing_ok=True)  # by a process that was ended while it wrote
+                left.unlink(missing_ok=True)  # of a process that was killed while writing
             _require_same(folder, facts)
             if any(not _file(folder, number).is_file() for number in wanted):
                 size = 2 * sum(counts) * backbone.config.hidden_size
@@ -99,7 +99,9 @@ def _arrays(
                 if numbers is None:
                     return None
                 _write(folder, numbers, sequences, counts, engine)
-            write_atomically(folder / FACTS, json.dumps(facts, indent=1) + "\n")  # and says when it was used
+            write_atomically(
+                folder / FACTS, json.dumps(facts, indent=1) + "\n"
+            )  # its time is when the cache was last used
             return tuple(np.load(_file(folder, number), mmap_mode="r") for number in wanted)
     except OSError as error:
         raise UserError(
@@ -114,7 +116,7 @@ def _file(folder: Path, number: int) -> Path:
 
 
 def _require_same(folder: Path, facts: dict[str, object]) -> None:
-    """Raises UserError where a cache says that it is of something else than its name does."""
+    """Raises UserError if the facts in the folder differ from those of its name."""
     try:
         found = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -123,12 +125,14 @@ def _require_same(folder: Path, facts: dict[str, object]) -> None:
         raise ValueError("no facts")
     if found != facts:
         differ = ", ".join(name for name in facts if found.get(name) != facts[name])
-        raise UserError(f"{folder}: holds the states of another model or version ({differ})", "Remove that folder")
+        raise UserError(
+            f"{folder}: cache entry belongs to a different model or version ({differ})", "Remove that folder"
+        )
 
 
 def _that_fit(folder: Path, wanted: Sequence[int], size: int, engine: Engine) -> list[int] | None:
-    """The layers to encode, of which each needs so many bytes: all where there is room for them as it is, else those
-    that are read, for which other caches go; None where there is no room for these either.
+    """The layers to encode, `size` bytes each: all if they fit, else only those in use, evicting older caches; None if
+    these do not fit either.
     """
     depth = engine.model.backbone.config.num_hidden_layers
     every, read = (
@@ -142,8 +146,8 @@ def _that_fit(folder: Path, wanted: Sequence[int], size: int, engine: Engine) ->
         return read
     engine.watch(
         Note(
-            f"the encoder's states need {need / 1e9:.1f} GB, more than the cache may hold "
-            f"({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk has free: every epoch encodes anew"
+            f"the encoder's hidden states need {need / 1e9:.1f} GB, more than the cache may hold "
+            f"({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk has free: every epoch encodes again"
         )
     )
     return None
@@ -152,7 +156,7 @@ def _that_fit(folder: Path, wanted: Sequence[int], size: int, engine: Engine) ->
 def _write(
     folder: Path, numbers: Sequence[int], sequences: Sequence[Feature], counts: Sequence[int], engine: Engine
 ) -> None:
-    """Encodes, and puts each layer's array in its place once all are whole."""
+    """Encodes, and moves each layer's array into place once all are complete."""
     shape = (sum(counts), engine.model.backbone.config.hidden_size)
     ends = np.cumsum(counts)
     with ExitStack() as files:
@@ -161,7 +165,7 @@ def _write(
         for index, states in engine.hidden_states(sequences, numbers):
             if np.abs(states).max() > np.finfo(np.float16).max:
                 raise UserError(f"{folder}: the states exceed half precision", "Set FINETUNE_CACHE_GB=0: no cache")
-            for place, array in enumerate(arrays):
-                array[ends[index] - counts[index] : ends[index]] = states[:, place]
+            for layer, array in enumerate(arrays):
+                array[ends[index] - counts[index] : ends[index]] = states[:, layer]
         for array in arrays:
             array.flush()

@@ -25,7 +25,7 @@ KINDS: Mapping[str, Callable[[str], Any]] = {
 
 
 def _marked(cell: Any) -> Any:
-    """A cell of one of these kinds as JSON; any other as text."""
+    """A cell of one of KINDS as JSON; any other as text."""
     match cell:
         case datetime():
             return {KIND: "datetime", "is": cell.isoformat(), "zone": getattr(cell.tzinfo, "key", None)}
@@ -39,9 +39,9 @@ def _marked(cell: Any) -> Any:
 
 
 def _unmarked(found: dict[str, Any]) -> Any:
-    """The cell that `_marked` wrote; any other object as it is."""
+    """The cell that `_marked` wrote; any other object unchanged."""
     if KIND in found:
-        with suppress(LookupError, ValueError, TypeError, ArithmeticError):  # it was so in the data
+        with suppress(LookupError, ValueError, TypeError, ArithmeticError):  # the data had this form itself
             cell = KINDS[found[KIND]](found["is"])
             return cell.astimezone(ZoneInfo(found["zone"])) if found.get("zone") else cell
     return found
@@ -59,7 +59,7 @@ class Journal:
         self.of = of
 
     def __enter__(self) -> int:
-        """Opens it after the last whole line of an earlier attempt at the same; returns the number of rows there."""
+        """Opens the file after the last complete line of an earlier attempt; returns the number of rows before it."""
         try:
             self.lock.acquire(blocking=False)
             done, size = self._earlier()
@@ -96,7 +96,7 @@ class Journal:
             ) from error
 
     def names(self, *, error: str) -> tuple[list[str], int]:
-        """Every column in the order of its first appearance, that of errors last; and how many rows have an error."""
+        """Column names by first appearance, the error column last; and the number of rows with an error."""
         names: dict[str, None] = {}
         failed = 0
         for row in self:
@@ -105,8 +105,8 @@ class Journal:
                 names.update(dict.fromkeys(row))
         return [*(name for name in names if name != error), *([error] if failed else [])], failed
 
-    def forget(self) -> None:
-        """Removes the file."""
+    def delete(self) -> None:
+        """Deletes the file."""
         self.file.unlink(missing_ok=True)
 
     def _write(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -115,7 +115,7 @@ class Journal:
         os.fsync(self.opened.fileno())
 
     def _earlier(self) -> tuple[int, int]:
-        """(rows, bytes) of the whole lines of an earlier attempt; none where that was of something else."""
+        """(rows, bytes) of the complete lines of an earlier attempt; (0, 0) if that was of something else."""
         if not self.file.is_file():
             return 0, 0
         with self.file.open("rb") as lines:

@@ -1,4 +1,4 @@
-"""`finetune predict`: file to file in constant memory, every row in its place, and going on after an interruption."""
+"""`finetune predict`: file to file in constant memory, rows in order, resumable after an interruption."""
 
 import json
 import time
@@ -18,7 +18,7 @@ from finetune.data.records import Record
 from finetune.data.table import Table
 from finetune.data.writing import ESCAPED, require_writable, write_rows
 from finetune.errors import UserError
-from finetune.inference.answer_rows import ERROR, answer_records, beside, free_name
+from finetune.inference.answer_rows import ERROR, answer_records, free_name, with_answer
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
 from finetune.inference.predictor import Predictor
@@ -29,17 +29,17 @@ from finetune.task_types.types import type_of
 
 WINDOW = 4_096  # rows that are sorted by length and predicted together
 FIRST_WINDOW = 64
-SAMPLE = 1_000  # rows that columns are guessed from
+SAMPLE = 1_000  # rows from which columns are inferred
 
 
 @dataclass(kw_only=True)
 class Prediction:
-    """What came of a file: its format, its rows, how many have an error or were cut, seconds, and scores if any."""
+    """Result of predicting a file: format, rows, failed and truncated rows, seconds, and scores if it has labels."""
 
     format: str = ""
     rows: int = 0
     failed: int = 0
-    cut: int = 0
+    truncated: int = 0
     resumed: int = 0
     seconds: float = 0.0
     scores: dict[str, float] = field(default_factory=dict)
@@ -47,17 +47,17 @@ class Prediction:
 
     @property
     def answered(self) -> int:
-        """Rows that were answered now, and not before an interruption."""
+        """Rows predicted now, not before an interruption."""
         return self.rows - self.resumed
 
     def facts(self, output: Path) -> dict[str, Any]:
-        """As JSON, with the name of the file that was written."""
+        """JSON values, with the name of the output."""
         return {
             "output": str(output),
             "format": self.format,
             "rows": self.rows,
             "errors": self.failed,
-            "truncated": self.cut / max(1, self.answered),
+            "truncated": self.truncated / max(1, self.answered),
             "resumed": self.resumed,
             "seconds": self.seconds,
             "rows_per_second": self.answered / max(self.seconds, 1e-9),
@@ -69,11 +69,11 @@ class Prediction:
 def predict_file(
     predictor: Predictor, path: Path, output: Path, *, options: Mapping[str, str], watch: Watcher, escape: bool = False
 ) -> Prediction:
-    """Answers every row of a file, and writes all its columns with the answers to another, in the same order.
+    """Predicts every row of a file, and writes all its columns with the predictions to `output`, in order.
 
-    What was done when an earlier try was interrupted is kept. Answers that a spreadsheet would run as a formula get an
-    apostrophe in CSV and TSV, and with `escape` so do the file's own cells. Raises UserError for a file that cannot be
-    read or written, and where its columns are not what the model reads.
+    Resumes an interrupted attempt. Predictions that a spreadsheet would run as a formula get an apostrophe in CSV and
+    TSV; with `escape`, so do the file's own cells. Raises UserError for a file that cannot be read or written, and
+    where the model's text columns are missing.
     """
     started = time.perf_counter()
     columns = {name: value for name, value in options.items() if name != "encoding"}
@@ -88,11 +88,11 @@ def predict_file(
     with journal as done:
         found.resumed = done
         if done:
-            watch(Note(f"{so_many(done)} predicted before; going on behind them"))
+            watch(Note(f"{so_many(done)} predicted before; resuming after them"))
         for window in _windows(records(path, form), skip=done):
             answered = answer_records(predictor, layout, window)
-            journal.add(beside(record, one, taken) for record, one in zip(window, answered, strict=True))
-            found.cut += sum(one.cut for one in answered)
+            journal.add(with_answer(record, one, taken) for record, one in zip(window, answered, strict=True))
+            found.truncated += sum(one.truncated for one in answered)
             done += len(window)
             rate = (done - found.resumed) / (time.perf_counter() - started)
             watch(RowsPredicted(done=done, total=max(done, total), rate=rate))
@@ -103,46 +103,44 @@ def predict_file(
         if layout.label:
             labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)
             found.scores = scores_of(predictor.task, layout, labelled, found.notes)
-        journal.forget()
-    if found.cut:
-        found.notes.append(_cut_note(found, predictor.task.lost(predictor.max_length)))
+        journal.delete()
+    if found.truncated:
+        found.notes.append(_truncation_note(found, predictor.task.lost(predictor.max_length)))
     found.seconds = time.perf_counter() - started
     return found
 
 
 def _require_other(output: Path, path: Path) -> None:
     if not output.absolute().parent.is_dir():
-        raise UserError(f"{output}: cannot be written (no such folder)", "Make the folder, or choose another file")
+        raise UserError(f"{output}: cannot be written (no such folder)", "Create the folder, or choose another file")
     if output.exists() and output.samefile(path):
-        raise UserError(f"{output}: is the file that is read", "Name another with -o")
+        raise UserError(f"{output}: output would overwrite the input", "Name another file with -o")
 
 
-def _cut_note(found: Prediction, lost: str) -> str:
-    share = f"{100 * found.cut / found.answered:.2g} %"
-    now = " that were answered now" if found.resumed else ""
-    return f"{found.cut:,} of {so_many(found.answered)}{now} ({share}) {lost}"
+def _truncation_note(found: Prediction, lost: str) -> str:
+    share = f"{100 * found.truncated / found.answered:.2g} %"
+    now = " predicted now" if found.resumed else ""
+    return f"{found.truncated:,} of {so_many(found.answered)}{now} ({share}) {lost}"
 
 
 def default_output(path: Path) -> Path:
-    """`new.predicted.csv` in this folder for `new.csv`; JSON Lines for a name that does not say a format."""
-    packed = ".gz" * (path.suffix == ".gz")
-    plain = Path(path.name.removesuffix(packed))
+    """`new.predicted.csv` in this folder for `new.csv`; JSON Lines for an unknown suffix."""
+    gzip = ".gz" * (path.suffix == ".gz")
+    plain = Path(path.name.removesuffix(gzip))
     known = plain.suffix.lower() in BY_SUFFIX
     return Path(
-        f"{plain.stem if known else plain.name}.predicted{plain.suffix if known else '.jsonl'}{packed if known else ''}"
+        f"{plain.stem if known else plain.name}.predicted{plain.suffix if known else '.jsonl'}{gzip if known else ''}"
     )
 
 
 def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) -> tuple[Layout, list[str]]:
-    """Which columns of a file the model reads: as in training where they are there, else guessed; and notes on that.
+    """The columns that are the model's inputs: those of training if present, else inferred; and notes on that.
 
-    Raises UserError for a column that is not there, and where the number of texts is another than in training.
+    Raises UserError for a missing column, and if the number of texts differs from training.
     """
     kind = type_of(predictor.task)
     if kind is None:
-        raise UserError(
-            f"the task {predictor.task.name} is of no type of data that is known", "Use it in Python: finetune.load"
-        )
+        raise UserError(f"the task {predictor.task.name} has no known data type", "Use it in Python: finetune.load")
     if unknown := [name for name in options if name not in ("text", "label")]:
         raise UserError(
             f"unknown setting '{unknown[0]}'", "Set text=COLUMN, label=COLUMN or encoding=NAME; all columns are kept"
@@ -154,22 +152,22 @@ def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) 
         kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
         return replace(trained, label=kept, id=""), []
     if not columns:
-        raise UserError(f"{sample.path}: none of its first rows can be read", "Look at it with `finetune check`")
+        raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
     found = guess(sample, {**options, "shape": kind.name}, labelled="label" in options)
     if trained is not None:
         wanted = len(trained.text)
         if wanted != len(found.text) and not kind.any_columns:
             raise UserError(
-                f"{sample.path}: has no column {' and '.join(trained.text)}, as there was in training",
-                f"Name {'two' if wanted > 1 else 'the one'} to read: text=COLUMN{',COLUMN' * (wanted > 1)}",
+                f"{sample.path}: has no column {' and '.join(trained.text)}, on which the model was trained",
+                f"Name the input column{'s' * (wanted > 1)}: text=COLUMN{',COLUMN' * (wanted > 1)}",
             )
         kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
         found = replace(trained, text=found.text, label=kept, group="", rest=found.rest)
-    return replace(found, id=""), [f"read as text: {', '.join(found.text)} (text=COLUMN names another)"]
+    return replace(found, id=""), [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
 
 
 def _windows(coming: Iterable[Record], *, skip: int) -> Iterator[list[Record]]:
-    """Windows that grow from a few rows, so that the first rate is soon seen, to as many as sort well by length."""
+    """Windows that grow from FIRST_WINDOW rows (a rate is shown soon) to WINDOW (sorting by length saves padding)."""
     rest = islice(coming, skip, None)
     size = FIRST_WINDOW
     while window := list(islice(rest, size)):
@@ -178,7 +176,7 @@ def _windows(coming: Iterable[Record], *, skip: int) -> Iterator[list[Record]]:
 
 
 def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Layout) -> str:
-    """Changes with the file, its encoding, the model and the columns."""
+    """A hash of the file's path, size and time, its encoding, the model and the columns."""
     stat = path.stat()
     facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, predictor.fingerprint, layout.text, layout.label]
     facts += [] if form.encoding == "utf-8" else [form.encoding]

@@ -1,4 +1,4 @@
-"""A trained model that answers: `finetune.load(RUN)(...)`, and what `evaluate` and other commands predict with."""
+"""Predictor: a trained model with its task, as `finetune.load(RUN)` returns it and the commands use it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ DEFAULT_LENGTH = 128
 
 
 def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, Any]:
-    """What a saved model must know to answer as it did in its run; they are in its config, under `finetune`."""
+    """Settings that a saved model needs to predict as in its run; stored in its config under `finetune`."""
     layout = layout_of(task)
     return {
         "task": task.name if layout else recipe.task,
@@ -51,11 +51,11 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
 
 @dataclass(frozen=True, kw_only=True)
 class Predictor:
-    """A trained model with its task, its probabilities at a temperature.
+    """A trained model with its task; its probabilities are scaled by `temperature`.
 
-    Call it with one row's inputs, which depend on the kind of task:
+    Call it with one row's inputs, which depend on the task type:
 
-    a text, or two; a question and a context; words, or a text of words; a context and a list of choices.
+    a text, or two; a question and a context; words, or a text; a context and a list of choices.
     """
 
     task: Task
@@ -67,53 +67,57 @@ class Predictor:
     temperature: float = 1.0
 
     def __call__(self, *inputs: Any) -> Answer:
-        """The answer to one row, its `value` in the task's own terms. Raises UserError for inputs that make no row."""
+        """The prediction for one row, e.g. a label as `value`. Raises UserError for invalid inputs."""
         try:
             signature(self.task.row).bind(*inputs)
         except TypeError as error:
             wanted = ", ".join(signature(self.task.row).parameters)
-            raise UserError(f"{self.task.name} cannot answer {len(inputs)} inputs", f"Give it {wanted}") from error
+            raise UserError(f"{self.task.name} does not take {len(inputs)} inputs", f"Pass {wanted}") from error
         try:
             row = self.task.row(*inputs)
             if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
-                raise UserError(f"the row {fault}", "Give it what is missing")
+                raise UserError(f"the row {fault}", "Pass all inputs")
             return self.answers([row])[0]
-        except (TypeError, ValueError, AttributeError) as error:  # of whatever met an input that is no text
+        except (
+            TypeError,
+            ValueError,
+            AttributeError,
+        ) as error:  # from a library that was passed something other than text
             wanted = ", ".join(f"{type(given).__name__}" for given in inputs)
-            raise UserError(f"{self.task.name} cannot read inputs of the kind {wanted}", "Give it texts") from error
+            raise UserError(f"{self.task.name} cannot read inputs of type {wanted}", "Pass texts") from error
 
     def answers(self, rows: Sequence[Row]) -> list[Answer]:
-        """One answer a row. Raises UserError for rows that cannot be encoded."""
-        return self.answers_and_cuts(rows)[0]
+        """One prediction a row. Raises UserError for rows that cannot be encoded."""
+        return self.answers_and_truncated(rows)[0]
 
-    def answers_and_cuts(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
-        """One answer a row, and whether the row lost tokens to `max_length`. Raises UserError as `answers` does."""
+    def answers_and_truncated(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
+        """One prediction a row, and whether the row was truncated to `max_length`. Raises as `answers` does."""
         if not rows:
             return [], []
         features = encode(self.task, rows, self.tokenizer, self.max_length, self.engine.model.backbone.config)
-        cuts = {feature.row for feature in features if feature.truncated}
+        truncated = {feature.row for feature in features if feature.truncated}
         answers = self.task.decode(self.engine.logits(features), features, rows)
         if self.temperature != 1:
             answers = [
                 replace(one, probabilities=with_temperature(one.probabilities or (), self.temperature))
                 for one in answers
             ]
-        return answers, [number in cuts for number in range(len(rows))]
+        return answers, [number in truncated for number in range(len(rows))]
 
     def predict(self, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-        """The answers to many rows, as `finetune predict` writes them; `error` says why one could not be answered.
+        """Predictions for many rows, as `finetune predict` writes them; a row without one has `error`.
 
-        A row is a text, a tuple of inputs, or a mapping by the names of the columns that the model was trained on;
-        rows may be in a list, a Dataset, a DataFrame, or a mapping of columns. Raises UserError for what holds no rows.
+        A row is a text, a tuple of inputs, or a mapping by the column names of the training data. `rows` is a list, a
+        Dataset, a DataFrame, or a mapping of columns; anything else raises UserError.
         """
         return answer_values(self, rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """A trained model that is not loaded yet: what was named, its files, and what a run saved of how to use it.
+    """A trained model that is not loaded yet: its name, its files, and the settings that its run saved.
 
-    `candidates` are the runs, where only a task or its data was named; it is the first one.
+    `candidates` are all runs of the name, if that is a task or data; the model is that of the first.
     """
 
     name: str
@@ -124,16 +128,14 @@ class Saved:
 
     @property
     def layout(self) -> Layout | None:
-        """The columns of the user's own data that it was trained on; None for any other task."""
+        """The columns of the user's data that it was trained on; None for any other task."""
         return layout_from(self.settings["layout"]) if "layout" in self.settings else None
 
     @property
     def task_name(self) -> str:
-        """As the run had it. Raises UserError for a checkpoint that no run saved."""
+        """The run's task. Raises UserError for a checkpoint without a run."""
         if "task" not in self.settings:
-            raise UserError(
-                f"{self.name}: does not say what its task is", "Name the task, or a model that a run of finetune saved"
-            )
+            raise UserError(f"{self.name}: its task is unknown", "Name the task, or a model that `finetune run` saved")
         return str(self.settings["task"])
 
     def task(self) -> Task:
@@ -152,7 +154,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     if found is None and not Path(name).exists() and name in registry.available():
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
-        raise UserError(f"{found.path}: its model is not here", "Weights are not kept in git: run it with --force")
+        raise UserError(f"{found.path}: its model is missing", "Weights are not kept in git: run it with --force")
     try:
         files = pretrained.resolve(str(found.model) if found else name)
     except UserError as error:
@@ -180,10 +182,10 @@ def load(
     watch: Watcher = unwatched,
     device: str | None = None,
 ) -> Predictor:
-    """The model of a run (its folder, the beginning of its id, or its task), or any fine-tuned checkpoint.
+    """Loads the model of a run (its folder, a prefix of its id, or its task), or any fine-tuned checkpoint.
 
-    `task` is for checkpoints that no run saved, and for tasks in a file. Raises UserError for one without a trained
-    head, or without a task.
+    `task` is for checkpoints without a run, and for tasks in a file. Raises UserError for a model without a trained
+    head or without a task.
     """
     found = saved(model, out=out)
     if found.candidates:
@@ -196,7 +198,7 @@ def load(
     loaded = load_trained(found.files.folder, task.head)
     if len(loaded.head.labels) > 1 and str(found.config.id2label[0]).lower() == "label_0":
         names = ", ".join(loaded.head.labels)
-        watch(Note(f"{found.name} does not name its labels: taken to be {names}, in that order"))
+        watch(Note(f"{found.name} does not name its labels: assumed to be {names}, in that order"))
     if place.type == "cpu":
         cpu.speed_up(loaded, loaded.backbone.encoder)
     tokenizer = load_tokenizer(found.files.folder)
@@ -217,7 +219,7 @@ def load(
 
 
 def _precision(found: Saved, place: torch.device, watch: Watcher) -> str:
-    """What it predicts in, with a note where that is not what it was trained in."""
+    """The precision of prediction, with a note where training used another."""
     trained_in = found.settings.get("precision", "auto")
     precision = usable_precision(trained_in, place)
     if trained_in not in (precision, "auto"):

@@ -1,4 +1,4 @@
-"""Scores a JSON file of predictions, `{row id: prediction}`: SQuAD's official format, here for every task."""
+"""`finetune score`: scores a JSON file `{row id: prediction}`, SQuAD's official format, for every task."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ Given = dict[str, Any]  # row id -> prediction
 
 @dataclass(frozen=True, kw_only=True)
 class FileScores:
-    """Scores, the thresholds that were used, and what a user should know of the file."""
+    """Scores, the thresholds that were used, and notes about the file."""
 
     scores: dict[str, float]
     thresholds: dict[str, float]
@@ -31,12 +31,12 @@ class FileScores:
 def score_file(
     task: Task, file: Path, *, source: Source, split: str = "dev", null_odds: Path | None = None
 ) -> FileScores:
-    """The scores of a file's answers to the rows of a split.
+    """Scores of a file's predictions on a split.
 
-    Of questions about contexts a missing answer counts 0, as in the official script for SQuAD 1.1. Only with
-    `null_odds` (SQuAD 2.0) there are thresholds: the task's own, else the one that is best for F1, decides whether
-    there is an answer, and `best em` is the exact match by the one for that. Raises UserError for answers that are not
-    in the task's own terms, missing ones of another task, and rows without gold.
+    For question answering, a missing prediction counts 0, as in the official script for SQuAD 1.1. Thresholds exist
+    only with `null_odds` (SQuAD 2.0): the task's, else the one with the best F1, decides whether there is an answer;
+    `best em` is the exact match at the threshold that is best for it. Raises UserError for invalid predictions,
+    for missing ones of another task, and for rows without labels.
     """
     loaded = load_splits(task, source, names=[split])[split]
     rows = loaded.rows
@@ -47,7 +47,7 @@ def score_file(
     for row in rows:
         if row.id in given and not task.fits(given[row.id], row):
             raise UserError(
-                f"{file}: the answer for {row.id} is {given[row.id]!r}", f"A valid one is {_gold(task, row)!r}"
+                f"{file}: the prediction for {row.id} is {given[row.id]!r}", f"A valid one is {_label(task, row)!r}"
             )
     if null_odds is None:
         return FileScores(scores=_scores(task, given, rows), thresholds={}, notes=notes)
@@ -61,7 +61,7 @@ def _scores(task: Task, given: Given, rows: Sequence[Row]) -> dict[str, float]:
     answers = [Answer(value=given.get(row.id, "")) for row in rows]
     if there.all():
         return task.score(answers, rows)
-    kept = np.column_stack([there, np.ones(len(rows))])  # the value of a row, and that it is one
+    kept = np.column_stack([there, np.ones(len(rows))])  # (0 without a prediction, 1 for the row)
     return {name: replace(one, counts=one.counts * kept).score for name, one in task.counted(answers, rows).items()}
 
 
@@ -88,10 +88,10 @@ def _notes(task: Task, file: Path, given: Given, rows: Sequence[Row]) -> list[st
     if missing and (not task.missing_is_wrong or len(missing) == len(rows)):
         raise UserError(
             f"{what}, first {missing[0]}",
-            "Add them (an empty text says that there is no answer), or choose the right --data and --split",
+            "Add them (an empty text means no answer), or choose the right --data and --split",
         )
     notes = [f"{what} ({_first(missing)}): each counts 0"] * bool(missing)
-    return notes + [f"{file}: {len(extra):,} ids are unknown ({_first(extra)}): left out"] * bool(extra)
+    return notes + [f"{file}: {len(extra):,} ids are unknown ({_first(extra)}): ignored"] * bool(extra)
 
 
 def _first(names: Sequence[str]) -> str:
@@ -99,7 +99,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _odds(file: Path, given: Given, rows: Sequence[Row]) -> dict[str, float]:
-    """The odds of no answer for each row that has an answer."""
+    """The odds of no answer for each row that has a prediction."""
     found = _read(file)
     odds = {row.id: found.get(row.id) for row in rows if row.id in given}
     for name, number in odds.items():
@@ -109,12 +109,12 @@ def _odds(file: Path, given: Given, rows: Sequence[Row]) -> dict[str, float]:
     return odds  # type: ignore[return-value]
 
 
-def _gold(task: Task, row: Row) -> Any:
+def _label(task: Task, row: Row) -> Any:
     return task.gold([row])[0].value
 
 
 def _read(file: Path) -> Given:
-    """A file's values by the row's id."""
+    """A file's values by row id."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

@@ -1,7 +1,7 @@
-"""The cache of hidden states: its folder, its size limit, and what is evicted when that is reached.
+"""The cache of hidden states: its folder, size limit and eviction (least recently used first).
 
-It is `$FINETUNE_CACHE` (default `~/.cache/finetune`) and holds at most `$FINETUNE_CACHE_GB`. In it each set of states
-has a folder with a lock, and with a file that says of what they are and by its time when they were used last.
+It is `$FINETUNE_CACHE` (default `~/.cache/finetune`) and holds at most `$FINETUNE_CACHE_GB`. Each entry is a folder
+with a lock and a file of facts, whose modification time is that of the last use.
 """
 
 import os
@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from finetune.errors import UserError
 
 DEFAULT_GB = 20.0
-SPARE_BYTES = 1 << 30  # that are left on the disk
+SPARE_BYTES = 1 << 30  # to leave free on the disk
 FACTS, LOCK = "states.json", ".lock"
 
 
@@ -34,15 +34,15 @@ def most_bytes() -> int:
 
 
 def fits(folder: Path, need: int) -> bool:
-    """Whether so many more bytes fit into a folder of the cache without evicting anything."""
+    """Whether `need` more bytes fit into the cache without evicting anything."""
     held = sum(map(_size, _folders(folder.parent)))
     return held + need <= most_bytes() and need + SPARE_BYTES <= shutil.disk_usage(folder).free
 
 
 def make_room(folder: Path, need: int) -> bool:
-    """Evicts least recently used folders until so many bytes fit into this one; returns whether they do.
+    """Evicts least recently used entries until `need` bytes fit into this one; returns whether they do.
 
-    Folders in use by another process stay. Where evicting all would not be enough, none is evicted.
+    Entries in use by another process stay. If evicting all would not be enough, none is evicted.
     """
     others = sorted((other for other in _folders(folder.parent) if other != folder), key=_used)
     free = shutil.disk_usage(folder).free + sum(map(_size, others))

@@ -14,10 +14,10 @@ from finetune.task_types.types import type_of, view_of
 
 
 def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: Path) -> Predictor:
-    """The predictor with the temperature of its run's saved dev predictions.
+    """The predictor with a temperature fitted on its run's saved dev predictions.
 
-    Raises UserError for another value than `dev`, where the predictions are not at hand, and for tasks whose
-    probabilities are not those of one choice out of several.
+    Raises UserError for a value other than `dev`, if the predictions are not available, and for tasks whose
+    probabilities are not a softmax.
     """
     if value != "dev":
         raise UserError(f"'temperature' is {value!r}", "It can be dev: fitted on the dev predictions of the run")
@@ -25,18 +25,18 @@ def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: P
     kind = type_of(task)
     if kind is None or not kind.view.softmax:
         raise UserError(
-            f"the answers of {task.name} can have no temperature", "Leave it out: it is for single labels and choices"
+            f"temperature does not apply to {task.name}", "Leave it out: it is for single labels and choices"
         )
     folder = find_run(model, out) or latest_run(model, out)
     if folder is None:
-        raise UserError(f"'{model}' is no run of finetune, so it has no dev predictions", "Leave temperature=dev out")
+        raise UserError(f"'{model}' is not a run, so it has no dev predictions", "Leave temperature=dev out")
     split = next(iter(load_record(folder.record_file).scores))
     view = view_of(read_lines(folder, split), getattr(task, "labels", ()), name=kind.name)
     chances = None if view is None else view.chances()
     if chances is None:
         raise UserError(
-            f"{folder.predictions(split)}: has no gold with probabilities", "Run the recipe again with --force"
+            f"{folder.predictions(split)}: has no labels with probabilities", "Run the recipe again with --force"
         )
     temperature = fit_temperature(*chances)
-    fingerprint = f"{predictor.fingerprint} at {temperature!r}"  # of what a stopped command resumes
+    fingerprint = f"{predictor.fingerprint} at {temperature!r}"  # of what may be resumed
     return replace(predictor, temperature=temperature, fingerprint=fingerprint)

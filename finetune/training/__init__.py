@@ -1,1 +1,1 @@
-"""The only room that changes weights."""
+"""Training: the only package that changes weights."""

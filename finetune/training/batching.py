@@ -1,14 +1,14 @@
-"""Batches of features: a function of (data_seed, epoch), independent of the number of processes."""
+"""Training batches: a function of (data_seed, epoch), independent of the number of processes."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-POOL = 50  # batches that are sorted by length together: enough for little padding, few enough to stay random
+POOL = 50  # batches sorted by length together: enough to save padding, few enough to stay random
 
 
 def training_batches(lengths: Sequence[int], *, batch_size: int, data_seed: int, epoch: int) -> list[np.ndarray]:
-    """Batches of indices for one epoch: shuffled, grouped by length within pools, and the batches shuffled again."""
+    """Batches of indices for one epoch: shuffled, sorted by length within pools, then the batches shuffled."""
     generator = np.random.default_rng([data_seed, epoch])
     order = generator.permutation(len(lengths))
     by_length = np.asarray(lengths)
@@ -21,8 +21,8 @@ def training_batches(lengths: Sequence[int], *, batch_size: int, data_seed: int,
 
 
 def share(batch: np.ndarray, *, rank: int, processes: int, parts: int) -> list[np.ndarray]:
-    """One process's rows of a batch, in `parts` for accumulation. Together they are the batch, each row once.
+    """One process's rows of a batch, in `parts` for gradient accumulation. Over all processes, each row once.
 
-    Interleaved, so that lengths spread evenly. A part can be empty when the batch is smaller than all parts.
+    Interleaved, so that lengths spread evenly. A part may be empty if the batch is small.
     """
     return [batch[rank + processes * part :: processes * parts] for part in range(parts)]

@@ -1,4 +1,4 @@
-"""Checkpoints of a run under way: written at the end of each epoch and every few minutes, gone when the run is done."""
+"""Training checkpoints: written after each epoch and every few minutes, deleted when the run is done."""
 
 import time
 from dataclasses import asdict, dataclass, field
@@ -17,7 +17,7 @@ EVERY_SECONDS = 300.0
 
 @dataclass
 class Progress:
-    """How far training has come, and the best weights so far where those are wanted."""
+    """Training progress, and the best weights so far if `select` is `best`."""
 
     update: int = 0
     epochs: list[EpochResult] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Progress:
 
     @property
     def selected_epoch(self) -> int:
-        """The epoch whose weights the model has at the end."""
+        """The epoch whose weights are kept."""
         return len(self.epochs) if self.best_weights is None else self.best_epoch
 
     @property
@@ -38,15 +38,15 @@ class Progress:
 
 
 class Checkpoints:
-    """One file in the run's folder, replaced as a whole, so that a crash at any moment leaves a readable one."""
+    """One file in the run's folder, written atomically, so that a crash at any moment leaves a readable one."""
 
     def __init__(self, file: Path, *, writes: bool = True) -> None:
         self.file = file
-        self.writes = writes  # in a run of several processes, one does
+        self.writes = writes  # with several processes, only one does
         self.saved_at = time.monotonic()
 
     def save(self, parts: dict[str, Any], progress: Progress) -> None:
-        """Writes the state of each part (model, optimizer, schedule) and how far training has come."""
+        """Writes the state of each part (model, optimizer, schedule) and the progress."""
         self.saved_at = time.monotonic()
         if not self.writes:
             return
@@ -55,12 +55,12 @@ class Checkpoints:
             torch.save({"parts": states, "progress": asdict(progress)}, scratch)
 
     def save_if_due(self, parts: dict[str, Any], progress: Progress) -> None:
-        """The same when the last one is minutes old."""
+        """Saves if the last checkpoint is older than EVERY_SECONDS."""
         if time.monotonic() - self.saved_at > EVERY_SECONDS:
             self.save(parts, progress)
 
     def restore(self, parts: dict[str, Any]) -> Progress | None:
-        """Puts the parts back as they were saved and returns the progress; None where nothing was saved.
+        """Restores each part and returns the progress; None without a checkpoint.
 
         Raises UserError for a file that is damaged or of another model.
         """
@@ -74,6 +74,6 @@ class Checkpoints:
             progress = Progress(epochs=epochs, **saved["progress"])
         except (UnpicklingError, RuntimeError, KeyError, TypeError, EOFError, OSError, ValueError) as error:
             raise UserError(
-                f"{self.file}: is no checkpoint of this run ({first_line(error)})", "Begin anew with --force"
+                f"{self.file}: is not a checkpoint of this run ({first_line(error)})", "Start again with --force"
             ) from error
         return progress

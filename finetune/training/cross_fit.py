@@ -1,4 +1,4 @@
-"""Cross-fitting: options that are chosen on dev are applied to dev rows that they were not chosen on."""
+"""Cross-fitting: options chosen on dev (such as a threshold) are scored on dev rows that they were not chosen on."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ FOLDS = 5
 
 
 def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Answer]:
-    """The predictions of each fold with the options that were chosen on the other folds."""
+    """Predictions of each fold with the options chosen on the other folds."""
     found = list(answers)
     for fold in folds(rows):
         others = sorted(set(range(len(rows))) - set(fold))
@@ -24,14 +24,14 @@ def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> 
 
 
 def chosen_by(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> Task:
-    """The task with the options that are best for these answers."""
+    """The task with the options that score best on these predictions."""
     return configured(task, task.calibrate(answers, rows))
 
 
 def folds(rows: Sequence[Row], count: int = FOLDS) -> list[list[int]]:
-    """The numbers of each fold's rows, in whatever order these come; rows of equal content are in one fold."""
+    """Row indices of each fold, independent of the order of the rows; rows of equal content share a fold."""
     contents = [_content(row) for row in rows]
-    fold_of = {content: place % count for place, content in enumerate(sorted(set(contents)))}
+    fold_of = {content: index % count for index, content in enumerate(sorted(set(contents)))}
     found: list[list[int]] = [[] for _ in range(count)]
     for index, content in enumerate(contents):
         found[fold_of[content]].append(index)
@@ -39,6 +39,6 @@ def folds(rows: Sequence[Row], count: int = FOLDS) -> list[list[int]]:
 
 
 def _content(row: Row) -> str:
-    """A hash of what a model reads of a row."""
+    """A hash of a row's inputs."""
     read = {name: value for name, value in asdict(row).items() if name not in ("id", "gold")}
     return hashlib.sha256(json.dumps(read, sort_keys=True, default=str).encode()).hexdigest()

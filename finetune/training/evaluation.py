@@ -1,4 +1,4 @@
-"""Answers and scores of the dev splits: of a model under training, of baselines, and as `evaluate` computes them."""
+"""Predictions and scores on the dev splits, of the model in training and of the baselines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from finetune.task_types.options import configured
 from finetune.task_types.task import Answer, Task
 from finetune.training.cross_fit import chosen_by, cross_fitted
 
-Answers = dict[str, list[Answer]]  # split (or method) -> an answer a row
+Answers = dict[str, list[Answer]]  # split (or method) -> one prediction per row
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluated:
-    """Predictions and scores of the dev splits; `task` has the options that were chosen on the first, `chosen`."""
+    """Predictions and scores of the dev splits; `task` has the options `chosen` on the first."""
 
     task: Task
     answers: Answers
@@ -27,25 +27,25 @@ class Evaluated:
 
     @property
     def metric(self) -> Metric:
-        """The metric that decides."""
+        """The headline metric, which selects the best epoch."""
         return self.task.metrics[0]
 
     @property
     def headline(self) -> float:
-        """The first metric of the first split."""
+        """Score on the first split by the headline metric."""
         return next(iter(self.scores.values()))[self.metric.name]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """Predicts and scores the splits of `features`; `rows` may have further splits."""
+    """Predicts and scores the splits of `features`; `rows` may have more splits."""
 
     task: Task
     rows: Mapping[str, Sequence[Row]]
     features: Mapping[str, Sequence[Feature]]
 
     def __call__(self, engine: Engine) -> Evaluated:
-        """Options are chosen on the first split and apply to all."""
+        """Predicts and scores; options are chosen on the first split and applied to all."""
         task, chosen, found = self.task, dict[str, Any](), Answers()
         for index, (split, features) in enumerate(self.features.items()):
             logits, rows = engine.logits(features), self.rows[split]
@@ -60,7 +60,7 @@ class Evaluation:
         return Evaluated(task=task, answers=found, scores=scores, chosen=chosen)
 
     def official_scores(self, found: Evaluated) -> Scores:
-        """The same scores through the task's `evaluate.Metric`."""
+        """The same scores, computed by the task's `evaluate.Metric`."""
         from finetune.training.hf_metric import TaskMetric
 
         scores: Scores = {}
@@ -71,7 +71,7 @@ class Evaluation:
         return scores
 
     def remarks(self, found: Evaluated) -> list[str]:
-        """What a user should know of the answers, by split, and of the baselines."""
+        """Notes on the predictions, by split, and on the baselines."""
         of_answers = [
             f"{split}: {remark}"
             for split, answers in found.answers.items()
@@ -80,7 +80,7 @@ class Evaluation:
         return of_answers + self.task.baseline_remarks(self.rows.get(self.task.train_split, ()))
 
     def baselines(self, train: Sequence[Row], found: Evaluated) -> dict[str, Answers]:
-        """By split, what each cheap method answers that has seen the training rows, with options chosen like ours."""
+        """By split and method, predictions of the baselines, with options chosen as for the model."""
         given = {split: self.task.baselines(train, self.rows[split]) for split in self.features}
         if not found.chosen or not self.task.cross_fits:
             return given
@@ -94,7 +94,7 @@ class Evaluation:
         }
 
     def score_all(self, methods: Mapping[str, Answers], found: Evaluated) -> dict[str, Scores]:
-        """By split, the scores of each method."""
+        """Scores by split and method."""
         return {
             split: {method: found.task.score(answers, self.rows[split]) for method, answers in given.items()}
             for split, given in methods.items()

@@ -1,6 +1,6 @@
-"""A task's scores as an `evaluate.Metric`. Importing `evaluate` takes seconds: only a run does it, at its end.
+"""A task's scores as an `evaluate.Metric`. Importing `evaluate` takes seconds, so only a run does, at its end.
 
-`evaluate.load("glue", "mrpc")` fetches a script from the Hub; this one needs no network.
+`evaluate.load("glue", "mrpc")` downloads a script from the Hub; this needs no network.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,9 @@ from finetune.task_types.task import Answer, Task
 
 
 class TaskMetric(evaluate.Metric):  # type: ignore[misc]
-    """`compute(predictions=answers, references=row numbers)` over fixed rows of one task.
+    """`compute(predictions=predictions, references=row indices)` over fixed rows of one task.
 
-    Answers go through the library by their numbers: a column casts all values to one type, and keeps no
-    probabilities.
+    Predictions pass through the library as indices: its columns cast values to one type and drop probabilities.
     """
 
     def __init__(self, task: Task, rows: Sequence[Row]) -> None:
@@ -27,7 +26,7 @@ class TaskMetric(evaluate.Metric):  # type: ignore[misc]
         super().__init__(config_name=task.name, keep_in_memory=True)
 
     def compute(self, *, predictions: Sequence[Answer], references: Sequence[int]) -> dict[str, float]:
-        """As `task.score` of these answers to these rows."""
+        """Same as `task.score` of these predictions for these rows."""
         self.answers = predictions
         found: dict[str, float] = super().compute(predictions=range(len(predictions)), references=references)
         return found

@@ -1,6 +1,6 @@
 """Linear probe: scikit-learn's logistic or ridge regression on the hidden states of a frozen encoder.
 
-Its coefficients become the head's output layer, so what is saved, predicted and scored is as after any other training.
+The coefficients become the head's output layer, so saving, prediction and scoring work as after any other training.
 """
 
 import time
@@ -18,19 +18,19 @@ from finetune.runs.events import EpochDone, EpochResult, Training
 from finetune.training.checkpoints import Progress
 from finetune.training.trainer import Result
 
-UNSEEN = -100.0  # the logit of a label that no row has
-STRENGTH = 1.0  # scikit-learn's C, and alpha for ridge regression, on standardised columns
+UNSEEN = -100.0  # the logit of a label without training rows
+STRENGTH = 1.0  # scikit-learn's C, and alpha of ridge regression, on standardised inputs
 
 
 def require_linear(model: Model, *, frozen: bool) -> None:
-    """Raises UserError for a model in which more than the output layer is new."""
+    """Raises UserError unless the output layer is all there is to train."""
     reader = model.backbone.reader
     if not frozen:
-        raise UserError("train.solver = 'logistic' trains the output layer alone", "Set frozen=true with it")
+        raise UserError("train.solver = 'logistic' trains only the output layer", "Set frozen=true with it")
     if reader is not None and (reader.bilstm is not None or reader.mix.how == "weighted"):
         raise UserError(
-            "train.solver = 'logistic' cannot train a BiLSTM or the weights of layers",
-            "Choose layers that are taken, added or joined as they are, and bilstm=false",
+            "train.solver = 'logistic' cannot train a BiLSTM or layer weights",
+            "Choose a layer, a sum or a concatenation without weights, and bilstm=false",
         )
     if hasattr(model.head, "dense"):
         raise UserError(
@@ -38,7 +38,7 @@ def require_linear(model: Model, *, frozen: bool) -> None:
             f"Name the layer to read with train.solver=logistic: layers=[{model.backbone.config.num_hidden_layers}]",
         )
     if (model.head.reads == "sequence" and not model.head.reads_words) or not model.head.labels:
-        raise UserError("train.solver = 'logistic' is for labels of texts and of words", "Leave it out for this task")
+        raise UserError("train.solver = 'logistic' is for text and word labels", "Leave it out for this task")
 
 
 def fit_logistic(
@@ -71,7 +71,7 @@ def _parts(features: Sequence[Feature]) -> Iterator[Sequence[Feature]]:
 
 
 def _loss(engine: Engine, features: Sequence[Feature]) -> float:
-    """The mean loss over all labels, as training has it."""
+    """Mean loss per label, as in training."""
     total = 0.0
     with torch.inference_mode(), engine.accelerator.autocast():
         for some in _parts(features):
@@ -82,7 +82,7 @@ def _loss(engine: Engine, features: Sequence[Feature]) -> float:
 
 
 def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs of the output layer `(n, width)`, and the labels `(n,)` or `(n, labels)`, of texts or of words."""
+    """Inputs of the output layer `(n, width)` and labels `(n,)` or `(n, labels)`, of texts or words."""
     model = engine.model.to(engine.accelerator.device).eval()
     inputs: list[np.ndarray] = []
     labels: list[Any] = []
@@ -97,7 +97,7 @@ def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, n
 
 
 def _coefficients(inputs: np.ndarray, labels: np.ndarray, head: Head) -> tuple[np.ndarray, np.ndarray]:
-    """Weight `(labels, width)` and bias `(labels,)`: by class, by each label of several, or of one number."""
+    """Weight `(labels, width)` and bias `(labels,)`, for classification, multi-label or regression."""
     from sklearn.linear_model import LogisticRegression, Ridge
 
     count = len(head.labels)
@@ -114,7 +114,7 @@ def _coefficients(inputs: np.ndarray, labels: np.ndarray, head: Head) -> tuple[n
     by_class = getattr(head, "class_weights", None)
     each_row = None if by_class is None else by_class.cpu().numpy()[labels]
     fitted: Any = LogisticRegression(C=STRENGTH, max_iter=1_000).fit(inputs, labels, sample_weight=each_row)
-    if len(fitted.classes_) == 2:  # one row stands for the difference of the two
+    if len(fitted.classes_) == 2:  # one row, for the difference of the two
         rest, one = fitted.classes_
         weight[one], bias[one], bias[rest] = fitted.coef_[0], fitted.intercept_[0], 0.0
     else:

@@ -1,4 +1,4 @@
-"""AdamW in two weight-decay groups, with or without bias correction, and the learning-rate schedule."""
+"""AdamW with two weight-decay groups, with or without bias correction, and the learning-rate schedule."""
 
 import math
 from collections import defaultdict
@@ -19,9 +19,9 @@ BETAS = (0.9, 0.999)
 
 
 def build_optimizer(model: Model, settings: Train) -> Optimizer:
-    """Weight decay on matrices, none on biases and LayerNorm (Devlin et al. 2019, appendix A.2; the original code).
+    """AdamW with weight decay on matrices, none on biases and LayerNorm (Devlin et al. 2019, A.2; the original code).
 
-    With `layer_decay` each layer's learning rate is that share of the one above it (Howard and Ruder 2018, 3.2).
+    `layer_decay` is the ratio of each layer's learning rate to that of the layer above (Howard and Ruder 2018, 3.2).
     """
     distance = dict.fromkeys((p for p in model.parameters() if p.requires_grad), 0)
     if settings.layer_decay < 1:
@@ -44,7 +44,7 @@ def build_optimizer(model: Model, settings: Train) -> Optimizer:
 
 def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int) -> LRScheduler:
     """Linear warm-up, then `settings.schedule`."""
-    constant = settings.schedule == "constant"  # which in transformers has no warm-up
+    constant = settings.schedule == "constant"  # without warm-up in transformers
     return get_scheduler(  # type: ignore[no-any-return]
         "constant_with_warmup" if constant else settings.schedule,
         optimizer,
@@ -55,9 +55,9 @@ def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int) -> LR
 
 
 class UncorrectedAdamW(Optimizer):
-    """Adam as in the original BERT code: moments start at 0 and are used as they are, so early updates are larger.
+    """Adam without bias correction, as in the original BERT code: moments start at 0, so early updates are larger.
 
-    This is named as a cause of failed runs on small data (Zhang et al. 2021; Mosbach et al. 2021).
+    A cause of failed runs on small data (Zhang et al. 2021; Mosbach et al. 2021).
     """
 
     def __init__(self, params: Iterable[dict[str, Any]], *, lr: float, eps: float) -> None:
@@ -65,7 +65,7 @@ class UncorrectedAdamW(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """One update of every parameter that has a gradient."""
+        """Updates every parameter that has a gradient."""
         beta1, beta2 = BETAS
         for group in self.param_groups:
             for p in group["params"]:

@@ -1,4 +1,4 @@
-"""The record of a run that has just ended."""
+"""Builds the record of a finished run."""
 
 import math
 import os
@@ -46,8 +46,7 @@ def build_record(
     baselines: dict[str, Scores],
     seconds: float,
 ) -> RunRecord:
-    """The record of a run that has just ended."""
-
+    """The record of a finished run."""
     origins = {split: _origin(loaded, source) for split, loaded in splits.items()}
     read = [note.replace(loaded.origin, origins[split]) for split, loaded in splits.items() for note in loaded.notes]
     trained = len(splits[task.train_split].rows) * len(progress.epochs)
@@ -67,7 +66,7 @@ def build_record(
         truncated={split: truncated_share(encoded) for split, encoded in features.items()},
         notes=[
             *read,
-            *_cut(features, task.lost(recipe.max_length)),
+            *_truncated(features, task.lost(recipe.max_length)),
             *_masks(accelerator.num_processes, recipe),
             *evaluation.remarks(found),
             *_undefined(scores),
@@ -94,7 +93,7 @@ def build_record(
 
 
 def _origin(loaded: Rows, source: Source) -> str:
-    """Where rows were read from, without the folders of this machine above it."""
+    """Where rows were read from, as a relative path."""
     path = Path(loaded.origin)
     if source.folder is not None and not loaded.content and path.is_relative_to(source.folder):
         return path.relative_to(source.folder).as_posix()
@@ -106,25 +105,25 @@ def _origin(loaded: Rows, source: Source) -> str:
         return path.name
 
 
-def _cut(features: Mapping[str, Sequence[Feature]], lost: str) -> list[str]:
-    """What share of the rows of each split `lost` their end; nothing where none did."""
+def _truncated(features: Mapping[str, Sequence[Feature]], lost: str) -> list[str]:
+    """A note per split with truncated rows; `lost` says what they lost."""
     notes = []
     for split, encoded in features.items():
-        cut = {feature.row for feature in encoded if feature.truncated}
-        share = len(cut) / len({feature.row for feature in encoded})
-        notes += [f"{split}: {100 * share:.2g} % of the rows {lost}"] if cut else []
+        rows = {feature.row for feature in encoded if feature.truncated}
+        share = len(rows) / len({feature.row for feature in encoded})
+        notes += [f"{split}: {100 * share:.2g} % of the rows {lost}"] if rows else []
     return notes
 
 
 def _masks(processes: int, recipe: Recipe) -> list[str]:
-    """That several processes come to other numbers than one; nothing where there is one, or no dropout."""
+    """A note that results depend on the number of processes; none for one process or without dropout."""
     if processes == 1 or recipe.train.dropout == 0 or recipe.train.solver == "logistic":
         return []
-    return [f"trained by {processes} processes, each with dropout masks of its own: one process comes to other numbers"]
+    return [f"trained by {processes} processes with separate dropout masks: scores differ from a single process"]
 
 
 def _undefined(scores: Scores) -> list[str]:
-    """Which scores are no finite numbers."""
+    """A note per score that is nan or infinite."""
     return [
         f"{split}: {name} is {score}: it is undefined for these predictions"
         for split, found in scores.items()

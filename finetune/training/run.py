@@ -48,12 +48,12 @@ def run(
 ) -> RunRecord:
     """Trains, scores and saves one run under `out`, or returns its record if that is already there.
 
-    A run that was interrupted goes on from its last checkpoint. Raises UserError for whatever a user can mend,
-    before anything is written, and Paused where it stops after the epoch `pause_after`.
+    An interrupted run resumes from its last checkpoint. Raises UserError for whatever a user can fix, before anything
+    is written, and Paused after the epoch `pause_after`.
     """
     started = time.perf_counter()
-    place = resolve_device(device)
-    precision = resolve_precision(recipe.train.precision, place)
+    where = resolve_device(device)
+    precision = resolve_precision(recipe.train.precision, where)
     default, task = tasks or resolved(recipe.task, recipe.options)
     files = pretrained.resolve(recipe.model)
     splits = load_splits(task, source, limit=recipe.limit)
@@ -69,19 +69,19 @@ def run(
         watch(AlreadyDone(folder=str(folder.path), then=done.versions, now=versions()))
         return done
 
-    model, new = build_model(files.folder, task.head, recipe, device=place)
+    model, new = build_model(files.folder, task.head, recipe, device=where)
     if recipe.train.solver == "logistic":
         require_linear(model, frozen=recipe.frozen)
     tokenizer = load_tokenizer(files.folder)
     unfit = vocabulary_notes(rows[task.train_split], tokenizer, recipe.model) + family_notes(model.backbone.config)
     splits[task.train_split] = replace(splits[task.train_split], notes=(*splits[task.train_split].notes, *unfit))
     features = {split: encode(task, rows[split], tokenizer, recipe.max_length, model.backbone.config) for split in rows}
-    accelerator = build_accelerator(place, precision)
+    accelerator = build_accelerator(where, precision)
     main = accelerator.is_main_process
     with folder.locked(anew=force) if main else nullcontext():
         watch = EventLog(folder.events, then=watch) if main else watch
         settings = recipe.model_dump(exclude_defaults=True)
-        watch(Started(folder=str(folder.path), recipe=settings, device=str(place)))
+        watch(Started(folder=str(folder.path), recipe=settings, device=str(where)))
         for note in unfit:
             watch(Note(note))
         engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)

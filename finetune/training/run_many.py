@@ -1,4 +1,4 @@
-"""Several runs, one after the other, of which one that fails does not keep the others from running."""
+"""Runs several recipes in sequence; a failed run does not stop the rest."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from finetune.training.run import run
 from finetune.training.targets import Planned
 from finetune.training.trainer import Paused
 
-EARLY = 0.25  # of the epochs, after which the worse half is discarded (Dodge et al. 2020, section 5: 20 to 30 %)
+EARLY = 0.25  # share of the epochs after which the worse half is discarded (Dodge et al. 2020, section 5: 20 to 30 %)
 
 
 def run_all(
@@ -33,10 +33,10 @@ def run_all(
     force: bool,
     discard: bool = False,
 ) -> tuple[list[RunRecord], list[UserError]]:
-    """The records of those that came to their end, and what kept the others from theirs.
+    """The records of finished runs, and the errors of failed ones.
 
-    With `discard` all are trained for a quarter of their epochs first, and only the better half of each task's settings
-    goes on, with all its seeds; the others keep their checkpoints, and go on where they are run again without it.
+    With `discard`, all runs are trained for a quarter of their epochs first, and only the better half of each task's
+    settings is resumed, with all seeds. The others keep their checkpoints and resume if run again without `discard`.
     """
 
     def started(one: Planned, **others: Any) -> RunRecord:
@@ -53,9 +53,9 @@ def run_all(
 def _better_half(
     runs: Sequence[Planned], started: Callable[..., RunRecord], watch: Watcher, failures: list[UserError]
 ) -> list[Planned]:
-    """Those whose setting scores best early on, in their order; of an odd number the larger half.
+    """The runs of the settings that score best early, in order; of an odd number, the larger half.
 
-    Raises UserError where a task has but one setting: its better seeds alone would make its mean too good.
+    Raises UserError if a task has only one setting: keeping its better seeds would inflate the mean.
     """
     if any(one.recipe.train.epochs < 2 for one in runs):
         raise UserError("--discard-half needs runs of several epochs", "Raise train.epochs, or leave it out")
@@ -68,7 +68,7 @@ def _better_half(
     for one in runs:
         pause = ceil(EARLY * one.recipe.train.epochs)
         found = _tried(one.name, partial(started, one, pause_after=pause), len(runs), watch, failures)
-        if isinstance(found, RunRecord):  # it was done before; what it scored early is in its record
+        if isinstance(found, RunRecord):  # already done: its early score is in the record
             found = found.epochs[min(pause, len(found.epochs)) - 1]["headline"]
         if found is not None:
             ranks.setdefault(_setting(one.recipe), []).append(one.task.metrics[0].rank(found))
@@ -76,26 +76,26 @@ def _better_half(
     for task, some in settings.items():
         order = sorted((each for each in some if each in ranks), key=lambda each: -fmean(ranks[each]))
         kept.update(order[: ceil(len(some) / 2)])
-        watch(Note(f"{task}: {len(kept & some)} of {len(some)} settings go on, the best after early epochs"))
+        watch(Note(f"{task}: {len(kept & some)} of {len(some)} settings are resumed, the best after the early epochs"))
     return [one for one in runs if _setting(one.recipe) in kept]
 
 
 def _setting(recipe: Recipe) -> str:
-    """The same for recipes that differ in their seeds alone."""
+    """A key that is equal for recipes that differ only in their seeds."""
     return recipe.model_dump_json(exclude=set(SEEDS))
 
 
 def _tried(
     name: str, one: Callable[[], RunRecord], count: int, watch: Watcher, failures: list[UserError]
 ) -> RunRecord | float | None:
-    """The record; the score so far of a run that paused; or nothing, and a failure more."""
+    """The record, or the score so far of a paused run; None for a failed one, whose error is added to `failures`."""
     try:
         return one()
     except Paused as paused:
         return paused.headline
     except (UserError, OSError, torch.OutOfMemoryError) as error:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise  # the other processes would wait for this one for ever
+            raise  # the other processes would wait for this one forever
         failures.append(_failure(error, name if count > 1 else ""))
         return None
     finally:
@@ -103,7 +103,7 @@ def _tried(
 
 
 def _failure(error: Exception, name: str) -> UserError:
-    """What kept a run from its end, as a user's error; `name` says which of several runs."""
+    """An exception as UserError; `name` is the recipe's, if there are several runs."""
     prefix = f"{name}: " if name else ""
     if isinstance(error, UserError):
         return type(error)(f"{prefix}{error.what}", error.way_out)

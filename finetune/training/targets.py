@@ -1,4 +1,4 @@
-"""What a TARGET on the command line means: what exists is data or a recipe, else it names a recipe."""
+"""Resolves a TARGET: an existing path is data or a recipe file, anything else a recipe name."""
 
 import fnmatch
 import json
@@ -18,11 +18,11 @@ from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task
 
 RECIPES = Path(__file__).parents[1] / "recipes"
-PRESET = "preset"  # the setting that names a set of settings
+PRESET = "preset"  # the setting that names a preset
 
 
 def recipe_files() -> dict[str, Path]:
-    """The package's recipes by name."""
+    """The built-in recipes by name."""
     if not RECIPES.is_dir():
         raise UserError(
             f"{RECIPES} is not a folder: this checkout was made without symbolic links",
@@ -35,7 +35,7 @@ def find_recipes(target: str) -> list[Path]:
     """The recipe files that a target names. Raises UserError with the nearest names where there is none."""
     path = Path(target)
     if is_data(target):
-        raise UserError(f"{target} is data, not a recipe", f"`finetune init {target}` prints the recipe to run it by")
+        raise UserError(f"{target} is data, not a recipe", f"`finetune init {target}` prints a recipe for it")
     if path.is_file():
         return [path]
     named = recipe_files()
@@ -50,7 +50,7 @@ def find_recipes(target: str) -> list[Path]:
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A single run before it starts: its recipe's name, its recipe, and its task without and with the options."""
+    """A run before it starts: the name of its recipe, the recipe, and its task without and with options."""
 
     name: str
     recipe: Recipe
@@ -59,7 +59,7 @@ class Planned:
 
 
 def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1) -> list[Planned]:
-    """Every single run, all settings checked before the first one starts, and data read once for all of them."""
+    """All runs of the targets; settings are validated before the first one starts, and data is read once."""
     if not names:
         raise UserError("no recipe was named", "`finetune ls` lists them")
     planned: list[Planned] = []
@@ -73,7 +73,7 @@ def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1
 
 
 def _planned(name: str, recipe: Recipe, defaults: dict[str, Task]) -> Planned:
-    """A recipe with its task, which is among the `defaults` that are known, or is added to them."""
+    """A recipe with its task, which is taken from `defaults` or added to it."""
     key = _task_key(recipe)
     default, task = resolved(recipe.task, recipe.options, default=defaults.get(key))
     defaults[key] = default
@@ -81,16 +81,15 @@ def _planned(name: str, recipe: Recipe, defaults: dict[str, Task]) -> Planned:
 
 
 def _task_key(recipe: Recipe) -> str:
-    """The same for recipes whose tasks are the same by default."""
+    """A key that is equal for recipes with the same task before options."""
     return json.dumps([recipe.task, data_options(recipe.options)], sort_keys=True, default=str)
 
 
 def _loaded(target: str, settings: dict[str, Any], defaults: dict[str, Task]) -> Iterator[tuple[str, Recipe]]:
-    """(where it is from, recipe) of what a target names: own data, or recipes; with settings replaced.
+    """(origin, recipe with these settings) of a target: the user's data, or recipes.
 
-    The task of own data is added to the `defaults`.
-
-    `preset=NAME` among the settings stands for those of a file in recipes/presets; the others go before them.
+    The task of the user's data is added to `defaults`. `preset=NAME` applies a file of recipes/presets; other settings
+    override it.
     """
     if PRESET in settings:
         settings = _with_preset(settings)
@@ -103,18 +102,18 @@ def _loaded(target: str, settings: dict[str, Any], defaults: dict[str, Task]) ->
         loaded = recipe.load(file, options=option_names)
         if both := sorted({full_name(key) for key in settings} & set(set_by(loaded.grid))):
             raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
-        if settings.get("task", loaded.task) != loaded.task:  # whose options are its own
+        if settings.get("task", loaded.task) != loaded.task:  # options belong to one task
             loaded = loaded.model_copy(update={"options": {}})
         yield str(file), loaded.with_settings(settings, origin="command line", options=option_names)
 
 
 def preset_files() -> dict[str, Path]:
-    """The package's presets by name."""
+    """The built-in presets by name."""
     return {file.stem: file for file in sorted((RECIPES / "presets").glob("*.toml"))}
 
 
 def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings, and behind them those of the preset that they name."""
+    """The settings on top of those of their preset."""
     name, own = settings[PRESET], {key: value for key, value in settings.items() if key != PRESET}
     known = preset_files()
     if name not in known:
@@ -128,7 +127,7 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_target(target: str, settings: dict[str, Any]) -> Planned:
-    """The one recipe that a target names, with settings replaced, its grid as it is, and its task."""
+    """The one recipe that a target names, with these settings and its task; its grid is not expanded."""
     defaults: dict[str, Task] = {}
     found = list(_loaded(target, settings, defaults))
     if len(found) > 1:

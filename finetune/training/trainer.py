@@ -1,8 +1,8 @@
-"""The loop over Accelerate: it knows features, batches and a model, and nothing of tasks.
+"""The training loop over Accelerate. It knows features, batches and a model, but no tasks.
 
-Everything random in it is a function of (data_seed, update): the order of the rows from `batching`, dropout from a
-generator seeded again for each update. So a run goes on from a checkpoint as if it had never stopped. The order does
-not depend on the number of processes; the masks of dropout do, since each process draws those of its own rows.
+All randomness is a function of (data_seed, update): the order of the rows from `batching`, dropout from a generator
+that is reseeded for each update. So a run resumed from a checkpoint gives the same result as an uninterrupted one. The
+order does not depend on the number of processes; dropout masks do, since each process draws those of its rows.
 """
 
 import math
@@ -30,11 +30,11 @@ from finetune.training.batching import share, training_batches
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
 
-LOSSES_AT_ONCE = 10  # updates between two looks at the loss: each look makes a GPU wait
+LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU
 
 
 class Paused(Exception):
-    """Training stopped after an epoch as it was told to, its checkpoint saved; `headline` is the score by then."""
+    """Training stopped after the epoch `pause_after`, its checkpoint saved; `headline` is the score so far."""
 
     def __init__(self, headline: float) -> None:
         self.headline = headline
@@ -42,19 +42,19 @@ class Paused(Exception):
 
 
 class Scored(Protocol):
-    """What an evaluation on dev returns: the score that decides, and all scores by split and metric."""
+    """What an evaluation on dev returns: the headline score, and all scores."""
 
     @property
     def headline(self) -> float:
-        """The first metric of the first split."""
+        """Score on the first split by the headline metric."""
 
     @property
     def metric(self) -> Metric:
-        """The metric that decides."""
+        """The headline metric, which selects the best epoch."""
 
     @property
     def scores(self) -> Scores:
-        """By split and metric."""
+        """All scores by split and metric."""
 
 
 Result = TypeVar("Result", bound=Scored)
@@ -62,9 +62,9 @@ Result = TypeVar("Result", bound=Scored)
 
 @dataclass(kw_only=True)
 class Trainer:
-    """Fits an engine's model to features, on whatever devices and processes it has.
+    """Trains an engine's model on features, on any devices and number of processes.
 
-    With `pause_after` it stops after that epoch, to be resumed another time.
+    With `pause_after` it stops after that epoch and can be resumed.
     """
 
     engine: Engine
@@ -75,24 +75,24 @@ class Trainer:
 
     @property
     def model(self) -> Model:
-        """The one that is trained."""
+        """The engine's model."""
         return self.engine.model
 
     @property
     def accelerator(self) -> Accelerator:
-        """Where it is trained."""
+        """The engine's accelerator."""
         return self.engine.accelerator
 
     @property
     def watch(self) -> Watcher:
-        """Who is told of updates and epochs."""
+        """Receives the events of updates and epochs."""
         return self.engine.watch
 
     def fit(self, features: Sequence[Feature], evaluate: Callable[[Engine], Result]) -> tuple[Progress, Result]:
         """Trains, and leaves the selected weights in the model.
 
-        `evaluate` scores the model after each epoch. Returns how training went, and the scores of the selected
-        weights. Raises Paused after the epoch `pause_after`, if it is not the last.
+        `evaluate` scores the model after each epoch. Returns the progress and the scores of the selected weights.
+        Raises Paused after the epoch `pause_after`, if it is not the last.
         """
         progress, result = Progress(), None
         updates_an_epoch = math.ceil(len(features) / self.settings.batch_size)
@@ -100,7 +100,7 @@ class Trainer:
         optimizer = build_optimizer(self.model, self.settings)
         schedule = build_schedule(optimizer, self.settings, updates=updates)
         model, optimizer = self.accelerator.prepare(self.model, optimizer)
-        # The schedule stays as it is: a prepared one would step once for each process.
+        # The schedule is not prepared: a prepared one would step once per process.
         state = {"model": self.model, "optimizer": optimizer, "schedule": schedule}
         if self.accelerator.scaler is not None:
             state["scaler"] = self.accelerator.scaler
@@ -135,7 +135,7 @@ class Trainer:
         return progress, result
 
     def _groups(self, features: Sequence[Feature], *, epoch: int, done: int) -> Iterator[list[list[Feature]]]:
-        """The batches of an epoch that are not done yet, in groups whose losses are looked at together."""
+        """The remaining batches of an epoch, in groups whose losses are read together."""
         batches = training_batches(
             [len(feature) for feature in features],
             batch_size=self.settings.batch_size,
@@ -155,9 +155,9 @@ class Trainer:
         *,
         epoch: int,
     ) -> None:
-        """An update for each batch; then their losses.
+        """One update per batch, then reads their losses.
 
-        Raises Diverged where these, the gradients or the weights are not finite, before they are scored or saved.
+        Raises Diverged if losses, gradients or weights are not finite, before they are scored or saved.
         """
         started = time.perf_counter()
         parts, norms = [], []
@@ -191,10 +191,10 @@ class Trainer:
         return patience is not None and len(progress.epochs) - progress.best_epoch >= patience
 
     def _stepped(self, optimizer: Any) -> bool:
-        """Takes a step; False where it was skipped, since the gradient overflowed half precision.
+        """Takes a step; returns False if it was skipped because the gradient overflowed half precision.
 
-        A skipped step lowers the scale of the loss. Accelerate's `step_was_skipped` misses it where the optimizer
-        skips it itself, as torch's fused AdamW does.
+        A skipped step lowers the loss scale. Accelerate's `step_was_skipped` misses it if the optimizer itself skips
+        the step, as torch's fused AdamW does.
         """
         scaler = self.accelerator.scaler
         if scaler is None:
@@ -205,10 +205,10 @@ class Trainer:
         return bool(scaler.get_scale() >= before)
 
     def _backward(self, model: Any, features: list[Feature], update: int) -> torch.Tensor:
-        """The gradient of a batch; returns this process's part of the mean loss over the whole batch.
+        """Backward pass of a batch; returns this process's part of the mean loss over the whole batch.
 
-        The loss is a sum over labels divided by their number in the whole batch, so that processes and accumulated
-        parts of unequal size weigh every label alike.
+        The loss is a sum over labels divided by their number in the whole batch, so that every label has equal weight
+        whatever the sizes of processes' and accumulated parts.
         """
         accelerator = self.accelerator
         model.train()
@@ -222,7 +222,7 @@ class Trainer:
         )
         total = torch.zeros((), device=accelerator.device)
         for chosen, last in _marked([part for part in parts if len(part) or part is parts[0]]):
-            # A process without a row still takes part, with a row whose loss counts nothing.
+            # A process without rows still takes part (collectives need it), with a row of weight 0.
             weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
             with nullcontext() if last else accelerator.no_sync(model):
                 with accelerator.autocast():
@@ -243,7 +243,7 @@ class Trainer:
             progress.best_epoch = epoch
             if self.settings.select == "best":
                 progress.best_weights = {name: t.cpu().clone() for name, t in self.model.state_dict().items()}
-        assert progress.best is not None  # since the first epoch is better than none
+        assert progress.best is not None  # set by the first epoch
         self.watch(EpochDone(result=done, best=progress.best))
 
 
@@ -254,7 +254,7 @@ def _seed(data_seed: int, update: int, rank: int) -> None:
 
 
 def _largest_weight(model: Model) -> torch.Tensor:
-    """By its absolute value, of those that are trained; nan where one is."""
+    """Largest absolute value among trainable weights; nan if any is nan."""
     return get_total_norm([p.detach() for p in model.parameters() if p.requires_grad], math.inf)
 
 

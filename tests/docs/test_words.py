@@ -16,7 +16,7 @@ WORDS = (
 )
 ROOTS = (  # files, and folders with all that is below them
     *("README.md", "README.ko.md", "CONTRIBUTING.md", "docs"),
-    *("finetune/data", "finetune/metrics", "finetune/task_types", "finetune/models", "finetune/runs", "tasks"),
+    *("finetune", "tasks", "recipes", "benchmarks"),
 )
 SUFFIXES = (".md", ".py", ".toml", ".j2")
 GENERATED = r"<!-- ([\w-]+) -->.*?<!-- /\1 -->"  # a table in a page, whose words are those of the code

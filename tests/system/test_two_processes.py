@@ -91,7 +91,7 @@ def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_n
     alone, shared = json.loads(first.read_text()), json.loads(second.read_text())
     assert alone["id"] == shared["id"]
     assert alone["epochs"][0]["loss"] != pytest.approx(shared["epochs"][0]["loss"], abs=1e-5)
-    note = "trained by 2 processes, each with dropout masks of its own: one process comes to other numbers"
+    note = "trained by 2 processes with separate dropout masks: scores differ from a single process"
     assert note not in alone["notes"]
     assert note in shared["notes"]
     assert f"note: {note}" in two.stdout

@@ -1,1 +1,1 @@
-"""`finetune report`: one HTML file about one or several runs, which needs no network and no other file."""
+"""`finetune report`: a self-contained HTML file about one or several runs."""

@@ -1,4 +1,4 @@
-"""What a page is made of, as plain data: blocks with a chart, a table, a matrix, or rows with their texts."""
+"""The content of a page as plain data: blocks with a chart, a table, a matrix, or rows with their texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from finetune.task_types.marked_text import Part
 class Table:
     """Cells as texts; the first `left` columns are words, the others numbers. `strong` are indices of rows.
 
-    `folded` are rows that are shown on request.
+    `folded` rows are collapsed until clicked.
     """
 
     columns: Sequence[str]
@@ -24,7 +24,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """Counts by label (down) and prediction (across); `shares` are of the label's count, from 0 to 1."""
+    """Confusion matrix: counts by label (down) and prediction (across); `shares` of the label's count, 0 to 1."""
 
     down: Sequence[str]
     across: Sequence[str]
@@ -34,9 +34,9 @@ class Matrix:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownRow:
-    """A row of the data: its texts, its label and prediction in words, and facts such as the confidence.
+    """A row of the data: its texts, label, prediction, and facts such as the confidence.
 
-    `right` is None for numbers, which are neither right nor wrong.
+    `right` is None for regression.
     """
 
     id: str
@@ -49,7 +49,7 @@ class ShownRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A title, a note on how to read it, and its content. A wide one takes the width of the page."""
+    """A title, a note on how to read it, and its content. A `wide` block spans the page."""
 
     title: str
     note: str = ""

@@ -1,4 +1,4 @@
-"""Finds the blocks of a section: each file of a folder declares `ORDER`, its place, and `blocks`, what it shows."""
+"""Finds the blocks of a section: each module of a package declares `ORDER`, its position, and `blocks`."""
 
 import importlib
 import pkgutil
@@ -10,7 +10,7 @@ from finetune.analysis.report.blocks import Block
 
 
 def blocks_of(folder: ModuleType, *given: Any) -> Iterator[Block]:
-    """What every file of the folder shows of what it is given, in the files' order."""
+    """The blocks of every module of the package for these arguments, by ORDER."""
     names = (module.name for module in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."))
     for module in sorted(map(importlib.import_module, names), key=lambda module: module.ORDER):
         yield from module.blocks(*given)

@@ -1,4 +1,4 @@
-"""A table with a line for each run, for a page about several."""
+"""A table with one line per run, for a page about several."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from finetune.task_types.marked_text import cut
 
 
 def overview(runs: Sequence[RunFiles]) -> Block:
-    """Headline score and best baseline of each."""
+    """Headline score and best baseline of each run."""
     columns = ["task", "id", "model", "seed", "finished", "headline", "score", "best baseline"]
     return Block(title="Runs", table=Table(columns=columns, rows=[_line(run) for run in runs], left=6), wide=True)
 

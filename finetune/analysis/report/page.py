@@ -1,4 +1,4 @@
-"""The page: sections of blocks about runs, rendered by jinja2, which escapes every text."""
+"""The page: sections of blocks, rendered with jinja2 (autoescaped)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,11 +18,11 @@ from finetune.task_types.types import view_of
 from finetune.task_types.view import View
 
 MOST_BYTES = 4_500_000
-TOO_LONG = "Left out, since the page would be too large: make a report of this run alone."
+TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
 
 
 def render(runs: Sequence[RunFiles]) -> str:
-    """A whole HTML page of under 5 MB about one or several runs."""
+    """An HTML page of under 5 MB about one or several runs."""
     templates = templates_of("finetune.analysis.report")
     template = templates.get_template("section.html.j2")
     done: list[Markup] = []
@@ -39,7 +39,7 @@ def render(runs: Sequence[RunFiles]) -> str:
 
 
 def sections_of(runs: Sequence[RunFiles]) -> Iterator[Section]:
-    """What runs have in common, groups of seeds, then each run with its splits."""
+    """All runs together, groups of seeds, then each run with its splits."""
     if len(runs) > 1:
         yield Section(id="all", title="All runs", blocks=[overview(runs), settings_block(runs)])
     by_record = {id(one.record): one for one in runs}
@@ -54,7 +54,7 @@ def sections_of(runs: Sequence[RunFiles]) -> Iterator[Section]:
 
 
 def split_sections(one: RunFiles, name: str) -> Iterator[Section]:
-    """A section for each split with predictions. The temperature is that of the first one."""
+    """A section per split with predictions. The temperature is fitted on the first."""
     temperature = None
     for of, lines in one.predictions.items():
         view = view_of(lines, labels_of(one.folder), name=one.record.recipe.get("options", {}).get("shape", ""))
@@ -65,14 +65,14 @@ def split_sections(one: RunFiles, name: str) -> Iterator[Section]:
 
 
 def split_section(one: RunFiles, of: str, view: View | None, temperature: Temperature | None, name: str) -> Section:
-    """What the predictions of a split say."""
+    """The section of one split."""
     note = "" if view else "The predictions have no labels, or are of a task type without a view."
     blocks = [] if view is None else list(blocks_of(split, view, temperature))
     return Section(id=f"{name}-{of}", title=f"{one.name}: {of}", link=of, blocks=blocks, level=3, note=note)
 
 
 def named(view: View, one: RunFiles, of: str) -> View:
-    """With the names of several labels a row from the record, where the model is not there to tell them."""
+    """The view with label names of a multi-label task from the record, if the model is not available."""
     if view.labels or not view.names_in_scores:
         return view
     groups = dict.fromkeys(name.rpartition("/")[0] for name in one.record.scores[of] if "/" in name)

@@ -15,7 +15,7 @@ from finetune.runs.record import RunRecord, load_record
 
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
-    """A finished run. `losses` are (update, loss); `predictions` has the lines of each split that has some."""
+    """A finished run. `losses` are (update, loss); `predictions` has the lines of each split that was saved."""
 
     folder: RunFolder
     record: RunRecord
@@ -25,12 +25,12 @@ class RunFiles:
 
     @property
     def name(self) -> str:
-        """The task and the id."""
+        """Task and id."""
         return f"{self.record.task} {self.record.id}"
 
 
 def find_folders(names: Sequence[str], out: Path) -> list[RunFolder]:
-    """The runs that folders, ids or tasks' names stand for, each once. Raises UserError for a name without a run."""
+    """The runs named by folder, id or task, each once. Raises UserError for a name without a run."""
     found: dict[Path, RunFolder] = {}
     for name in names:
         folder = find_run(name, out) or latest_run(name, out)
@@ -43,18 +43,18 @@ def find_folders(names: Sequence[str], out: Path) -> list[RunFolder]:
 
 
 def read_run_files(folder: RunFolder) -> RunFiles:
-    """Reads what a run left. Raises UserError for a record or predictions that are damaged; absent ones are listed."""
+    """Reads a run's files. Raises UserError for a damaged record or damaged predictions; missing files are listed."""
     record = load_record(folder.record_file)
     missing: list[str] = []
     losses: list[tuple[int, float]] = []
     if folder.events.is_file():
-        losses, strange = read_losses(folder.events.read_text(encoding="utf-8", errors="replace").splitlines())
-        missing += [f"{strange} lines of {folder.events.name}, which cannot be read"] * bool(strange)
+        losses, damaged = read_losses(folder.events.read_text(encoding="utf-8", errors="replace").splitlines())
+        missing += [f"{damaged} lines of {folder.events.name}, which cannot be read"] * bool(damaged)
     else:
-        missing.append(f"{folder.events.name}, so no loss of single updates is shown")
+        missing.append(f"{folder.events.name}, so there is no loss by update")
     predictions = {split: read_lines(folder, split) for split in record.scores if folder.predictions(split).is_file()}
     missing += [
-        f"{folder.predictions(split).name}, so nothing is shown of single rows of {split}"
+        f"{folder.predictions(split).name}, so no rows of {split} are shown"
         for split in record.scores
         if split not in predictions
     ]
@@ -62,34 +62,34 @@ def read_run_files(folder: RunFolder) -> RunFiles:
 
 
 def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:
-    """(update, loss) of the last training in a log, in order; and how many lines are no events.
+    """(update, loss) of the last training in a log, in order; and the number of lines that are not events.
 
-    A run that went on from a checkpoint did some updates twice: the later ones count.
+    A resumed run may have repeated some updates: the later ones count.
     """
     losses: dict[int, float] = {}
-    strange = 0
+    damaged = 0
     for event in _events(lines):
         if event is None:
-            strange += 1
+            damaged += 1
         elif event["event"] == "training":
             losses = {update: loss for update, loss in losses.items() if update <= event.get("done", 0)}
         elif event["event"] == "updates":
             first = event["update"] - len(event["losses"]) + 1
             losses |= dict(enumerate(event["losses"], start=first))
-    return sorted(losses.items()), strange
+    return sorted(losses.items()), damaged
 
 
 def labels_of(folder: RunFolder) -> list[str]:
-    """The names of a saved model's labels in the order of its probabilities; none where it is not there."""
+    """Label names of the saved model in the order of its probabilities; empty if the model is missing."""
     try:
         names = json.loads((folder.model / "config.json").read_text(encoding="utf-8"))["id2label"]
         return [str(names[str(index)]) for index in range(len(names))]
-    except (OSError, ValueError, LookupError, TypeError):  # a report needs no model
+    except (OSError, ValueError, LookupError, TypeError):  # a report works without the model
         return []
 
 
 def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:
-    """The objects with an `event`; None for a line that is none, such as the last one of a run that was killed."""
+    """The logged events; None for a line that is not one, such as the truncated last line of a killed run."""
     for line in lines:
         try:
             event = json.loads(line)

@@ -1,4 +1,4 @@
-"""The headline score by epoch, of one run or of several seeds; a block of both kinds of section."""
+"""The headline score by epoch, of one run or of several seeds."""
 
 from collections.abc import Mapping
 from itertools import cycle
@@ -13,13 +13,13 @@ from finetune.analysis.report.text import list_text, pairs_text
 from finetune.runs.record import RunRecord
 from finetune.task_types.marked_text import cut
 
-LEAST = 5  # points that an axis of scores spans
+LEAST = 5  # least span of a score axis, in points
 DASHES = ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 MARKERS = "osD^vPX<>*"
 
 
 def score_by_epoch(records: Mapping[str, RunRecord]) -> Block:
-    """A curve for each record, under its name, and the first one's baselines as lines across."""
+    """A named curve per record, and the first record's baselines as horizontal lines."""
     first = next(iter(records.values()))
     split = next(iter(first.scores))
     curves = {name: [epoch["headline"] for epoch in record.epochs] for name, record in records.items()}
@@ -29,7 +29,7 @@ def score_by_epoch(records: Mapping[str, RunRecord]) -> Block:
 
 
 def _chart(curves: Mapping[str, list[float]], baselines: Mapping[str, float], *, metric: str) -> Markup:
-    """All values are between 0 and 1."""
+    """A line chart; all values are between 0 and 1."""
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x="epoch", y=metric)

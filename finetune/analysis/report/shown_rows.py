@@ -1,4 +1,4 @@
-"""Rows of a split with their texts, label and prediction, and those with the most confident errors."""
+"""Rows of a split with texts, label and prediction; the most certain ones."""
 
 import numpy as np
 
@@ -11,14 +11,14 @@ MOST_SHOWN = 20
 
 
 def most_certain(view: View, certainty: np.ndarray, most: int) -> tuple[list[tuple[Line, float]], int]:
-    """(line, certainty) of rows by falling certainty `(rows,)`; and how many have one above minus infinity."""
+    """(line, certainty) by decreasing certainty `(rows,)`; and how many rows are above minus infinity."""
     order = np.argsort(-certainty, kind="stable")
     count = int((certainty > -np.inf).sum())
     return [(view.lines[index], float(certainty[index])) for index in order[: min(most, count)]], count
 
 
 def shown_row(view: View, line: Line, certainty: float, *, right: bool = False) -> ShownRow:
-    """A row for the page."""
+    """A line of predictions as a ShownRow."""
     facts = []
     if not view.bounded:
         facts.append(f"off by {certainty:.3f}")

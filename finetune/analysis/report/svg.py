@@ -1,4 +1,4 @@
-"""Figures of matplotlib as SVG inside the page: its text stays text, and its colours are the page's, light or dark."""
+"""Matplotlib figures as inline SVG: text stays text, and colours follow the page's light or dark theme."""
 
 import io
 import logging
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from finetune.task_types.marked_text import cut
 
-# Colours that stand for the page's own; nothing of matplotlib's looks like them.
+# Placeholders of the page's CSS colours; matplotlib itself uses none of them.
 INK, QUIET, GRID, SURFACE = "#010203", "#020304", "#030405", "#040506"
 ONE, TWO, THREE = SERIES = ("#050607", "#060708", "#070809")
 NAMES = {
@@ -23,13 +23,13 @@ NAMES = {
     SURFACE: "var(--surface)",
     **{colour: f"var(--series{number})" for number, colour in enumerate(SERIES, start=1)},
 }
-NAME = 22  # characters of a name beside an axis
-LONGEST = 2_000  # characters of a chart in words
-WIDTH = 360  # units of the picture; a page of 400 pixels shows it at about this width
+NAME = 22  # characters of a tick label
+LONGEST = 2_000  # characters of a chart's description
+WIDTH = 360  # units of the view box, about the width on a screen of 400 pixels
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
-    "text.parse_math": False,  # a label may hold dollar signs
-    "font.family": "DejaVu Sans",  # which matplotlib brings along, and measures with
+    "text.parse_math": False,  # a label may contain dollar signs
+    "font.family": "DejaVu Sans",  # shipped with matplotlib, which measures text with it
     "font.size": 11,
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -53,18 +53,18 @@ STYLE: dict[Any, Any] = {
 
 
 def drawn(draw: Callable[[Figure], Any], *, says: str, height: int = 240) -> Markup:
-    """An inline `<svg>` with what `draw` puts on a figure. `says` is its content in words, for who cannot see it."""
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # the reader's browser has the glyphs
+    """An inline `<svg>` of what `draw` puts on a figure. `says` is its text alternative."""
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # the browser has the glyphs
     figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
     text = io.StringIO()
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": says}):  # so that no two pictures share a name
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": says}):  # so that ids are unique on the page
         draw(figure)
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     return _inline(text.getvalue(), says, height)
 
 
 def axes_of(figure: Figure, *, x: str = "", y: str = "", **facts: Any) -> Axes:
-    """The one pair of axes of a figure, named."""
+    """The axes of a figure, labelled."""
     axes = figure.subplots(**facts)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -72,7 +72,7 @@ def axes_of(figure: Figure, *, x: str = "", y: str = "", **facts: Any) -> Axes:
 
 
 def percent(values: Sequence[float]) -> list[float]:
-    """From a scale of 0 to 1."""
+    """Values of 0 to 1 in percent."""
     return [100 * value for value in values]
 
 

@@ -1,4 +1,4 @@
-"""The temperature that the calibration of each split is shown with: fitted on the first split."""
+"""The temperature that calibration is shown with, fitted on the first split."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from finetune.task_types.view import View
 
 @dataclass(frozen=True, kw_only=True)
 class Temperature:
-    """Its value, and the rows that it was fitted on, in words."""
+    """A temperature, and the name of the rows that it was fitted on."""
 
     value: float
     fitted_on: str
 
 
 def temperature_of(view: View) -> Temperature | None:
-    """The best one for these rows; None where probabilities are no softmax, or their order is not known."""
+    """The temperature fitted on these rows; None if probabilities are not a softmax, or their order is unknown."""
     chances = view.chances()
     return None if chances is None else Temperature(value=fit_temperature(*chances), fitted_on="these rows")

@@ -1,4 +1,4 @@
-"""Numbers and values as the page writes them."""
+"""Numbers and values as text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def pairs_text(values: Mapping[str, float]) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A setting's value."""
+    """A setting's value as text."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list | tuple):
@@ -33,5 +33,5 @@ def value_text(value: Any) -> str:
 
 
 def shown_of(shown: int, count: int, what: str) -> str:
-    """`Shown are 20 of 1,234 rows`; nothing where all are shown."""
-    return "" if shown == count else f"Shown are {shown:,} of {count:,} {what}."
+    """`Showing 20 of 1,234 rows.`; empty if all are shown."""
+    return "" if shown == count else f"Showing {shown:,} of {count:,} {what}."

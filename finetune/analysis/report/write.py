@@ -1,4 +1,4 @@
-"""`finetune report`: from names of runs to the file."""
+"""`finetune report`: writes the page of some runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,9 +9,9 @@ from finetune.errors import UserError
 
 
 def write_report(names: Sequence[str], output: Path, *, out: Path) -> int:
-    """Writes one HTML file about runs (folders, ids, or tasks' names) and gives its size in bytes.
+    """Writes one HTML file about runs (folders, ids, or task names) and returns its size in bytes.
 
-    Raises UserError for a name without a run, for what is damaged, and where the file cannot be written.
+    Raises UserError for a name without a run, for damaged files, and if the page cannot be written.
     """
     try:
         import jinja2  # noqa: F401

@@ -118,7 +118,7 @@ def test_seeds_are_taken_together(tmp_path: Path) -> None:
     assert found.notes == []
     (tmp_path / "rte" / ids[2] / "predictions-dev.parquet").unlink()
     assert "seeds left out" in compare(ids[1], ids[4], out=tmp_path, seeds=True).notes[0]
-    with pytest.raises(UserError, match="differ in seeds alone"):
+    with pytest.raises(UserError, match="differ only in seeds"):
         compare(ids[0], ids[1], out=tmp_path, seeds=True)
 
 
@@ -143,7 +143,7 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path) -> N
     a = saved_run(tmp_path, find("rte"), rows, answered(rows, wrong=[]))
     for others, words in (
         (sentence_rows(8), "its 8 rows are not the 9 of the other run"),
-        (sentence_rows(9, text="line"), "its row 1 .id '0'. is another than that of the other run"),
+        (sentence_rows(9, text="line"), "its row 1 .id '0'. differs from that of the other run"),
     ):
         b = saved_run(tmp_path, find("rte"), others, answered(others, wrong=[1]), lr=len(others))
         with pytest.raises(UserError, match=words):

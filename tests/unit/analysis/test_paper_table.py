@@ -12,7 +12,7 @@ from support.records import BASE, run
 
 from finetune.analysis.paper_table import Table, lines_of, load_table, rule, table_files
 from finetune.analysis.paper_table_formats import as_csv, as_html, as_markdown
-from finetune.analysis.published import anchors, beside
+from finetune.analysis.published import anchors, published_for
 from finetune.cli.run_tables import summary_table
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord, all_records
@@ -84,10 +84,10 @@ def test_scores_on_an_earlier_version_of_a_set_say_how_many_rows_it_had() -> Non
     text = as_markdown("glue", table, lines)
     assert "88.4 (5,732 rows) [1]; 89.9 [2]" in text
     assert "90.5† (first version) [3]" in text
-    assert "earlier version" in text
+    assert "older version" in text
     (cells,) = csv.DictReader(io.StringIO(as_csv(lines)))
     assert "Table 5 (BERT-BASE) (5,732 rows)" in cells["sources"]
-    assert {anchor.source for anchor in beside(ours[0], "dev")} == {"model-recycling, mean of 20 seeds"}
+    assert {anchor.source for anchor in published_for(ours[0], "dev")} == {"model-recycling, mean of 20 seeds"}
 
 
 def test_published_scores_are_of_the_same_model_and_dev_is_not_the_servers_test() -> None:

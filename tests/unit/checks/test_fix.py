@@ -9,17 +9,17 @@ import pytest
 from support.checked_files import Check, found, labels, questions, reviews, tagged, texts, write_csv, write_jsonl
 from support.cli import InProcess, assert_error
 
-from finetune.checks.fix import write_mended
+from finetune.checks.fix import write_fixed
 from finetune.data.reading import read_table
 
-MENDED = (
+FIXED = (
     *("header-spaces", "byte-order-mark", "cells", "quote", "bytes", "missing-text", "missing-label", "control"),
     *("not-nfc", "label-variant", "label-spaces", "duplicate"),
 )
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx", ".csv.gz"])
-def test_what_is_mended_is_not_found_again(
+def test_what_is_fixed_is_not_found_again(
     suffix: str, in_process: InProcess, tmp_path: Path, check: Check, tiny_bert: Path
 ) -> None:
     many = texts(60)
@@ -32,7 +32,7 @@ def test_what_is_mended_is_not_found_again(
     lines[21], lines[23], lines[25] = '"one","two","three"', '"not closed,good', '"\udcff","good"'
     path.write_bytes(b"\xef\xbb\xbf" + ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
     before = path.read_bytes()
-    assert set(MENDED) <= set(found(check(path)))
+    assert set(FIXED) <= set(found(check(path)))
     fixed = tmp_path / f"fixed{suffix}"
     code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
     assert code == 0
@@ -42,7 +42,7 @@ def test_what_is_mended_is_not_found_again(
     }
     assert told == {
         "byte-order mark removed": 1,
-        "names of columns mended": 1,
+        "column names fixed": 1,
         "rows dropped that could not be read": 3,
         "cells without their control characters": 1,
         "cells normalised to NFC": 1,
@@ -53,18 +53,18 @@ def test_what_is_mended_is_not_found_again(
         "rows dropped that repeat an earlier one": 2,
     }
     report = check(fixed)
-    assert not set(MENDED) & set(found(report))
+    assert not set(FIXED) & set(found(report))
     assert len(report.parts[0].table) == 60 - 3 - 1 - 1 - 2
     table = read_table(fixed)
     assert table.columns["text"][0] == rows[0][0]
     assert set(table.columns["label"]) == {"good", "bad"}
 
 
-def test_the_mended_file_of_a_clean_one_is_a_copy(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+def test_the_fixed_file_of_a_clean_one_is_a_copy(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     path = reviews(tmp_path / "a.csv")
     code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(tmp_path / "b.csv"), data=tmp_path)
     assert code == 0
-    assert "nothing, it is a copy" in out
+    assert "no fixes needed; file copied" in out
     assert (tmp_path / "b.csv").read_bytes() == path.read_bytes()
 
 
@@ -77,13 +77,13 @@ def test_answers_move_with_their_context(in_process: InProcess, tmp_path: Path, 
     path = write_jsonl(tmp_path / "a.jsonl", rows)
     fixed = tmp_path / "b.jsonl"
     in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
-    mended = [json.loads(line) for line in fixed.read_text(encoding="utf-8").splitlines()]
-    assert mended[4]["context"].startswith("é ") and mended[4]["answers"]["answer_start"] == [start + 2]
-    assert mended[4]["context"][start + 2 :].startswith(word)
-    assert mended[:4] + mended[5:] == rows[:4] + rows[5:]
+    rows_fixed = [json.loads(line) for line in fixed.read_text(encoding="utf-8").splitlines()]
+    assert rows_fixed[4]["context"].startswith("é ") and rows_fixed[4]["answers"]["answer_start"] == [start + 2]
+    assert rows_fixed[4]["context"][start + 2 :].startswith(word)
+    assert rows_fixed[:4] + rows_fixed[5:] == rows[:4] + rows[5:]
 
 
-def test_tags_and_lists_of_labels_are_mended_as_json_lines(
+def test_tags_and_lists_of_labels_are_fixed_as_json_lines(
     in_process: InProcess, tmp_path: Path, check: Check, tiny_bert: Path
 ) -> None:
     rows: list[dict[str, Any]] = [
@@ -93,12 +93,12 @@ def test_tags_and_lists_of_labels_are_mended_as_json_lines(
     path = write_jsonl(tmp_path / "a.jsonl", rows)
     fixed = tmp_path / "b.jsonl"
     in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
-    mended = [json.loads(line) for line in fixed.read_text().splitlines()]
-    assert mended[3]["labels"] == ["a", "c"] and len(mended) == 59
+    rows_fixed = [json.loads(line) for line in fixed.read_text().splitlines()]
+    assert rows_fixed[3]["labels"] == ["a", "c"] and len(rows_fixed) == 59
     assert not {"label-variant", "duplicate"} & set(found(check(fixed)))
 
 
-def test_a_mended_file_keeps_its_cells_unless_they_are_to_be_escaped(
+def test_a_fixed_file_keeps_its_cells_unless_they_are_to_be_escaped(
     in_process: InProcess, tmp_path: Path, tiny_bert: Path
 ) -> None:
     tweets = {row: f"@user {text}" for row, text in enumerate(texts(60), 1)}
@@ -119,16 +119,16 @@ def test_words_and_labels_of_control_characters_alone_are_dropped(tmp_path: Path
     rows = tagged(20)
     rows[3]["words"][0] = "\u200b"
     part = check(write_jsonl(tmp_path / "a.jsonl", rows)).parts[0]
-    assert write_mended(part, tmp_path / "b.jsonl") == {"rows dropped with an empty word": 1}
+    assert write_fixed(part, tmp_path / "b.jsonl") == {"rows dropped with an empty word": 1}
     part = check(reviews(tmp_path / "a.csv", label={5: "\0"}, text={7: "\u200b"})).parts[0]
     told = {"rows dropped without a label": 1, "rows dropped without a text": 1}
-    assert write_mended(part, tmp_path / "b.csv") == told
+    assert write_fixed(part, tmp_path / "b.csv") == told
     assert len(read_table(tmp_path / "b.csv")) == 58
 
 
 def test_mojibake_is_repaired_where_that_is_certain(tmp_path: Path, check: Check) -> None:
     odd = {3: "cafÃ© au lait, twice", 5: "Ð¿Ñ€Ð¸Ð²ÐµÑ‚ is a word", 7: "itâ€™s fine, Â£5", 9: "half a cafÃ© 좋아요"}
     (part,) = check(reviews(tmp_path / "bad.csv", text=odd)).parts
-    assert write_mended(part, tmp_path / "fixed.csv") == {"cells decoded in the right encoding": 3}
+    assert write_fixed(part, tmp_path / "fixed.csv") == {"cells decoded in the right encoding": 3}
     texts = read_table(tmp_path / "fixed.csv").columns["text"]
     assert [texts[row - 1] for row in odd] == ["café au lait, twice", "привет is a word", "it’s fine, £5", odd[9]]

@@ -58,9 +58,7 @@ def test_leaks_between_the_files_of_a_folder_are_found(tmp_path: Path, check: Ch
     expected = {"leak": (5,), "near-leak": (7,), "unseen-label": (30,)}
     assert {code: found(report).get(code) for code in expected} == expected
     (leak,) = (finding for finding in report.findings if finding.code == "leak")
-    assert leak.file.endswith("dev.csv") and leak.what.endswith(
-        "train.csv has too; that of the first row is in its row 11"
-    )
+    assert leak.file.endswith("dev.csv") and leak.what.endswith("train.csv; that of the first row is in its row 11")
     assert leak.severity == "error"
 
 

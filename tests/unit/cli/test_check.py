@@ -84,7 +84,7 @@ UNSOUND: dict[str, tuple[list[dict[str, Any]], dict[str, str], str]] = {
         [{"question": t[:20], "context": t, "answers": []} for t in texts(30)], {}, "no question has an answer"
     ),
     "no label cell": ([{"text": t, "label": None} for t in texts(30)], {"label": "label"}, "no row has a label"),
-    "no label column": ([{"text": t} for t in texts(30)], {}, "no column with labels was found"),
+    "no label column": ([{"text": t} for t in texts(30)], {}, "no label column was found"),
     "texts for numbers": (
         [{"text": t, "label": "ab"[i % 2]} for i, t in enumerate(texts(30))], {"shape": "regression"}, "is no number"
     ),
@@ -109,7 +109,7 @@ def test_a_run_refuses_what_check_calls_an_error(
 
 def test_a_run_refuses_files_of_splits_that_do_not_fit(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     reviews(tmp_path / "data" / "train.csv")
-    for column, label, said in (("texts", "good", "has no column 'text'"), ("text", "new", "has no row of: 'new'")):
+    for column, label, said in (("texts", "good", "has no column 'text'"), ("text", "new", "train.csv: 'new'")):
         rows = [[text, label] for text in texts(20, seed=4)]
         write_csv(tmp_path / "data" / "dev.csv", [[column, "label"], *rows])
         code, _, err = in_process("run", "data", f"model={tiny_bert}", data=tmp_path)
@@ -179,7 +179,7 @@ def test_json_is_one_object(in_process: InProcess, tmp_path: Path, tiny_bert: Pa
         (["good.csv", "text=txet"], "Did you mean 'text'"),
         (["good.csv", "epochs=3"], "Did you mean 'train.epochs'"),
         (["good.csv", "good.csv"], "2 things to check"),
-        (["good.csv", "--fix", "good.csv"], "good.csv is already there"),
+        (["good.csv", "--fix", "good.csv"], "good.csv already exists"),
         (["good.csv", "--fix", "new.docx"], "new.docx"),
         (["good.csv", "--fix", "nowhere/new.csv"], "nowhere/new.csv: cannot be written"),
         (["lists.jsonl", "--fix", "new.csv"], ".jsonl"),

@@ -50,7 +50,7 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             "'glue-rte'",
         ),
         (["show", "glue-mrcp"], "'glue-mrcp'"),
-        (["cp", "glue-mrpc", "FILE"], "is already there"),
+        (["cp", "glue-mrpc", "FILE"], "already exists"),
         (["run", "my_task.py:mine", "task=1"], "my_task.py:mine"),
         (["run", "glue-rte", "task=my_task.py:mine"], "my_task.py"),
     ],

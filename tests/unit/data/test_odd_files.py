@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from finetune.checks import tokenization as tokens
-from finetune.checks.fix import write_mended
+from finetune.checks.fix import write_fixed
 from finetune.checks.run_checks import check_data
 from finetune.data.detect import detect
 from finetune.data.reading import read_table
@@ -162,7 +162,7 @@ def all_is_well(path: Path, model: Path) -> None:
             assert len(finding.rows) == len(finding.lines) <= finding.count <= count
             assert set(finding.rows) <= set(range(1, count + 1))
         assert "\n" not in "".join(finding.what + finding.remedy for finding in report.findings)
-        write_mended(report.parts[0], path.with_name("mended.jsonl"))
+        write_fixed(report.parts[0], path.with_name("fixed.jsonl"))
     except UserError as error:
         assert "\n" not in str(error)
 

@@ -66,7 +66,7 @@ def test_gold_is_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_pat
 def test_other_names_of_columns_are_guessed_or_given(reviewer: Predictor, tmp_path: Path) -> None:
     path = written(tmp_path / "new.csv", [("text", "other"), ("the cat sat here now", "the dog sat and sat")])
     found = predict(reviewer, path, tmp_path / "out.csv")
-    assert "read as text: text" in found.notes[0]
+    assert "text column: text" in found.notes[0]
     assert read(tmp_path / "out.csv")[0]["answer"] == "good"
     predict(reviewer, path, tmp_path / "out.csv", text="other")
     assert read(tmp_path / "out.csv")[0]["answer"] == "bad"
@@ -123,7 +123,7 @@ def test_columns_are_carried_as_they_are(reviewer: Predictor, tmp_path: Path) ->
 
 def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "new.csv", [("review",), ("the cat",)])
-    with pytest.raises(UserError, match="is the file that is read"):
+    with pytest.raises(UserError, match="would overwrite the input"):
         predict(reviewer, path, path)
     with pytest.raises(UserError, match="cannot be told from its name"):
         predict(reviewer, path, tmp_path / "out.doc")

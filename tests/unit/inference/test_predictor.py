@@ -199,7 +199,7 @@ def test_one_bad_row_does_not_make_all_run_alone(reviewer: Predictor, monkeypatc
             raise ValueError("no")
         return [Answer(value="good") for _ in rows], [False] * len(rows)
 
-    monkeypatch.setattr(Predictor, "answers_and_cuts", lambda _, rows: answers(rows))
+    monkeypatch.setattr(Predictor, "answers_and_truncated", lambda _, rows: answers(rows))
     found = reviewer.predict(["fine"] * 100 + ["bad"] + ["fine"] * 155)
     assert [number for number, one in enumerate(found) if "error" in one] == [100]
     assert len(calls) < 20

@@ -53,7 +53,7 @@ def test_the_command_and_temperature_of_predict(
 def test_a_temperature_is_for_one_choice_out_of_several(tmp_path: Path) -> None:
     for task in (length_task(), labels_task(), tag_task(), span_task()):
         predictor = Predictor(task=task, engine=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
-        with pytest.raises(UserError, match="can have no temperature"):
+        with pytest.raises(UserError, match="temperature does not apply"):
             with_dev_temperature(predictor, "any", "dev", out=tmp_path)
     predictor = Predictor(task=cat_task(), engine=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="any"):

@@ -59,7 +59,7 @@ def test_a_threshold_of_squad_is_named_in_records_of_before_too() -> None:
     assert all_notes(record.model_copy(update={"notes": all_notes(record)})) == all_notes(record)
     table = load_table("squad")
     text = as_markdown("squad", table, lines_of(table, [record]))
-    assert "so their dev is optimistic: SQuAD 2.0 f1, minilm; SQuAD 2.0 em, minilm." in text
+    assert "so these dev scores are optimistic: SQuAD 2.0 f1, minilm; SQuAD 2.0 em, minilm." in text
     fitted = record.model_copy(update={"cross_fitted": True})
     assert not is_optimistic(fitted)
-    assert "other rows of dev chose: SQuAD 2.0 f1" in as_markdown("squad", table, lines_of(table, [fitted]))
+    assert "chosen on other rows of dev: SQuAD 2.0 f1" in as_markdown("squad", table, lines_of(table, [fitted]))

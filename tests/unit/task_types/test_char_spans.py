@@ -132,7 +132,7 @@ def test_predictions_are_spans_in_the_form_of_the_training_file() -> None:
 
         task = TASK
 
-        def answers_and_cuts(self, rows: list[TaggingRow]) -> Any:
+        def answers_and_truncated(self, rows: list[TaggingRow]) -> Any:
             from finetune.task_types.task import Answer
 
             tags = [["B-PER", "I-PER", "I-PER", *["O"] * (len(row.words) - 3)] for row in rows]

@@ -106,10 +106,10 @@ def test_what_it_cannot_fit_is_refused(tiny_bert: Path, tiny_roberta: Path) -> N
     for task, folder, reading, words in (
         (cat_task(), tiny_bert, {}, "Set frozen=true"),
         (cat_task(), tiny_bert, {"frozen": True, "bilstm": True}, "cannot train a BiLSTM"),
-        (cat_task(), tiny_bert, {"frozen": True, "layers": "weighted-sum-all"}, "or the weights of layers"),
+        (cat_task(), tiny_bert, {"frozen": True, "layers": "weighted-sum-all"}, "or layer weights"),
         (cat_task(), tiny_roberta, {"frozen": True}, r"no pretrained pooler.*layers=\[2\]"),
-        (span_task(), tiny_bert, {"frozen": True}, "labels of texts and of words"),
-        (choice_task(), tiny_bert, {"frozen": True}, "labels of texts and of words"),
+        (span_task(), tiny_bert, {"frozen": True}, "for text and word labels"),
+        (choice_task(), tiny_bert, {"frozen": True}, "for text and word labels"),
     ):
         recipe = Recipe(task="any", train=LOGISTIC, **reading)
         model, _ = build_model(folder, task.head, recipe, device=CPU)

@@ -1,4 +1,4 @@
-"""Where a run came from and what it ran on."""
+"""Facts of a run: data, model, device, versions."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ ORDER = 50
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
-    """A table of facts of the record."""
+    """A table of facts from the record."""
     record = run.record
     facts = {
         "finished": record.finished,

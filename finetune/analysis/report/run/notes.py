@@ -1,4 +1,4 @@
-"""The notes of a run: left out rows, options chosen on dev, undefined scores and the like."""
+"""The notes of a run: skipped rows, options chosen on dev, undefined scores."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ MOST_ROWS = 50
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
-    """A line a note."""
+    """A table with one line per note."""
     if notes := all_notes(run.record):
         table = Table(columns=["note"], rows=[[cut(note)] for note in notes[:MOST_ROWS]])
         yield Block(title="Notes of the run", table=table)

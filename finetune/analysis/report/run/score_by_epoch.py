@@ -10,6 +10,6 @@ ORDER = 30
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
-    """One curve."""
+    """A chart with one curve."""
     if run.record.epochs:
         yield score_by_epoch({f"seed {run.record.recipe['seed']}": run.record})

@@ -1,4 +1,4 @@
-"""A split's scores, those of the baselines and published ones; the first score as bars."""
+"""Scores of a split, next to baselines and published scores; the first metric as a bar chart."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,7 +6,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from finetune.analysis.published import beside
+from finetune.analysis.published import published_for
 from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.svg import INK, NAME, ONE, QUIET, SURFACE, axes_of, drawn, percent
@@ -19,7 +19,7 @@ ORDER = 10
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
-    """One for each split."""
+    """One block per split."""
     for split, scores in run.record.scores.items():
         yield _block(run.record, split, scores)
 
@@ -27,7 +27,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
 def _block(record: RunRecord, split: str, scores: Mapping[str, float]) -> Block:
     metrics = plain_metrics(scores)
     methods: dict[str, Mapping[str, float]] = {"this run": scores, **record.baselines.get(split, {})}
-    for anchor in beside(record, split):
+    for anchor in published_for(record, split):
         name = f"published: {anchor.source}"
         methods[name] = {**methods.get(name, {}), anchor.metric: anchor.score}
     first = metrics[0]
@@ -44,16 +44,16 @@ def _block(record: RunRecord, split: str, scores: Mapping[str, float]) -> Block:
 
 
 def _chart(scores: Mapping[str, float], metric: str) -> Markup:
-    """Bars of the run, which is the first, and of what it is compared with, which are hatched."""
+    """A bar for the run (first, solid) and each method that it is compared with (hatched)."""
     names, values = list(scores), percent(list(scores.values()))
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=metric)
-        places = np.arange(len(names))[::-1]
-        bars = axes.barh(places, values, height=0.6, facecolor=SURFACE, edgecolor=QUIET, hatch="////")
+        positions = np.arange(len(names))[::-1]
+        bars = axes.barh(positions, values, height=0.6, facecolor=SURFACE, edgecolor=QUIET, hatch="////")
         bars[0].set(facecolor=ONE, edgecolor=ONE, hatch="")
         axes.bar_label(bars, labels=[f"{value:.1f}" for value in values], padding=4, color=INK)
-        axes.set_yticks(places, [cut(name, NAME) for name in names])
+        axes.set_yticks(positions, [cut(name, NAME) for name in names])
         axes.grid(axis="y", visible=False)
         axes.margins(x=0.14)
 

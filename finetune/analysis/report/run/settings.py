@@ -1,4 +1,4 @@
-"""The settings of a run, or of several as columns."""
+"""The settings of a run, or of several runs as columns."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,12 +11,12 @@ ORDER = 40
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
-    """Those of one run."""
+    """The settings of one run."""
     yield settings_block([run])
 
 
 def settings_block(runs: Sequence[RunFiles]) -> Block:
-    """The settings that differ from their defaults, and folded the others; of several runs, one column each."""
+    """Settings that differ from the defaults, the others folded; one column per run."""
     found = settings_of([run.record for run in runs])
     changed, others = ([_row(one) for one in found if one.changed == wanted] for wanted in (True, False))
     columns = ["setting", *([run.record.id for run in runs] if len(runs) > 1 else ["this run"]), "default"]

@@ -1,4 +1,4 @@
-"""Training loss by update, or by epoch where the log is absent."""
+"""Training loss by update, or by epoch if the log is missing."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,15 +17,15 @@ POINTS = 150  # of a curve
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
-    """The curve, and which epoch's weights are the result."""
+    """The curve, and the epoch whose weights were kept."""
     epochs = run.record.epochs
     if epochs:
-        note = f"{len(epochs)} epochs; the weights of epoch {run.record.selected_epoch} are the result."
+        note = f"{len(epochs)} epochs; the weights of epoch {run.record.selected_epoch} were kept."
         yield Block(title="Training loss", chart=_chart(run.losses, epochs), note=note)
 
 
 def _chart(losses: Sequence[tuple[int, float]], epochs: Sequence[Mapping[str, Any]]) -> Markup:
-    """Of many updates the mean over some of them."""
+    """A line chart; many updates are averaged in groups."""
     updates, values = _thinned(losses) if losses else ([e["epoch"] for e in epochs], [e["loss"] for e in epochs])
     unit = "update" if losses else "epoch"
 
@@ -39,6 +39,6 @@ def _chart(losses: Sequence[tuple[int, float]], epochs: Sequence[Mapping[str, An
 
 
 def _thinned(points: Sequence[tuple[int, float]], most: int = POINTS) -> tuple[list[float], list[float]]:
-    """At most so many points, each the mean of as many neighbours as the others."""
+    """At most `most` points, each the mean of about as many neighbours."""
     parts = np.array_split(np.asarray(points, float), min(most, len(points)))
     return [float(part[:, 0].mean()) for part in parts], [float(part[:, 1].mean()) for part in parts]

@@ -1,1 +1,1 @@
-"""Blocks about runs that differ in their seeds alone: `blocks(group)`."""
+"""Blocks about runs that differ only in their seeds; each module has `blocks(group)`."""

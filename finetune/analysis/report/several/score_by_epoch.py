@@ -12,7 +12,7 @@ MOST_CURVES = 6
 
 
 def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
-    """A curve a seed, of the first ones."""
+    """One curve per seed, at most MOST_CURVES."""
     records = {seed_words(run.record): run.record for run in group[:MOST_CURVES]}
     if all(record.epochs for record in records.values()):
         yield score_by_epoch(records)

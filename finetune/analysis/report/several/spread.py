@@ -1,4 +1,4 @@
-"""How far the scores of several seeds are apart."""
+"""Spread of the scores over seeds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ ORDER = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """One score of several seeds; `baseline` is the best of the cheap methods, None where there is none."""
+    """One metric over several seeds; `baseline` is the best baseline's score, None without baselines."""
 
     split: str
     metric: str
@@ -29,12 +29,12 @@ class Spread:
 
     @property
     def summary(self) -> Summary:
-        """Mean, standard deviation, interval."""
+        """Mean, standard deviation and interval."""
         return summarised(self.scores, self.metric)
 
 
 def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
-    """Mean, standard deviation and interval of each score."""
+    """Mean, standard deviation and interval of each metric."""
     found = _spreads(group)
     rows = []
     for one in found:
@@ -44,7 +44,7 @@ def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
         rows.append([f"{one.split} {one.metric}", score_text(each.mean), score_text(each.sd), interval, *ends])
     yield Block(
         title="Spread over the seeds",
-        note=f"{len(group)} runs that differ in their seeds alone. sd is the sample standard deviation; "
+        note=f"{len(group)} runs that differ only in their seeds. sd is the sample standard deviation; "
         "the interval is of the mean (Student's t).",
         chart=_chart(found),
         table=Table(columns=["score", "mean", "sd", "95 % interval", "lowest", "highest", "best baseline"], rows=rows),
@@ -52,7 +52,7 @@ def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
 
 
 def _spreads(group: Sequence[RunFiles]) -> list[Spread]:
-    """Every score of a group, but those of single classes."""
+    """Every metric of a group, except those of single classes."""
     first = group[0].record
     return [
         Spread(
@@ -75,14 +75,16 @@ def _chart(spreads: Sequence[Spread]) -> Markup:
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure)
-        places = np.arange(len(spreads))[::-1]
-        for place, one in zip(places, spreads, strict=True):
+        positions = np.arange(len(spreads))[::-1]
+        for position, one in zip(positions, spreads, strict=True):
             shifts = np.linspace(-0.15, 0.15, len(one.scores))
-            axes.plot(percent(one.scores), place + shifts, "o", color=ONE, markersize=6, label="a seed")
-            axes.plot([100 * one.summary.mean] * 2, [place - 0.3, place + 0.3], color=INK, linewidth=2, label="mean")
+            axes.plot(percent(one.scores), position + shifts, "o", color=ONE, markersize=6, label="a seed")
+            axes.plot(
+                [100 * one.summary.mean] * 2, [position - 0.3, position + 0.3], color=INK, linewidth=2, label="mean"
+            )
             if one.baseline is not None:
-                axes.plot(100 * one.baseline, place, "X", color=TWO, markersize=9, label="best baseline")
-        axes.set_yticks(places, [cut(f"{one.split} {one.metric}", NAME) for one in spreads])
+                axes.plot(100 * one.baseline, position, "X", color=TWO, markersize=9, label="best baseline")
+        axes.set_yticks(positions, [cut(f"{one.split} {one.metric}", NAME) for one in spreads])
         axes.set_ylim(-0.6, len(spreads) - 0.4)
         handles = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)

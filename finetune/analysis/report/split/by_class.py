@@ -20,7 +20,7 @@ MOST_LINES = 60  # of a table
 
 
 def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
-    """The most frequent classes where there are many."""
+    """A chart and a table; of many classes, the most frequent."""
     every = view.classes()
     if not every:
         return
@@ -43,17 +43,17 @@ def _line(one: ClassScore) -> list[str]:
 
 
 def _chart(classes: Sequence[ClassScore]) -> Markup:
-    """Three markers on a line for each class."""
+    """A line per class with a marker each for precision, recall and F1."""
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure)
-        places = np.arange(len(classes))[::-1]
-        for place, one in zip(places, classes, strict=True):
-            axes.plot(percent([one.precision, one.recall]), [place, place], color=QUIET, linewidth=1)
+        positions = np.arange(len(classes))[::-1]
+        for position, one in zip(positions, classes, strict=True):
+            axes.plot(percent([one.precision, one.recall]), [position, position], color=QUIET, linewidth=1)
         for part, marker, colour in (("precision", "<", TWO), ("recall", ">", THREE), ("f1", "o", ONE)):
             values = percent([getattr(one, part) for one in classes])
-            axes.plot(values, places, marker, color=colour, markersize=8, label=part, clip_on=False)
-        axes.set_yticks(places, [cut(one.name, AXIS_NAME) for one in classes])
+            axes.plot(values, positions, marker, color=colour, markersize=8, label=part, clip_on=False)
+        axes.set_yticks(positions, [cut(one.name, AXIS_NAME) for one in classes])
         axes.set_xlim(0, 102)
         axes.set_ylim(-0.6, len(classes) - 0.4)
         figure.legend(loc="outside lower center", ncols=3)

@@ -1,4 +1,4 @@
-"""Reliability diagram and expected calibration error (Guo et al. 2017), for a softmax also with a temperature."""
+"""Reliability diagram and expected calibration error (Guo et al. 2017); for a softmax also with temperature."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ ORDER = 40
 
 
 def blocks(view: View, temperature: Temperature | None) -> Iterator[Block]:
-    """For predictions with a confidence."""
+    """A diagram, if predictions have a confidence."""
     found = view.decisions()
     if found is None or not len(found[0]):
         return
@@ -37,9 +37,9 @@ def blocks(view: View, temperature: Temperature | None) -> Iterator[Block]:
 
 
 def _chart(bins: Sequence[Bin], after: Sequence[Bin]) -> Markup:
-    """Accuracy over confidence with the diagonal, and below it how many decisions each bin has.
+    """Accuracy over confidence with the diagonal, and below it the number of decisions per bin.
 
-    `after` are the bins with a temperature, none where there is none.
+    `after` are the bins with a temperature, empty without one.
     """
 
     def draw(figure: Figure) -> None:

@@ -1,4 +1,4 @@
-"""The wrong predictions that the model is most confident of; of numbers the largest errors."""
+"""The most confident wrong predictions; for regression, the largest errors."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ ORDER = 60
 
 
 def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
-    """Rows with their texts."""
+    """The rows with their texts."""
     some, wrong = confident_errors(view, MOST_SHOWN)
     count = len(view.lines)
     title, note = "Largest errors", shown_of(len(some), count, "rows, the largest error first")
@@ -23,5 +23,5 @@ def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
 
 
 def confident_errors(view: View, most: int) -> tuple[list[tuple[Line, float]], int]:
-    """(line, certainty) of the wrong rows, the most confident first; and how many are wrong."""
+    """(line, certainty) of wrong rows, the most confident first; and the number of wrong rows."""
     return most_certain(view, view.certainty(), most)

@@ -15,7 +15,7 @@ OTHERS = "(others)"
 
 
 def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
-    """Of many classes the most frequent, the others together."""
+    """A matrix; of many classes the most frequent, the others merged."""
     counted = Counter(view.pairs())
     if not counted:
         return
@@ -49,5 +49,5 @@ def _matrix(counted: Mapping[tuple[str, str], int], *, square: bool) -> Matrix:
 
 
 def _ordered(names: set[str]) -> list[str]:
-    """By the alphabet, what is not a class last."""
+    """Alphabetical, with names that are not classes last."""
     return sorted(names, key=lambda name: (name in (OTHERS, "O", "no answer"), name))

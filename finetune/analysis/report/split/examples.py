@@ -13,7 +13,7 @@ EXAMPLES = 6
 
 
 def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
-    """As they come."""
+    """The first EXAMPLES rows, in order."""
     scores, certainty = view.scores(), view.certainty()
     shown = [shown_row(view, line, certainty[i], right=scores[i] == 1) for i, line in enumerate(view.lines[:EXAMPLES])]
     yield Block(title="Examples", note=shown_of(len(shown), len(view.lines), "rows, the first"), shown=shown, wide=True)

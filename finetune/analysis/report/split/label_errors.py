@@ -16,24 +16,24 @@ DEVIATIONS = 3.0  # of the error of a number
 
 
 def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
-    """Rows with their texts, as a suggestion."""
+    """The rows with their texts, as a suggestion."""
     some, count = label_errors(view, MOST_SHOWN)
     note = f"Only a suggestion: the model may be wrong. {_rule(view)} {shown_of(len(some), count, 'such rows')}"
     yield Block(title="Possible label errors", note=note, shown=[shown_row(view, *one) for one in some], wide=True)
 
 
 def label_errors(view: View, most: int) -> tuple[list[tuple[Line, float]], int]:
-    """(line, certainty) of wrong rows over the threshold, the most confident first; and how many there are.
-
-    The threshold is a confidence of 90 %, and the mean confidence of right decisions; of numbers an error of three
-    times the root of the mean squared error.
-    """
+    """(line, certainty) of wrong rows above `threshold`, the most confident first; and the number of such rows."""
     certainty = view.certainty()
     return most_certain(view, np.where(certainty >= threshold(view), certainty, -np.inf), most)
 
 
 def threshold(view: View) -> float:
-    """How certain an error must be for its label to be doubted; infinity without probabilities."""
+    """The confidence from which a wrong prediction suggests a label error; infinity without probabilities.
+
+    The larger of CONFIDENT and the mean confidence of right predictions; for regression, an error of three times the
+    root mean squared error.
+    """
     if not view.bounded:
         return DEVIATIONS * float(np.sqrt((view.scores() ** 2).mean()))
     found = view.decisions()
@@ -46,7 +46,7 @@ def threshold(view: View) -> float:
 def _rule(view: View) -> str:
     limit = threshold(view)
     if not np.isfinite(limit):
-        return "There are no probabilities, so none is suggested."
+        return "There are no probabilities, so no row is suggested."
     if not view.bounded:
         return f"The error is over {limit:.2f}, three times the root mean squared error."
     return (

@@ -1,4 +1,4 @@
-"""Scores by the length of the text: bins of about as many rows each."""
+"""Score by text length, in bins of about equal size."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from finetune.task_types.view import View
 
 ORDER = 50
 MOST = 6  # bins
-FEWEST = 10  # rows that a bin should have
+FEWEST = 10  # rows of a bin
 
 
 @dataclass(frozen=True, kw_only=True)
 class LengthBin:
-    """Rows with a length from `shortest` to `longest`; `margin` is half the 95 % interval of their mean score."""
+    """Rows of length `shortest` to `longest`; `margin` is half the 95 % interval of their mean score."""
 
     shortest: int
     longest: int
@@ -31,19 +31,19 @@ class LengthBin:
 def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
     """The mean score of each bin."""
     if bins := length_bins(view.lengths(), view.scores()):
-        note = f"{view.measure}, in bins of about as many rows each, with 95 % intervals."
+        note = f"{view.measure}, in bins of about equal size, with 95 % intervals."
         yield Block(title="Length and score", note=note[0].upper() + note[1:], chart=_chart(bins, view))
 
 
 def length_bins(lengths: np.ndarray, scores: np.ndarray) -> list[LengthBin]:
-    """Bins by quantiles of the length; rows of one length are in one bin."""
+    """Bins by quantiles of length; rows of equal length share a bin."""
     lengths, scores = np.asarray(lengths), np.asarray(scores, float)
     if not len(lengths):
         return []
     wanted = max(1, min(MOST, len(lengths) // FEWEST))
     edges = np.unique(np.quantile(lengths, np.linspace(0, 1, wanted + 1)[1:-1], method="lower"))
-    place = np.searchsorted(edges, lengths, side="left")
-    return [_bin(lengths[place == index], scores[place == index]) for index in np.unique(place)]
+    bin_of = np.searchsorted(edges, lengths, side="left")
+    return [_bin(lengths[bin_of == index], scores[bin_of == index]) for index in np.unique(bin_of)]
 
 
 def _bin(lengths: np.ndarray, scores: np.ndarray) -> LengthBin:
@@ -58,16 +58,16 @@ def _bin(lengths: np.ndarray, scores: np.ndarray) -> LengthBin:
 
 
 def _chart(bins: Sequence[LengthBin], view: View) -> Markup:
-    """The mean score of each bin with its 95 % interval; in percent where scores lie between 0 and 1."""
+    """The mean score of each bin with its 95 % interval; in percent if scores are between 0 and 1."""
     factor = 100 if view.bounded else 1
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=f"{view.length_in} (rows)", y=f"{view.measure}{', %' * view.bounded}")
-        places = range(len(bins))
-        gap = "\n" * (bins[-1].longest >= 1_000)  # else the names run into each other
+        positions = range(len(bins))
+        gap = "\n" * (bins[-1].longest >= 1_000)  # else the tick labels overlap
         heights, margins = [factor * b.score for b in bins], [factor * b.margin for b in bins]
-        axes.errorbar(places, heights, yerr=margins, fmt="-o", color=ONE, capsize=4, markersize=6, linewidth=1.6)
-        axes.set_xticks(places, [f"{_range(b, gap)}\n({b.count:,})" for b in bins])
+        axes.errorbar(positions, heights, yerr=margins, fmt="-o", color=ONE, capsize=4, markersize=6, linewidth=1.6)
+        axes.set_xticks(positions, [f"{_range(b, gap)}\n({b.count:,})" for b in bins])
         axes.margins(x=0.08, y=0.12)
         low, high = axes.get_ylim()
         axes.set_ylim(max(0, low), min(high, 102) if view.bounded else high)

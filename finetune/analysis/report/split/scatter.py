@@ -1,4 +1,4 @@
-"""Predicted over true numbers."""
+"""Scatter plot of predictions over labels, for regression."""
 
 from collections.abc import Iterator
 
@@ -16,13 +16,13 @@ DOTS = 600
 
 
 def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
-    """For labels that are numbers."""
+    """A plot, if labels are numbers."""
     if (numbers := view.numbers()) is not None:
         yield Block(title="Predicted vs. true", chart=_chart(*numbers))
 
 
 def _chart(labels: np.ndarray, predictions: np.ndarray) -> Markup:
-    """Of some rows where there are many, with the diagonal."""
+    """At most DOTS rows, with the diagonal."""
     some = np.random.default_rng(0).permutation(len(labels))[:DOTS]
 
     def draw(figure: Figure) -> None:
