@@ -134,7 +134,7 @@ FITTED = 'frozen = true\ntrain.solver = "logistic"\n'
 def test_a_grid_that_repeats_one_fit_is_refused(grid: str, what: str, tmp_path: Path) -> None:
     file = tmp_path / "grid.toml"
     file.write_text(f'task = "rte"\n{grid}\n')
-    with pytest.raises(UserError, match=f"gives the same result for every {what}. Give one {what}, without --seeds or a"):
+    with pytest.raises(UserError, match=f"the same result for every {what}. Give one {what}, without --seeds or a"):
         expand_targets([str(file)], {})
 
 
