@@ -49,7 +49,7 @@ def evaluate(
     else:
         for name, loaded in splits.items():
             if chosen := _chosen_on(model, loaded, out):
-                watch(Note(f"{chosen} of this model was chosen on {name}, so its scores are optimistic"))
+                watch(Note(f"{name} was used to choose {chosen} of this model, so its scores are optimistic"))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
     if not labelled and predictions is None:

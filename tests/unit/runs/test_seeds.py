@@ -143,4 +143,4 @@ def test_every_dev_split_is_summarised() -> None:
 def test_the_set_that_chose_a_setting_is_named() -> None:
     records = [run(0.8 + rate, test=0.7 + rate, train={"learning_rate": rate}) for rate in (0.01, 0.03, 0.02)]
     (line,) = summary_lines(records)
-    assert "train.learning_rate 0.03; on test it has 73.0" in line
+    assert "train.learning_rate 0.03; 73.0 on test" in line
