@@ -54,10 +54,11 @@ def blanked(text: str, pattern: str) -> str:
 
 
 def without_names(source: str) -> str:
-    """A Python file's text without its identifiers, its lines where they were: comments and strings are checked."""
+    """A Python file's text without its names, its lines where they were: comments and strings of words are checked."""
     lines = source.splitlines(keepends=True)
     for token in tokenize.generate_tokens(StringIO(source).readline):
-        if token.type == tokenize.NAME:
+        a_name = token.type == tokenize.STRING and token.start[0] == token.end[0] and " " not in token.string
+        if token.type == tokenize.NAME or a_name:
             (row, start), (_, end) = token.start, token.end
             lines[row - 1] = lines[row - 1][:start] + " " * (end - start) + lines[row - 1][end:]
     return blanked("".join(lines), CODE)

@@ -160,7 +160,7 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path) -> N
     trained_on_more = saved_run(tmp_path, find("rte"), rows, answered(rows, wrong=[2]), data="more")
     assert "different data" in compare(a, trained_on_more, out=tmp_path).notes[0]
     (tmp_path / "rte" / trained_on_more / "predictions-dev.parquet").unlink()
-    with pytest.raises(UserError, match="no predictions there"):
+    with pytest.raises(UserError, match="no predictions found"):
         compare(a, trained_on_more, out=tmp_path)
 
 

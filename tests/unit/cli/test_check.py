@@ -86,7 +86,7 @@ UNSOUND: dict[str, tuple[list[dict[str, Any]], dict[str, str], str]] = {
     "no label cell": ([{"text": t, "label": None} for t in texts(30)], {"label": "label"}, "no row has a label"),
     "no label column": ([{"text": t} for t in texts(30)], {}, "no label column was found"),
     "texts for numbers": (
-        [{"text": t, "label": "ab"[i % 2]} for i, t in enumerate(texts(30))], {"shape": "regression"}, "is no number"
+        [{"text": t, "label": "ab"[i % 2]} for i, t in enumerate(texts(30))], {"shape": "regression"}, "is not a number"
     ),
 }  # fmt: skip
 

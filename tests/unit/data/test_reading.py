@@ -138,7 +138,7 @@ def test_a_quoted_cell_may_have_any_number_of_lines(tmp_path: Path) -> None:
 def test_a_wrong_number_of_cells_is_a_fault_of_that_row(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "rows.csv", "text,label\na,1\nb\nc,1,2\nd,0\n"))
     assert [(fault.row, fault.line) for fault in table.faults] == [(2, 3), (3, 4)]
-    assert "3 cells" in table.faults[1].fault.what
+    assert "found 3" in table.faults[1].fault.what
     assert table.columns["text"] == ["a", "d"]
     assert list(table.rows) == [1, 4]
 
@@ -247,9 +247,9 @@ PACKED = gzip.compress(random.Random(0).randbytes(1 << 21).hex().encode(), mtime
         ("cut.csv.gz", gzip.compress(b"text,label\n" * 1000, mtime=0)[:-20], "cannot be read"),
         ("bad.csv.gz", PACKED[:3000] + b"\xff" * 99 + PACKED[3099:], "cannot be read"),
         ("late.csv.gz", PACKED[:-3000] + b"\xff" * 99 + PACKED[-2901:], "cannot be read"),
-        ("cut.xlsx", b"PK\x03\x04 xl/ and so on", "not a whole Excel"),
+        ("cut.xlsx", b"PK\x03\x04 xl/ and so on", "not a valid Excel"),
         ("wide.txt", "\u3000\n\u3000".encode(), "is empty"),
-        ("cut.parquet", b"PAR1rest", "not a whole Parquet"),
+        ("cut.parquet", b"PAR1rest", "not a valid Parquet"),
         ("cut.json", b'[{"text": "a"}', "is not JSON"),
         ("number.json", b"[\n3\n", "is not JSON"),
     ],

@@ -113,7 +113,7 @@ def test_cells_like_formulas_are_escaped_by_choice_and_counted(reviewer: Predict
         *("'=cmd|' /C calc'!A0", "-3.5", "'@x", "'+ one", "'\ttab")
     ]
     (note,) = [note for note in found.notes if "apostrophe" in note]
-    assert "out.csv: 4 cells with an apostrophe in front, so that no spreadsheet runs them" in note
+    assert "out.csv: 4 cells escaped with a leading apostrophe" in note
     assert [safe(cell) for cell in ("+1", "-", "\tx", "a=b", ["=x"])] == ["+1", "-", "'\tx", "a=b", '["=x"]']
 
 

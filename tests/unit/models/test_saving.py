@@ -151,7 +151,7 @@ def test_other_labels_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
 
 
 def test_an_encoder_without_a_trained_head_is_refused(tiny_encoder: Path) -> None:
-    with pytest.raises(UserError, match="holds no fully trained model"):
+    with pytest.raises(UserError, match="fully trained model"):
         checkpoints.load_trained(tiny_encoder, cat_task().head)
 
 
@@ -176,7 +176,7 @@ def test_weights_that_a_checkpoint_lacks_are_named(tiny_bert: Path, tiny_roberta
 def test_a_frozen_encoder_without_its_pooler_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
     """Its pooler would stay random; read as a layer, its last one gets a new layer that is trained."""
     BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
-    with pytest.raises(UserError, match=r"lacks pooler\.dense\.bias, .* at random\. layers=\[2\] reads"):
+    with pytest.raises(UserError, match=r"lacks pooler\.dense\.bias, .* random .*layers=\[2\] reads"):
         checkpoints.build_model(tmp_path, cat_task().head, Recipe(task="any", frozen=True), device=CPU)
     built, new = checkpoints.build_model(
         tmp_path, cat_task().head, Recipe(task="any", frozen=True, layers=[2]), device=CPU

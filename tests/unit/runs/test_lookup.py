@@ -114,7 +114,7 @@ def test_a_record_of_before_is_found_by_its_path(train: Train, tmp_path: Path) -
     for origin in ("a/reviews.csv", str(tmp_path / "a/reviews.csv")):
         file.write_text(json.dumps(facts | {"data_origin": {"train": origin, "dev": origin}}))
         assert named("a/reviews.csv") == record.id
-        with pytest.raises(UserError, match="of other data of that name"):
+        with pytest.raises(UserError, match="other data of that name"):
             latest_run("b/reviews.csv", Path("results"))
 
 
@@ -126,7 +126,7 @@ def test_the_latest_of_several_runs_is_named_beside_the_others(train: Train, her
         file.write_text(json.dumps(json.loads(file.read_text()) | {"finished": f"2026-01-0{day}T00:00:00+00:00"}))
     done = here("predict", "reviews.csv", "reviews.csv")
     first, second, third = (f"{records[i].id} of 2026-01-0{day}T00:00:00+00:00" for i, day in ((1, 9), (2, 5), (0, 2)))
-    assert f"note: reviews.csv: the latest run is used, {first}; others are {second}; {third}\n" in done.stderr
+    assert f"note: reviews.csv: the latest run is used, {first}; others: {second}; {third}\n" in done.stderr
 
 
 def test_a_record_names_no_folder_of_the_machine(train: Train, here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_lists_of_other_things_are_no_spans() -> None:
 @pytest.mark.parametrize(
     ("spans", "kept", "change"),
     [
-        ([[4, 14, "LOC"]], [(5, 14, "LOC")], "with blanks at the ends"),
+        ([[4, 14, "LOC"]], [(5, 14, "LOC")], "with outer blanks"),
         ([[0, 3, "PER"], [0, 2, "ORG"]], [(0, 3, "PER")], "that overlap a longer one"),
         ([[0, 99, "PER"], [5, 13, "LOC"]], [(5, 13, "LOC")], "outside the text"),
         ([[3, 3, "PER"]], [], "outside the text"),

@@ -155,7 +155,7 @@ def test_cells_become_rows() -> None:
     assert row("tagging", {"w": "a b", "t": ["I-X", "I-X"]}, **tagged).gold == ("B-X", "I-X")  # IOB1 is read as IOB2
     span = {"text": ("q", "c"), "label": ("a",)}
     found = row("span", {"q": "who?", "c": "the cat sat", "a": {"text": ["cat"], "answer_start": [6]}}, **span)
-    assert (found.answers, found.start) == (("cat",), 4)  # a wrong start is mended
+    assert (found.answers, found.start) == (("cat",), 4)  # a wrong start is fixed
     assert row("span", {"q": "who?", "c": "the cat", "a": "cat"}, **span).start == 4
     assert row("span", {"q": "who?", "c": "the cat", "a": []}, **span).answers == ()
 
@@ -176,7 +176,7 @@ def test_a_choice_is_named_by_number_letter_or_text(label: Any, counted_from: in
         ("regression", {"t": "a", "y": "many"}, {"text": ("t",), "label": ("y",)}, "'many'"),
         ("tagging", {"w": ["a"], "t": ["O", "O"]}, {"text": ("w",), "label": ("t",)}, "1 words and 2 tags"),
         ("tagging", {"w": ["a"], "t": ["LOC"]}, {"text": ("w",), "label": ("t",)}, "the tag 'LOC'"),
-        ("choice", {"c": "a", "x": "b", "y": "c", "g": 5}, {"text": ("c", "x", "y"), "label": ("g",)}, "none of its 2"),
+        ("choice", {"c": "a", "x": "b", "y": "c", "g": 5}, {"text": ("c", "x", "y"), "label": ("g",)}, "one of its 2"),
         ("choice", {"c": "a", "x": "b", "y": ""}, {"text": ("c", "x", "y")}, "fewer than two choices"),
         ("multi-label", {"t": "a", "x": 3}, {"text": ("t",), "label": ("x", "y")}, "0 or 1"),
     ],

@@ -33,8 +33,8 @@ def test_column_files_of_four_and_two_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("EU NN I-ORG\nsaid O\n", r"file:2: 2 columns"),
-        ("EU\n", r"file:1: 1 columns"),
+        ("EU NN I-ORG\nsaid O\n", r"file:2: .*found 2"),
+        ("EU\n", r"file:1: .*found 1"),
         ("EU\tI-ORG\n\tO\n", r"file:2:"),
         ("EU I-ORG\n\nsaid X-ORG\n", r"file:3: 'X-ORG'"),
         ("EU I-ORG\nsaid ORG\n", r"file:2: 'ORG'"),
@@ -61,4 +61,4 @@ def test_original_files_and_their_counts(real_data: Path) -> None:
     )
     wnut = find("wnut-17").load(Source(folder=real_data), "test")
     assert sum(len(chunks(row.gold)) for row in wnut.rows) == 1079
-    assert "does not mark its documents" in wnut.notes[0]
+    assert "documents" in wnut.notes[0]

@@ -104,7 +104,7 @@ def test_the_diagnostic_set_has_labels_only_in_its_labelled_file(write: Callable
 
 def test_malformed_lines_elsewhere_are_errors_with_file_and_line(write: Callable[..., Source]) -> None:
     source = write("MRPC/train.tsv", MRPC, "1\t1\t2\ta\tb", "1\t1\t2\ta")
-    assert "train.tsv:3: 4 cells" in fault("mrpc", source)
+    assert "train.tsv:3: expected 5 cells" in fault("mrpc", source)
 
 
 def test_an_empty_line_inside_is_malformed_one_at_the_end_is_not(write: Callable[..., Source]) -> None:
@@ -113,7 +113,7 @@ def test_an_empty_line_inside_is_malformed_one_at_the_end_is_not(write: Callable
 
 
 def test_wrong_labels_numbers_and_columns_are_named(write: Callable[..., Source]) -> None:
-    assert "train.tsv:2: label '2'" in fault("mrpc", write("MRPC/train.tsv", MRPC, "2\t1\t2\ta\tb"))
+    assert "train.tsv:2: unknown label '2'" in fault("mrpc", write("MRPC/train.tsv", MRPC, "2\t1\t2\ta\tb"))
     stsb = write("STS-B/train.tsv", "index\tsentence1\tsentence2\tscore", "0\ta\tb\tnan")
     assert "train.tsv:2: 'nan'" in fault("stsb", stsb)
     rte = write("RTE/train.tsv", "index\tsentence1\tlabel", "0\ta\tentailment")

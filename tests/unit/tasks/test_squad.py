@@ -55,14 +55,14 @@ def test_reading_the_official_layout(tmp_path: Path) -> None:
     assert load(tmp_path, squad(unlabelled)).rows[0].answers is None
 
 
-def test_a_wrong_answer_start_is_mended_only_where_that_is_sure(tmp_path: Path) -> None:
+def test_a_wrong_answer_start_is_fixed_only_where_that_is_certain(tmp_path: Path) -> None:
     def place(text: str, start: int) -> Any:
         return load(tmp_path, squad(GOOD | {"answers": [{"text": text, "answer_start": start}]}))
 
-    mended = place("cat", 5)
-    assert mended.rows[0].start == 8
-    assert "answer_start" in mended.notes[0]
-    assert mended.notes[0].endswith("first q1")
+    fixed = place("cat", 5)
+    assert fixed.rows[0].start == 8
+    assert "answer_start" in fixed.notes[0]
+    assert fixed.notes[0].endswith("first q1")
     for lost in (place("red", 2), place("dog", 4), place("cat", 400), place("cat", -90), place("", 0)):
         assert lost.rows[0].start is None
         assert "first q1" in lost.notes[1]
@@ -82,14 +82,14 @@ def test_answers_that_are_not_in_the_context_are_scored_but_not_trained_on(tiny_
     [
         ('{"data": [}', r"train-v1\.1\.json:1: is not JSON"),
         ({"version": "1.1"}, r"train-v1\.1\.json:.*data"),
-        (squad({"question": "q", "answers": []}), r"data\[0\]\.paragraphs\[0\]\.qas\[0\]: has no id"),
+        (squad({"question": "q", "answers": []}), r"data\[0\]\.paragraphs\[0\]\.qas\[0\]: has no 'id'"),
         (squad(GOOD | {"question": 3}), r"qas\[0\]:.*question"),
         (squad(GOOD | {"answers": [{"text": "cat"}]}), r"qas\[0\]:.*answer_start"),
         (squad(GOOD, context="  "), r"data\[0\]\.paragraphs\[0\]: the context"),
         (squad(GOOD | {"question": " "}), r"'q1'"),
         (squad(GOOD | {"answers": []}), r"'q1'.*squad-v2"),
         (squad(GOOD | {"is_impossible": True}), r"'q1'.*is_impossible"),
-        (squad(GOOD | {"question": "a\ud800"}), r"question has half a character"),
+        (squad(GOOD | {"question": "a\ud800"}), r"'question' has a lone surrogate"),
         ({"data": squad(GOOD)["data"] * 2}, r"data\[1\].*'q1'.*data\[0\]"),
     ],
 )

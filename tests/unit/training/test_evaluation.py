@@ -41,7 +41,7 @@ def test_texts_too_long_for_memory_are_drawn_from_and_it_is_said(monkeypatch: py
     read = baselines.read_rows(texts)
     assert len(read) < 60
     assert sum(len(texts[index][0]) for index in read) <= size // 2
-    assert evaluation.remarks(found) == [f"TF-IDF read {len(read)} of the 60 training rows, drawn at random"]
+    assert evaluation.remarks(found) == [f"TF-IDF read {len(read)} of the 60 training rows, sampled at random"]
     probabilities = baselines.tfidf_multilabel(texts, gold, texts[:5])
     assert probabilities.shape == (5, 2)
     assert probabilities[:, 1].tolist() == [1.0] * 5
