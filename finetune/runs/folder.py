@@ -39,8 +39,8 @@ class RunFolder:
         return load_record(self.record_file) if self.record_file.is_file() else None
 
     @contextmanager
-    def locked(self, *, anew: bool) -> Iterator[None]:
-        """Creates the folder and locks it for this process; `anew` deletes what an earlier attempt left.
+    def locked(self, *, restart: bool) -> Iterator[None]:
+        """Creates the folder and locks it for this process; `restart` deletes what an earlier attempt left.
 
         Raises UserError where the folder cannot be written, or another process holds the lock.
         """
@@ -48,7 +48,7 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.path / ".lock")
             lock.acquire(blocking=False)
-            if anew:
+            if restart:
                 self.record_file.unlink(missing_ok=True)
                 self.checkpoint.unlink(missing_ok=True)
         except Timeout as error:

@@ -78,7 +78,7 @@ def run(
     features = {split: encode(task, rows[split], tokenizer, recipe.max_length, model.backbone.config) for split in rows}
     accelerator = build_accelerator(where, precision)
     main = accelerator.is_main_process
-    with folder.locked(anew=force) if main else nullcontext():
+    with folder.locked(restart=force) if main else nullcontext():
         watch = EventLog(folder.events, then=watch) if main else watch
         settings = recipe.model_dump(exclude_defaults=True)
         watch(Started(folder=str(folder.path), recipe=settings, device=str(where)))
