@@ -40,11 +40,11 @@ class FileFormat:
 
     def open_bytes(self, path: Path) -> AbstractContextManager[IO[bytes]]:
         """The file's bytes, decompressed."""
-        return open_bytes(path, packed=self.gzip)
+        return open_bytes(path, gzipped=self.gzip)
 
     def open_text(self, path: Path, *, newline: str = "") -> AbstractContextManager[io.TextIOWrapper]:
         """The file's text; bytes that are not valid in its encoding become lone surrogates."""
-        return open_text(path, packed=self.gzip, encoding=self.encoding, newline=newline)
+        return open_text(path, gzipped=self.gzip, encoding=self.encoding, newline=newline)
 
     def encoding_notes(self, path: Path) -> list[str]:
         """A note on the encoding, with a sample line, where it is not UTF."""

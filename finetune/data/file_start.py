@@ -36,13 +36,13 @@ class FileStart:
         """Whether the file is compressed."""
         if self.path.is_dir():
             raise UserError(f"{self.path}: is a folder", "Name a file in it")
-        with open_bytes(self.path, packed=False) as file:
+        with open_bytes(self.path, gzipped=False) as file:
             return file.read(2) == b"\x1f\x8b"
 
     @cached_property
     def head(self) -> bytes:
         """The first bytes, decompressed."""
-        with open_bytes(self.path, packed=self.gzip) as file:
+        with open_bytes(self.path, gzipped=self.gzip) as file:
             start = file.read(CHUNK)
         if not start.strip(BLANK):
             raise UserError(f"{self.path}: is empty", "Give a file with a header and rows")
@@ -54,12 +54,12 @@ class FileStart:
         for magic, name in UNREAD:
             if self.head.startswith(magic):
                 raise UserError(f"{self.path}: is {name}, which is not supported", "Save it as CSV, or unpack it")
-        return find_encoding(self.path, partial(open_bytes, self.path, packed=self.gzip), self.given)
+        return find_encoding(self.path, partial(open_bytes, self.path, gzipped=self.gzip), self.given)
 
     @cached_property
     def text(self) -> str:
         """The beginning of the text, up to the end of a line."""
-        with open_text(self.path, packed=self.gzip, encoding=self.encoding.name) as file:
+        with open_text(self.path, gzipped=self.gzip, encoding=self.encoding.name) as file:
             text = file.read(SAMPLE)
         return text if len(text) < SAMPLE or "\n" not in text else text[: text.rindex("\n") + 1]
 
@@ -73,5 +73,5 @@ class FileStart:
 
     def first_lines(self, count: int) -> list[str]:
         """The first lines that are not empty, each complete however long it is."""
-        with open_text(self.path, packed=self.gzip, encoding=self.encoding.name) as file:
+        with open_text(self.path, gzipped=self.gzip, encoding=self.encoding.name) as file:
             return list(islice((line for line in file if line.strip()), count))

@@ -13,10 +13,10 @@ from finetune.errors import UserError, first_line
 
 
 @contextmanager
-def open_bytes(path: Path, *, packed: bool) -> Iterator[IO[bytes]]:
+def open_bytes(path: Path, *, gzipped: bool) -> Iterator[IO[bytes]]:
     """Opens a file's bytes, decompressed if gzip. Raises UserError where they cannot be read, at once or later."""
     try:
-        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+        with gzip.open(path, "rb") if gzipped else path.open("rb") as file:
             yield file  # type: ignore[misc]
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or first_line(error)
@@ -24,13 +24,13 @@ def open_bytes(path: Path, *, packed: bool) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def open_text(path: Path, *, packed: bool, encoding: str, newline: str = "") -> Iterator[io.TextIOWrapper]:
+def open_text(path: Path, *, gzipped: bool, encoding: str, newline: str = "") -> Iterator[io.TextIOWrapper]:
     """Opens a file's text with its line ends unchanged; bytes that are invalid in the encoding become lone surrogates.
 
     With `newline="\\n"` only that ends a line, else a carriage return does too.
     """
     codecs.register_error("lone-surrogate", _lone_surrogate)  # Python's own handler does not support UTF-16
-    with open_bytes(path, packed=packed) as file:
+    with open_bytes(path, gzipped=gzipped) as file:
         yield io.TextIOWrapper(file, encoding=encoding, errors="lone-surrogate", newline=newline)
 
 

@@ -33,7 +33,7 @@ Columns = Mapping[str, Sequence[str]]
 
 
 def put(path: Path, text: str, *, encoding: str = "utf-8") -> Path:
-    """Writes a text with its line ends as they are, packed where the name ends in .gz."""
+    """Writes a text with its line ends as they are, gzipped where the name ends in .gz."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = text.encode(encoding)
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)

@@ -119,7 +119,7 @@ def tables(draw: st.DrawFn) -> tuple[str, bytes]:
 
 @st.composite
 def files(draw: st.DrawFn) -> tuple[str, bytes]:
-    """(suffix, content) of a file that someone might have, whole or broken, packed or not."""
+    """(suffix, content) of a file that someone might have, whole or broken, gzipped or not."""
     suffix, content = draw(st.one_of(texts(), texts(), texts(), tables()))
     if draw(st.sampled_from([False] * 9 + [True])):
         return f"{suffix}.gz", gzip.compress(content, mtime=0)

@@ -220,9 +220,9 @@ def test_parquet_excel_and_gzip(tmp_path: Path) -> None:
     (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"text,label\na,1\nb,0\n"))
     assert read_table(tmp_path / "rows.parquet").columns == {"text": ["a", "b"], "label": [1, 0]}
     assert read_table(tmp_path / "rows.xlsx").columns == {"text": ["a", "b"], "label": [1, 0]}
-    packed = read_table(tmp_path / "rows.csv.gz")
-    assert packed.columns == {"text": ["a", "b"], "label": ["1", "0"]}
-    assert "gzip" in str(packed.form)
+    gzipped = read_table(tmp_path / "rows.csv.gz")
+    assert gzipped.columns == {"text": ["a", "b"], "label": ["1", "0"]}
+    assert "gzip" in str(gzipped.form)
 
 
 def test_columns_of_words_and_tags(tmp_path: Path) -> None:

@@ -106,9 +106,9 @@ def write(folder: Path, name: str, rows: int) -> Path:
 def read(file: Path) -> dict[str, list[str]]:
     """The predictions of each file of a zip, whose form is checked: header, and an index that counts from 0."""
     found = {}
-    with zipfile.ZipFile(file) as packed:
-        for name in packed.namelist():
-            text = packed.read(name).decode("utf-8")
+    with zipfile.ZipFile(file) as gzipped:
+        for name in gzipped.namelist():
+            text = gzipped.read(name).decode("utf-8")
             assert text.endswith("\n")
             header, *lines = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
             assert header == ["index", "prediction"]
@@ -317,10 +317,10 @@ def test_a_zip_that_is_cut_short_leaves_the_old_one(
     command = ("submission", nine["wnli"], "-o", "glue.zip", "--fill-missing")
     write_entry = zipfile.ZipFile.writestr
 
-    def full(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, text: str) -> None:
+    def full(gzipped: zipfile.ZipFile, entry: zipfile.ZipInfo, text: str) -> None:
         if entry.filename == "MRPC.tsv":
             raise OSError(28, "No space left on device")
-        write_entry(packed, entry, text)
+        write_entry(gzipped, entry, text)
 
     with monkeypatch.context() as patch:
         patch.setattr(zipfile.ZipFile, "writestr", full)

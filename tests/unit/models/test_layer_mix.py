@@ -118,8 +118,8 @@ def test_the_bilstm_is_that_of_pytorch_over_packed_sequences() -> None:
     ours = BiLSTM(5)
     torch.manual_seed(0)
     theirs = nn.LSTM(5, 24, 2, batch_first=True, bidirectional=True)
-    packed = pack_padded_sequence(hidden, mask.sum(1), batch_first=True, enforce_sorted=False)
-    output, (last, _) = theirs(packed)
+    gzipped = pack_padded_sequence(hidden, mask.sum(1), batch_first=True, enforce_sorted=False)
+    output, (last, _) = theirs(gzipped)
     expected = pad_packed_sequence(output, batch_first=True)[0]
     given = ours(hidden, mask, ends=False) * mask.unsqueeze(2)
     assert torch.allclose(given, expected, atol=1e-6)
