@@ -1,7 +1,7 @@
 """Prints the tables of the READMEs and of docs/, made from results/; with --write puts them into those pages.
 
-A page holds a table between `<!-- name -->` and `<!-- /name -->`. Nothing is computed here but means and standard
-deviations.
+A page holds a table between `<!-- name -->` and `<!-- /name -->`, or a list between the same within a line (a line
+that begins with one would be HTML). Nothing is computed here but means and standard deviations.
 """
 
 import json
@@ -253,8 +253,8 @@ def _benchmark(name: str) -> dict[str, Any]:
 def filled(text: str) -> str:
     """A document with every block as the records have it."""
     for marker, block in blocks().items():
-        pattern = rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)"
-        text = re.sub(pattern, lambda found, block=block: f"{found[1]}{block}\n{found[2]}", text, flags=re.DOTALL)
+        pattern = rf"(<!-- {marker} -->(\n?)).*?(<!-- /{marker} -->)"
+        text = re.sub(pattern, lambda found, block=block: f"{found[1]}{block}{found[2]}{found[3]}", text, flags=re.S)
     return text
 
 
