@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from finetune.checks import tokenization as tokens
@@ -195,6 +195,7 @@ def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=200, **FUZZ)
 @given(content=files())
+@example(content=(".jsonl", b'{"text": {"\\n": null}}'))
 def test_no_file_ends_in_a_traceback(
     tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
 ) -> None:
