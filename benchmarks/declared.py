@@ -1,4 +1,4 @@
-"""Tables of docs/ generated from declarations; `python benchmarks/measured.py --write` writes them."""
+"""Tables and lists of docs/ generated from declarations; `python benchmarks/measured.py --write` writes them."""
 
 import tomllib
 from collections.abc import Callable
@@ -6,7 +6,9 @@ from pathlib import Path
 
 from finetune.checks.all_checks import CHECKS
 from finetune.checks.tokenization import ISSUES
+from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.issues import Issue
+from finetune.models.families import FAMILIES
 
 KOREAN = tomllib.loads((Path(__file__).parent / "findings_ko.toml").read_text(encoding="utf-8"))
 SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
@@ -29,6 +31,8 @@ def findings_table(header: str, severity: Callable[[str], str], meaning: Callabl
 def blocks() -> dict[str, str]:
     """Blocks generated from declarations, by marker."""
     return {
+        "families": ", ".join(family.title for family in FAMILIES.values()),
+        "suffixes": ", ".join(f"`{suffix}`" for suffix in sorted(BY_SUFFIX)),
         "checks": findings_table("| finding | severity | meaning |", str, lambda issue: issue.meaning),
         "checks-ko": findings_table(
             "| 코드 | 정도 | 뜻 |", SEVERITY_KO.__getitem__, lambda issue: str(KOREAN[issue.code])

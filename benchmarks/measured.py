@@ -1,6 +1,7 @@
 """Prints the generated tables of the READMEs and docs/, from results/; with --write, writes them into those pages.
 
-A page has a table between `<!-- name -->` and `<!-- /name -->`. Only means and standard deviations are computed here.
+A page holds a table between `<!-- name -->` and `<!-- /name -->`, or a list between the same within a line (a line
+that begins with one would be HTML). Nothing is computed here but means and standard deviations.
 """
 
 import json
@@ -253,8 +254,8 @@ def _benchmark(name: str) -> dict[str, Any]:
 def filled(text: str) -> str:
     """A document with every block generated again."""
     for marker, block in blocks().items():
-        pattern = rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)"
-        text = re.sub(pattern, lambda found, block=block: f"{found[1]}{block}\n{found[2]}", text, flags=re.DOTALL)
+        pattern = rf"(<!-- {marker} -->(\n?)).*?(<!-- /{marker} -->)"
+        text = re.sub(pattern, lambda found, block=block: f"{found[1]}{block}{found[2]}{found[3]}", text, flags=re.S)
     return text
 
 

@@ -25,12 +25,13 @@ def cell_at(values: Mapping[str, Any], name: str) -> Any:
 def fields_of(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> dict[str, list[Any]]:
     """A column for each field of the objects in these columns, or in lists there, and of the objects in those.
 
-    SQuAD's answers (an object of two lists) and lists of spans are one value.
+    SQuAD's answers (an object of two lists) and lists of spans are one value. A field with a line break or the like in
+    its name is left out: no setting could name it.
     """
     fields: dict[str, list[Any]] = {}
     for name, cells in columns.items():
         some = [parsed(cell) for cell in islice(cells, SEEN) if cell is not None]
-        keys = Counter(key for cell in some for one in _objects(cell) for key in one)
+        keys = Counter(key for cell in some for one in _objects(cell) for key in one if str(key).isprintable())
         few = sum(bool(_objects(cell)) for cell in some) <= OBJECTS * len(some)
         if not keys or few or "answer_start" in keys or _are_spans(some):
             continue

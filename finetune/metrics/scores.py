@@ -7,14 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from finetune.metrics.metric import Metric
-from finetune.metrics.sums import (
-    accuracy_counted,
-    class_counted,
-    macro_f1_of_classes_counted,
-    matthews_counted,
-    pearson_counted,
-)
+from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, one_hot, part_counted, ratio
 
 Scores = dict[str, dict[str, float]]  # split (or method) -> metric -> score
 LabelScores = dict[str, tuple[float, float, float]]  # label -> its scores in the order of PARTS
@@ -26,6 +22,10 @@ def _accuracy(gold: Sequence[Any], answers: Sequence[Any]) -> float:
     from sklearn.metrics import accuracy_score
 
     return float(accuracy_score(gold, answers))
+
+
+def _accuracy_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+    return mean_counted([a == b for a, b in zip(gold, answers, strict=True)])
 
 
 def _f1_of_class(gold: Sequence[Any], answers: Sequence[Any], *, label: str) -> float:
@@ -43,6 +43,12 @@ def _macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> float:
     return float(f1_score(gold, answers, average="macro", zero_division=0))
 
 
+def _macro_f1_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+    """Mean F1 of the labels that occur, where a row has one; 0 where none does."""
+    there, given = one_hot(gold, answers)
+    return macro_f1_counted(there * given, given, there, none=0.0)
+
+
 def label_scores(gold: Sequence[str], answers: Sequence[str], labels: Sequence[str]) -> LabelScores:
     """(precision, recall, F1) of each class, one per row; 0 where the denominator is 0."""
     right = Counter(label for label, given in zip(gold, answers, strict=True) if label == given)
@@ -51,6 +57,16 @@ def label_scores(gold: Sequence[str], answers: Sequence[str], labels: Sequence[s
 
 def _class_score(gold: Sequence[Any], answers: Sequence[Any], *, label: str, part: str) -> float:
     return label_scores(gold, answers, [label])[label][PARTS.index(part)]
+
+
+def _class_sums(gold: Sequence[Any], answers: Sequence[Any], *, label: Any, part: str) -> Counted:
+    """Precision, recall or f1 of one label, whichever `part` names."""
+    return part_counted(part, *_hits(gold, answers, label))
+
+
+def _hits(gold: Sequence[Any], answers: Sequence[Any], label: Any) -> tuple[Any, Any, Any]:
+    there, given = (np.array([value == label for value in values]) for values in (gold, answers))
+    return there & given, given, there
 
 
 def label_set_scores(
@@ -91,11 +107,38 @@ def _matthews(gold: Sequence[Any], answers: Sequence[Any]) -> float:
     return float(matthews_corrcoef(gold, answers))
 
 
+def _matthews_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+    """Of any number of classes (Gorodkin 2004), from how often each is there, was given, and both agree."""
+    there, given = one_hot(gold, answers)
+    right = (there * given).sum(1)
+
+    def value(sums: np.ndarray) -> np.ndarray:
+        rows, hits = sums[..., 0], sums[..., 1]
+        t, p = np.split(sums[..., 2:], 2, axis=-1)
+        above = hits * rows - (t * p).sum(-1)
+        return ratio(above, np.sqrt((rows**2 - (p**2).sum(-1)) * (rows**2 - (t**2).sum(-1))))
+
+    return Counted(counts=np.column_stack([np.ones(len(right)), right, there, given]), value=value)
+
+
 def _pearson(gold: Sequence[float], answers: Sequence[float]) -> float:
     """Pearson correlation, -1 to 1; 0 where one side is constant or not finite, which leaves it undefined."""
     from scipy.stats import pearsonr
 
     return _correlation(pearsonr, gold, answers)
+
+
+def _pearson_sums(gold: Sequence[float], answers: Sequence[float]) -> Counted:
+    """Pearson correlation; 0 where one side is constant or not finite."""
+    given = answers if np.isfinite(answers).all() else np.zeros(len(answers))  # constant, so that the value is 0
+    x, y = (np.asarray(values, dtype=float) - np.mean(values) for values in (gold, given))
+
+    def value(sums: np.ndarray) -> np.ndarray:
+        n, sx, sy, sxx, syy, sxy = np.moveaxis(sums, -1, 0)
+        spread = np.clip(n * sxx - sx**2, 0, None) * np.clip(n * syy - sy**2, 0, None)
+        return ratio(n * sxy - sx * sy, np.sqrt(spread))
+
+    return Counted(counts=np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y]), value=value)
 
 
 def _spearman(gold: Sequence[float], answers: Sequence[float]) -> float:
@@ -132,28 +175,28 @@ def _counts(
     return right, given, there
 
 
-accuracy = Metric("accuracy", _accuracy, accuracy_counted, per_row=True)
-macro_f1 = Metric("macro f1", _macro_f1, macro_f1_of_classes_counted)
-matthews = Metric("matthews", _matthews, matthews_counted)
-pearson = Metric("pearson", _pearson, pearson_counted)
+accuracy = Metric("accuracy", _accuracy, _accuracy_sums, per_row=True)
+macro_f1 = Metric("macro f1", _macro_f1, _macro_f1_sums)
+matthews = Metric("matthews", _matthews, _matthews_sums)
+pearson = Metric("pearson", _pearson, _pearson_sums)
 spearman = Metric("spearman", _spearman)
 micro_f1_of_sets = Metric("micro f1", _micro_f1_of_sets)
 macro_f1_of_sets = Metric("macro f1", _macro_f1_of_sets)
 exact_match_of_sets = Metric("exact match", _exact_match_of_sets, per_row=True)
 exact_match = Metric("em", per_row=True)  # of SQuAD, whose task computes it with F1
-KNOWN = (accuracy, macro_f1, matthews, pearson, spearman, micro_f1_of_sets, exact_match_of_sets, exact_match)
+KNOWN = tuple(metric for metric in list(globals().values()) if isinstance(metric, Metric))
 
 
 def f1_of(label: str) -> Metric:
     """F1 of one class."""
-    counted = partial(class_counted, label=label, part="f1")
+    counted = partial(_class_sums, label=label, part="f1")
     return Metric("f1", partial(_f1_of_class, label=label), counted)
 
 
 def class_metric(label: str, part: str) -> Metric:
     """One label's precision, recall or f1, whichever `part` names."""
     given = {"label": label, "part": part}
-    return Metric(f"{label}/{part}", partial(_class_score, **given), partial(class_counted, **given))
+    return Metric(f"{label}/{part}", partial(_class_score, **given), partial(_class_sums, **given))
 
 
 def metric_named(name: str) -> Metric:

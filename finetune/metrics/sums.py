@@ -1,6 +1,6 @@
 """Metrics as functions of sums over rows, so that a resample of the rows is scored by adding counts.
 
-Their values equal those of `scores`, which computes the same metrics from whole columns.
+Here is what several metrics are made of; `scores` has the sums of a metric next to its score, and their values agree.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -81,79 +81,32 @@ def macro_f1_counted(right: np.ndarray, given: np.ndarray, there: np.ndarray, *,
 
 
 def _mean(sums: np.ndarray) -> np.ndarray:
-    return _ratio(sums[..., 0], sums[..., 1])
+    return ratio(sums[..., 0], sums[..., 1])
 
 
 def _f1(sums: np.ndarray) -> np.ndarray:
-    return _ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
+    return ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
 
 
 def _precision(sums: np.ndarray) -> np.ndarray:
-    return _ratio(sums[..., 0], sums[..., 1])
+    return ratio(sums[..., 0], sums[..., 1])
 
 
 def _recall(sums: np.ndarray) -> np.ndarray:
-    return _ratio(sums[..., 0], sums[..., 2])
+    return ratio(sums[..., 0], sums[..., 2])
 
 
 PARTS = {"precision": _precision, "recall": _recall, "f1": _f1}
 
 
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """The quotient; 0 where the denominator is 0."""
-    ratio: np.ndarray = np.divide(above, below, out=np.zeros(np.broadcast(above, below).shape), where=below != 0)
-    return ratio
+    found: np.ndarray = np.divide(above, below, out=np.zeros(np.broadcast(above, below).shape), where=below != 0)
+    return found
 
 
-def _hits(gold: Sequence[Any], answers: Sequence[Any], label: Any) -> tuple[Any, Any, Any]:
-    there, given = (np.array([value == label for value in values]) for values in (gold, answers))
-    return there & given, given, there
-
-
-def class_counted(gold: Sequence[Any], answers: Sequence[Any], *, label: Any, part: str) -> Counted:
-    """Precision, recall or f1 of one label, whichever `part` names."""
-    return part_counted(part, *_hits(gold, answers, label))
-
-
-def accuracy_counted(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """Share of predictions that equal the label."""
-    return mean_counted([a == b for a, b in zip(gold, answers, strict=True)])
-
-
-def _one_hot(gold: Sequence[Any], answers: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+def one_hot(gold: Sequence[Any], answers: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Both as arrays `(rows, classes)` of zeros and ones."""
     labels = {label: index for index, label in enumerate(sorted({*gold, *answers}, key=str))}
     eye = np.eye(len(labels))
     return eye[[labels[value] for value in gold]], eye[[labels[value] for value in answers]]
-
-
-def macro_f1_of_classes_counted(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """Mean F1 of the classes that occur, one per row; 0 where none does."""
-    there, given = _one_hot(gold, answers)
-    return macro_f1_counted(there * given, given, there, none=0.0)
-
-
-def matthews_counted(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """Matthews correlation of any number of classes (Gorodkin 2004), from counts of true, predicted and right."""
-    there, given = _one_hot(gold, answers)
-    right = (there * given).sum(1)
-
-    def value(sums: np.ndarray) -> np.ndarray:
-        rows, hits = sums[..., 0], sums[..., 1]
-        t, p = np.split(sums[..., 2:], 2, axis=-1)
-        above = hits * rows - (t * p).sum(-1)
-        return _ratio(above, np.sqrt((rows**2 - (p**2).sum(-1)) * (rows**2 - (t**2).sum(-1))))
-
-    return Counted(counts=np.column_stack([np.ones(len(right)), right, there, given]), value=value)
-
-
-def pearson_counted(gold: Sequence[float], answers: Sequence[float]) -> Counted:
-    """Pearson correlation; 0 where one side is constant or not finite."""
-    given = answers if np.isfinite(answers).all() else np.zeros(len(answers))  # constant: the correlation is 0
-    x, y = (np.asarray(values, dtype=float) - np.mean(values) for values in (gold, given))
-
-    def value(sums: np.ndarray) -> np.ndarray:
-        n, sx, sy, sxx, syy, sxy = np.moveaxis(sums, -1, 0)
-        spread = np.clip(n * sxx - sx**2, 0, None) * np.clip(n * syy - sy**2, 0, None)
-        return _ratio(n * sxy - sx * sy, np.sqrt(spread))
-
-    return Counted(counts=np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y]), value=value)

@@ -1,7 +1,7 @@
 """How each encoder family makes its pooled output: the one place where families differ.
 
-BERT pools through a pretrained dense layer with tanh (Devlin et al. 2019, section 3.2). Other families put
-a new one there, under different names, which a saved checkpoint must use. A family is a row in each table; one
+BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 2019, section 3.2). Other families put
+a new one there, under different names, which a saved checkpoint must use. A family is a row of `FAMILIES`; one
 without a row can still be trained, and is saved in finetune's own format.
 """
 
@@ -41,30 +41,41 @@ NEW_TANH = Pooling(dense="classifier.dense", drop_first=True, output="classifier
 DISTILBERT = Pooling(dense="pre_classifier", activation="relu")
 OTHER = Pooling(dense="dense", activation="tanh")  # of a family without a row
 
-SENTENCE = {
-    "bert": PRETRAINED,
-    "albert": PRETRAINED,
-    "roberta": NEW_TANH,
-    "xlm-roberta": NEW_TANH,
-    "electra": replace(NEW_TANH, activation="gelu"),
-    "distilbert": DISTILBERT,
-}
-CHOICE = {
-    "bert": PRETRAINED,
-    "albert": PRETRAINED,
-    "roberta": HIDDEN_DROPOUT,
-    "xlm-roberta": HIDDEN_DROPOUT,
-    "electra": Pooling(dense="sequence_summary.summary", activation="gelu", dropout=("summary_last_dropout",)),
-    "distilbert": DISTILBERT,
-}
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """What differs by family: how a head on the pooled output is made, for texts and for choices.
+
+    `positions_after_padding`: positions are counted from behind the id of the padding token.
+    """
+
+    title: str
+    sentence: Pooling
+    choice: Pooling
+    positions_after_padding: bool = False
 
 
-POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta")  # number positions from the padding id + 1
+ROBERTA = Family(title="RoBERTa", sentence=NEW_TANH, choice=HIDDEN_DROPOUT, positions_after_padding=True)
+FAMILIES = {
+    "bert": Family(title="BERT", sentence=PRETRAINED, choice=PRETRAINED),
+    "roberta": ROBERTA,
+    "albert": Family(title="ALBERT", sentence=PRETRAINED, choice=PRETRAINED),
+    "xlm-roberta": replace(ROBERTA, title="XLM-R"),
+    "electra": Family(
+        title="ELECTRA",
+        sentence=replace(NEW_TANH, activation="gelu"),
+        choice=Pooling(dense="sequence_summary.summary", activation="gelu", dropout=("summary_last_dropout",)),
+    ),
+    "distilbert": Family(title="DistilBERT", sentence=DISTILBERT, choice=DISTILBERT),
+}
+SENTENCE = {name: family.sentence for name, family in FAMILIES.items()}
+CHOICE = {name: family.choice for name, family in FAMILIES.items()}
 
 
 def most_tokens(config: "PretrainedConfig") -> int:
-    """The longest sequence, in tokens, that an encoder has positions for."""
-    taken = config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
+    """The longest sequence that an encoder has positions for."""
+    family = FAMILIES.get(config.model_type)
+    taken = config.pad_token_id + 1 if family is not None and family.positions_after_padding else 0
     return int(getattr(config, "max_position_embeddings", 512)) - taken
 
 
@@ -80,7 +91,7 @@ def pooling(table: dict[str, Pooling], config: "PretrainedConfig") -> Pooling:
 
 def has_own_class(config: "PretrainedConfig") -> bool:
     """Whether a head on this family can be saved under the names of one of transformers' classes."""
-    return config.model_type in SENTENCE
+    return config.model_type in FAMILIES
 
 
 def require_encoder(config: "PretrainedConfig") -> None:
@@ -90,7 +101,7 @@ def require_encoder(config: "PretrainedConfig") -> None:
     if config.model_type not in MASKED or config.is_encoder_decoder or getattr(config, "is_decoder", False):
         raise UserError(
             f"models of type '{config.model_type}' are not supported: not a bidirectional encoder",
-            f"Choose an encoder, such as one of the types {', '.join(SENTENCE)}",
+            f"Choose an encoder, such as one of the types {', '.join(FAMILIES)}",
         )
 
 

@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 
 from finetune.errors import UserError, first_line
 from finetune.models.backbone import Backbone, Head, HeadFor, Model
-from finetune.models.families import SENTENCE, has_own_class, require_encoder, set_dropout
+from finetune.models.families import FAMILIES, has_own_class, require_encoder, set_dropout
 from finetune.models.freezing import set_trainable
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import OWN_WEIGHTS
@@ -88,7 +88,7 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
     if not has_own_class(config):
         raise UserError(
             f"{folder}: fine-tuned models of type '{config.model_type}' can be loaded only if finetune saved them",
-            f"Train one with `finetune run`, or name a model of type {', '.join(SENTENCE)}",
+            f"Train one with `finetune run`, or name a model of type {', '.join(FAMILIES)}",
         )
     probe = empty_model(config, head_for)
     head_kind = probe.head.auto_class

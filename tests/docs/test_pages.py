@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.pages import (
+    COMMANDS,
     COMPARING,
     CONTRIBUTING,
     DOCUMENTS,
@@ -123,7 +124,7 @@ def test_the_pages_are_linked_from_the_readme() -> None:
 
 
 def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
-    pages = [README, README_KO, OWN_DATA, OWN_DATA_KO, COMPARING, RESULTS]
+    pages = [README, README_KO, OWN_DATA, OWN_DATA_KO, COMMANDS, COMPARING, RESULTS]
     filled = (
         "import sys, measured; [print(measured.filled(open(name, encoding='utf-8').read())) for name in sys.argv[1:]]"
     )
@@ -136,6 +137,7 @@ def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == "".join(f"{page.read_text(encoding='utf-8')}\n" for page in pages)
     assert "STS-B" in done.stdout
+    assert not re.search(r"^<!-- \S+ -->\S", done.stdout, re.MULTILINE), "a page shows such a line as HTML"
 
 
 @pytest.mark.parametrize("page", [README, README_KO], ids=lambda page: page.name)

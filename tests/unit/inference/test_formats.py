@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.predicted_files import predict, read, written
 
+from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import read_table
 from finetune.data.writing import write_rows
 from finetune.data.written_cells import safe
@@ -25,7 +26,7 @@ from finetune.runs.events import unwatched
 from finetune.task_types.task import Answer
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx", ".csv.gz"])
+@pytest.mark.parametrize("suffix", [*sorted({*BY_SUFFIX} - {".conll"}), ".csv.gz"])
 def test_any_format_can_be_written(reviewer: Predictor, tmp_path: Path, suffix: str) -> None:
     path = written(tmp_path / "new.csv", [("review", "when"), ("the cat sat, 가", "1"), ("the dog sat", "2")])
     predict(reviewer, path, tmp_path / f"out{suffix}")

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.predicted_files import predict, read, written
 
+from finetune.data.formats.registry import BY_SUFFIX
 from finetune.errors import UserError
 from finetune.inference import predict_file as predicting
 from finetune.inference.predict_file import default_output, predict_file
@@ -134,7 +135,7 @@ def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkey
     (tmp_path / "there.csv").write_text("x")
     with pytest.raises(UserError, match=r"none.csv"):
         predict(reviewer, tmp_path / "none.csv", tmp_path / "there.csv")
-    for suffix in (".parquet.gz", ".xlsx.gz"):
+    for suffix in [f"{suffix}.gz" for suffix, form in BY_SUFFIX.items() if form.compressed]:
         with pytest.raises(UserError, match="already compressed"):
             predict(reviewer, path, tmp_path / f"out{suffix}")
     monkeypatch.setattr(predicting, "answer_records", None)  # what does not fit is said before anything is predicted
