@@ -28,6 +28,10 @@ class SpanView(View):
         """F1 with the gold that fits best, as SQuAD has it."""
         return np.array([_scores(line)[1] for line in self.lines])
 
+    def wrong(self) -> np.ndarray:
+        """Another text, but for what SQuAD's exact match overlooks."""
+        return np.array([_scores(line)[0] < 1 for line in self.lines])
+
     def lengths(self) -> np.ndarray:
         """Characters of the context."""
         return np.array([len(line["context"]) for line in self.lines])
