@@ -15,7 +15,7 @@ from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, Clean, DataType, Evidence, NoRow, short
 from finetune.task_types.remarks import Remark, SplitRows
-from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NO_TAG, WORDS_TAGS
+from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, unusable
 from finetune.task_types.tagging import remarks
 from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_form, spans_of, tags_for, types_in
 from finetune.task_types.tagging.guess import require_tags, span_layout, tag_layout
@@ -25,11 +25,15 @@ from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
 
+WORDS_TAGS = unusable("words-tags", "more or fewer tags than words", "Give every word one tag")
+NO_TAG = unusable("no-tag", "a tag of no known scheme", "Correct the tag")
+
 
 class Tagging(DataType):
     """A tag for each word; or a text, and its entities by their characters."""
 
     name = "tagging"
+    row_issues = (WORDS_TAGS, NO_TAG)
     task_class = TaggingTask
     issues = remarks.ISSUES
     view = TagsView
