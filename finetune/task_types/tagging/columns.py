@@ -15,7 +15,7 @@ from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, Clean, DataType, Evidence, NoRow, short
 from finetune.task_types.remarks import Remark, SplitRows
-from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, unusable
+from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.tagging import remarks
 from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_form, spans_of, tags_for, types_in
 from finetune.task_types.tagging.guess import require_tags, span_layout, tag_layout
@@ -24,6 +24,7 @@ from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
+from finetune.task_types.words.columns import words_in
 
 WORDS_TAGS = unusable("words-tags", "more or fewer tags than words", "Give every word one tag")
 NO_TAG = unusable("no-tag", "a tag of no known scheme", "Correct the tag")
@@ -156,16 +157,11 @@ def _of_words(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRo
 
 def _words(layout: Layout, cell: Any) -> dict[str, Any]:
     """The fields of a row that hold its words; of single characters also the text that they make."""
-    found = as_list(cell)
-    words = as_text(cell).split() if found is None else [as_text(word) for word in found]
-    if not any(word.strip() for word in words):
-        raise NoRow(f"has no words in the column '{layout.text[0]}'", MISSING_TEXT)
+    words = words_in(cell, layout.text[0], blanks=layout.characters)
     if layout.characters:
         words = [word or " " for word in words]
         starts = tuple(accumulate(map(len, words[:-1]), initial=0))
         return {"words": tuple(words), "text": "".join(words), "starts": starts}
-    if not all(word.strip() for word in words):
-        raise NoRow(f"has an empty word in the column '{layout.text[0]}'", EMPTY_WORD)
     return {"words": tuple(words)}
 
 

@@ -1,0 +1,59 @@
+"""Columns of words: which one holds them, and the words in its cells."""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from finetune.data.column_types import ColumnFacts
+from finetune.data.values import as_list, as_text, is_missing
+from finetune.task_types.column_names import named
+from finetune.task_types.data_type import NoRow
+from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT
+
+WORD_NAMES = ("words", "tokens", "token", "word", "form", "text", "sentence", "단어", "토큰")
+LOOKED_AT = 1_000  # rows
+
+
+def words_for(
+    columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], taken: Sequence[str]
+) -> str | None:
+    """The column of words: one with as many items a row as `taken[0]`, by its name, or else the most varied."""
+    if not taken:
+        return None
+    free = [name for name in columns if name not in taken and as_long(columns[name], columns[taken[0]])]
+    by_name = named(free, WORD_NAMES)
+    if by_name:
+        return by_name[0]
+    lists = [name for name in free if facts[name].kind == "list" and not are_numbers(columns[name])]
+    return max(lists, key=lambda name: len(set(items_of(columns[name]))), default=None)
+
+
+def as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
+    """Whether nearly all rows have a word for each tag or number."""
+    pairs = [
+        (w, t) for w, t in islice(zip(words, tags, strict=True), LOOKED_AT) if not is_missing(w) and not is_missing(t)
+    ]
+    equal = sum(len(as_list(w) or as_text(w).split()) == len(as_list(t) or as_text(t).split()) for w, t in pairs)
+    return bool(pairs) and equal >= 0.8 * len(pairs)
+
+
+def items_of(cells: Sequence[Any]) -> list[str]:
+    """What the first lists hold, or texts with spaces between their items."""
+    some = islice((cell for cell in cells if not is_missing(cell)), LOOKED_AT)
+    return [as_text(item) for cell in some for item in (as_list(cell) or as_text(cell).split())]
+
+
+def are_numbers(cells: Sequence[Any]) -> bool:
+    """Whether the first lists hold whole numbers alone."""
+    return all(item.lstrip("-").isdigit() for item in items_of(cells)[:500])
+
+
+def words_in(cell: Any, column: str, *, blanks: bool = False) -> list[str]:
+    """The words in a cell. Raises NoRow where there are none, and for an empty one unless `blanks` may be words."""
+    found = as_list(cell)
+    words = as_text(cell).split() if found is None else [as_text(word) for word in found]
+    if not any(word.strip() for word in words):
+        raise NoRow(f"has no words in the column '{column}'", MISSING_TEXT)
+    if not blanks and not all(word.strip() for word in words):
+        raise NoRow(f"has an empty word in the column '{column}'", EMPTY_WORD)
+    return words
