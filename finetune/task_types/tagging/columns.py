@@ -13,7 +13,7 @@ from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import LONG, Clean, DataType, Evidence, NoRow, short
+from finetune.task_types.data_type import LONG, Clean, Evidence, NoRow, short
 from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.tagging import remarks
@@ -24,13 +24,13 @@ from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
-from finetune.task_types.words.columns import words_in
+from finetune.task_types.words.columns import WordsType, words_in
 
 WORDS_TAGS = unusable("words-tags", "more or fewer tags than words", "Give every word one tag")
 NO_TAG = unusable("no-tag", "a tag of no known scheme", "Correct the tag")
 
 
-class Tagging(DataType):
+class Tagging(WordsType):
     """A tag for each word; or a text, and its entities by their characters."""
 
     name = "tagging"
@@ -39,11 +39,8 @@ class Tagging(DataType):
     issues = remarks.ISSUES
     view = TagsView
     named = True
-    by_text = True
     inputs = "words label=tags"
     labels_are = "entities"
-    least_words = 5  # shorter sentences come again by nature
-    max_length = 256
 
     def find(self, evidence: Evidence) -> Layout | None:
         """A text with spans of characters, or words and tags. Raises UserError for tags by number without names."""
@@ -101,15 +98,13 @@ class Tagging(DataType):
 
     def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
         """An empty word."""
-        cell = values[layout.text[0]]
-        words = [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split(" ")
-        return "" if layout.spans or layout.characters or all(words) else "with an empty word"
+        return "" if layout.spans or layout.characters else super().spoiled(layout, values)
 
     def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
         """Each word and tag; nothing where entities are places of characters."""
         if layout.spans or layout.characters:
             return values
-        return super().fixed(layout, values, lambda text: " ".join(map(clean, text.split())), done)
+        return super().fixed(layout, values, clean, done)
 
     def facts(self, row: TaggingRow) -> dict[str, str]:
         """The words, and those in entities with their tags."""
@@ -124,10 +119,6 @@ class Tagging(DataType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> TaggingTask:
         """With the types that were found."""
         return TaggingTask(name=name, read=read, types=layout.labels, running_text=bool(layout.spans))
-
-    def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
-        """The words as one input."""
-        return (list(inputs),) if len(inputs) > 1 else inputs
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """As the task has them; spans of characters where the file of training had such."""

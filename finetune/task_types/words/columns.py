@@ -1,4 +1,4 @@
-"""Columns of words: which one holds them, and the words in its cells."""
+"""WordsType: words as input, whatever each of them has; which column holds them, and the words in its cells."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -7,11 +7,34 @@ from typing import Any
 from finetune.data.column_types import ColumnFacts
 from finetune.data.values import as_list, as_text, is_missing
 from finetune.task_types.column_names import named
-from finetune.task_types.data_type import NoRow
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import Clean, DataType, NoRow
 from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT
 
 WORD_NAMES = ("words", "tokens", "token", "word", "form", "text", "sentence", "단어", "토큰")
 LOOKED_AT = 1_000  # rows
+
+
+class WordsType(DataType):
+    """Data with the words of a sentence a row, and something for each of them."""
+
+    by_text = True
+    least_words = 5  # shorter sentences come again by nature
+    max_length = 256
+
+    def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
+        """An empty word."""
+        cell = values[layout.text[0]]
+        words = [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split(" ")
+        return "" if all(words) else "with an empty word"
+
+    def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
+        """Each word, and what it has, by itself."""
+        return super().fixed(layout, values, lambda text: " ".join(map(clean, text.split())), done)
+
+    def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
+        """The words as one input."""
+        return (list(inputs),) if len(inputs) > 1 else inputs
 
 
 def words_for(
