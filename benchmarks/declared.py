@@ -9,6 +9,7 @@ from finetune.checks.tokenization import ISSUES
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.issues import Issue
 from finetune.models.families import FAMILIES
+from finetune.task_types.types import OWN
 
 KOREAN = tomllib.loads((Path(__file__).parent / "findings_ko.toml").read_text(encoding="utf-8"))
 SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
@@ -32,6 +33,7 @@ def blocks() -> dict[str, str]:
     """Blocks generated from declarations, by marker."""
     return {
         "families": ", ".join(family.title for family in FAMILIES.values()),
+        "types": ", ".join(f"`{kind.name}`" for kind in OWN),
         "suffixes": ", ".join(f"`{suffix}`" for suffix in sorted(BY_SUFFIX)),
         "checks": findings_table("| finding | severity | meaning |", str, lambda issue: issue.meaning),
         "checks-ko": findings_table(

@@ -14,8 +14,10 @@ from finetune.data.messages import shown
 from finetune.data.records import Record
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.name_words import IDS
-from finetune.task_types.row_issues import ROW_ISSUES
+from finetune.task_types.row_issues import SHARED
+from finetune.task_types.types import OWN
 
+ROW_ISSUES = (*SHARED, *(issue for kind in OWN for issue in kind.row_issues))
 AROUND = " \t\r\n\ufeff\0"  # stripped from column names
 FEW_LOST, MOST_LOST = 3, 0.1  # number and share of unreadable rows from which they are an error
 MANY_LINES = 50  # in one cell, from which an unclosed quote is suspected

@@ -101,6 +101,8 @@ def _lost_label(part: Part, values: Mapping[str, Any]) -> bool:
 
 def _gold(gold: Any, spellings: Mapping[str, str]) -> Any:
     """The label with its most frequent spelling."""
+    if not spellings:
+        return gold
     if isinstance(gold, tuple):
         return tuple(dict.fromkeys(spellings.get(label, label) for label in gold))
     return spellings.get(gold, gold)

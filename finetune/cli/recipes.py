@@ -15,7 +15,6 @@ from finetune.cli.run_tables import print_record, runs_table
 from finetune.cli.terminal import echo, print_error
 from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
-from finetune.metrics.squad import normalised
 from finetune.runs import recipe as recipes
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run
@@ -25,6 +24,7 @@ from finetune.runs.record import listed_runs, load_record
 from finetune.task_types.options import option_names, option_values
 from finetune.task_types.registry import available
 from finetune.task_types.starting_recipe import commented, starting_recipe
+from finetune.task_types.types import view_of
 from finetune.training.targets import find_recipes, load_target, recipe_files, split_arguments
 
 
@@ -132,9 +132,6 @@ def _predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
 
 
 def _wrong(line: dict[str, Any]) -> bool:
-    """Whether a prediction equals no label; answer texts are normalised as for SQuAD's exact match."""
-    if line["gold"] is None or isinstance(line["gold"], float):
-        return False
-    if "answers" not in line:
-        return bool(line["gold"] != line["answer"])
-    return normalised(line["answer"]) not in [normalised(label) for label in line["answers"] or [""]]
+    """Whether a prediction is wrong by the view of its type; without a view, whether it differs from the label."""
+    view = view_of([line])
+    return line["gold"] not in (None, line["answer"]) if view is None else bool(view.wrong()[0])

@@ -73,7 +73,7 @@ class DataType(ABC):
 
     `batch_size` and `max_length` are those of the starting recipe; a `max_length` of None is fitted to the texts.
     `capped` is the option of its tasks that limits the tokens of the first input. `issues` are those that its
-    `remarks` may report, with the shared ones.
+    `remarks` may report, and `row_issues` the reasons for which `row` raises NoRow, each with the shared ones.
     """
 
     name: ClassVar[str]
@@ -93,6 +93,7 @@ class DataType(ABC):
     batch_size: ClassVar[int] = 16
     max_length: ClassVar[int | None] = None
     issues: ClassVar[tuple[Issue, ...]] = ()
+    row_issues: ClassVar[tuple[Issue, ...]] = ()
 
     # From columns to a layout.
 

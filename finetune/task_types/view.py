@@ -61,6 +61,10 @@ class View(ABC):
     def parts(self, line: Line) -> list[Part]:
         """A row's texts, with what can be marked in them."""
 
+    def wrong(self) -> np.ndarray:
+        """Whether the answer of each row is wrong `(rows,)`; numbers are neither right nor wrong."""
+        return self.scores() < 1 if self.bounded else np.zeros(len(self.lines), bool)
+
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
         """(confidence, whether it is right), each `(decisions,)`; None without probabilities."""
         return None

@@ -2,10 +2,12 @@
 
 import csv
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 from support.toys import only_run, sentences
 
 from finetune.task_types import own_data
@@ -97,6 +99,13 @@ def test_a_file_is_checked_trained_on_predicted_and_reported(
     page = (tmp_path / "report.html").read_text()
     assert 'id="run-1-dev"' in page
     assert "without a view" not in page
+
+
+def test_the_import_rules_name_every_type() -> None:
+    """So that no type imports another."""
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    (independent,) = (rule["modules"] for rule in rules if rule["type"] == "independence")
+    assert set(independent) == {type(kind).__module__.rpartition(".")[0] for kind in OWN}
 
 
 def test_a_type_of_a_plugin_is_gone_with_it() -> None:

@@ -18,14 +18,22 @@ from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
 from finetune.task_types.remarks import Remark, SplitRows
-from finetune.task_types.row_issues import FEW_CHOICES, LABEL_RANGE, MISSING_TEXT
+from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.task import Task
+
+LABEL_RANGE = unusable(
+    "label-range",
+    "the label is none of the choices",
+    "Labels are the number, the letter or the text of a choice",
+)
+FEW_CHOICES = unusable("few-choices", "fewer than two choices, or an empty one", "Give each row at least two choices")
 
 
 class Choice(DataType):
     """A context, its choices in columns or in a list, and which of them is right: by number, letter or text."""
 
     name = "choice"
+    row_issues = (LABEL_RANGE, FEW_CHOICES)
     task_class = ChoiceTask
     issues = remarks.ISSUES
     view = ChoiceView

@@ -14,7 +14,7 @@ from finetune.task_types.data_type import Evidence, NoRow, short
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
 from finetune.task_types.remarks import UNEVEN, Remark, SplitRows, majority, one_label
-from finetune.task_types.row_issues import NO_MARK
+from finetune.task_types.row_issues import unusable
 from finetune.task_types.texts.columns import TextType, labels_of, texts_of
 from finetune.task_types.texts.label_kinds import separator_in
 
@@ -22,10 +22,14 @@ Gold = tuple[str, ...]
 MOST_SHOWN = 5  # labels of a set shown in a message
 
 
+NO_MARK = unusable("no-mark", "a column of 0 and 1 holds something else", "Write 0 or 1")
+
+
 class MultiLabel(TextType):
     """Labels in one column, as a list or a text with separators; or one column of 0 and 1 per label."""
 
     name = "multi-label"
+    row_issues = (NO_MARK,)
     task_class = MultiLabelTask
     view = LabelsView
     named = True

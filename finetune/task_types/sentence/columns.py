@@ -10,6 +10,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.number_labels import number_strata, number_summary
 from finetune.task_types.remarks import ONE_LABEL, Remark, SplitRows, of_single_labels
 from finetune.task_types.row_issues import NO_NUMBER
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
@@ -77,11 +78,8 @@ class Regression(TextType):
     labels_are = "numbers"
 
     def summary(self, golds: Sequence[float]) -> str:
-        """Range, mean and count of the numbers."""
-        if not golds:
-            return "none"
-        mean = sum(golds) / len(golds)
-        return f"{min(golds):g} to {max(golds):g}, mean {mean:.4g}, {len(set(golds)):,} different ones"
+        """The range and the mean."""
+        return number_summary(golds)
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
         """Numbers that are all equal."""
@@ -118,10 +116,3 @@ def sign_of_none(cells: Sequence[Any]) -> str:
     rare = 0 < counts["-"] < RARE * counts.total()
     words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
     return "-" if rare and words and len(counts) > 2 else ""
-
-
-def number_strata(values: Sequence[float]) -> list[int]:
-    """The decile of each number; fewer, larger quantiles for few numbers, so that each has two."""
-    ranks = {value: rank for rank, value in enumerate(sorted(values))}
-    parts = max(1, min(10, len(values) // 2))
-    return [parts * ranks[value] // max(1, len(values)) for value in values]

@@ -27,6 +27,10 @@ class SpanView(View):
         """SQuAD's F1 with the best of the label texts."""
         return np.array([_scores(line)[1] for line in self.lines])
 
+    def wrong(self) -> np.ndarray:
+        """Another text, but for what SQuAD's exact match overlooks."""
+        return np.array([_scores(line)[0] < 1 for line in self.lines])
+
     def lengths(self) -> np.ndarray:
         """The number of characters of the context."""
         return np.array([len(line["context"]) for line in self.lines])

@@ -13,9 +13,9 @@ from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import LONG, Clean, DataType, Evidence, NoRow, short
+from finetune.task_types.data_type import LONG, Clean, Evidence, NoRow, short
 from finetune.task_types.remarks import Remark, SplitRows
-from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NO_TAG, WORDS_TAGS
+from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.tagging import remarks
 from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_form, spans_of, tags_for, types_in
 from finetune.task_types.tagging.guess import require_tags, span_layout, tag_layout
@@ -24,21 +24,23 @@ from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
+from finetune.task_types.words.columns import WordsType, words_in
+
+WORDS_TAGS = unusable("words-tags", "more or fewer tags than words", "Give every word one tag")
+NO_TAG = unusable("no-tag", "a tag of no known scheme", "Correct the tag")
 
 
-class Tagging(DataType):
-    """A tag for each word; or a text, and its entities as character spans."""
+class Tagging(WordsType):
+    """A tag for each word; or a text, and its entities by their characters."""
 
     name = "tagging"
+    row_issues = (WORDS_TAGS, NO_TAG)
     task_class = TaggingTask
     issues = remarks.ISSUES
     view = TagsView
     named = True
-    by_text = True
     inputs = "words label=tags"
     labels_are = "entities"
-    least_words = 5  # shorter sentences may well be repeated
-    max_length = 256
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds a text with character spans, or words and tags. Raises UserError for numeric tags without names."""
@@ -93,16 +95,14 @@ class Tagging(DataType):
         return _of_text(layout, values, name) if layout.spans else _of_words(layout, values, name)
 
     def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
-        """The reason where a word is empty."""
-        cell = values[layout.text[0]]
-        words = [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split(" ")
-        return "" if layout.spans or layout.characters or all(words) else "with an empty word"
+        """An empty word."""
+        return "" if layout.spans or layout.characters else super().spoiled(layout, values)
 
     def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
         """Cleans each word and tag; nothing where entities are character spans."""
         if layout.spans or layout.characters:
             return values
-        return super().fixed(layout, values, lambda text: " ".join(map(clean, text.split())), done)
+        return super().fixed(layout, values, clean, done)
 
     def facts(self, row: TaggingRow) -> dict[str, str]:
         """The words, and the entities with their tags."""
@@ -117,10 +117,6 @@ class Tagging(DataType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> TaggingTask:
         """The task with the entity types that were found."""
         return TaggingTask(name=name, read=read, types=layout.labels, running_text=bool(layout.spans))
-
-    def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
-        """The words as one input."""
-        return (list(inputs),) if len(inputs) > 1 else inputs
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """The task's cells; character spans where the training file had them."""
@@ -148,17 +144,12 @@ def _of_words(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRo
 
 
 def _words(layout: Layout, cell: Any) -> dict[str, Any]:
-    """The fields of a row that hold its words; for single characters also the text that they make."""
-    found = as_list(cell)
-    words = as_text(cell).split() if found is None else [as_text(word) for word in found]
-    if not any(word.strip() for word in words):
-        raise NoRow(f"has no words in the column '{layout.text[0]}'", MISSING_TEXT)
+    """The fields of a row that hold its words; of single characters also the text that they make."""
+    words = words_in(cell, layout.text[0], blanks=layout.characters)
     if layout.characters:
         words = [word or " " for word in words]
         starts = tuple(accumulate(map(len, words[:-1]), initial=0))
         return {"words": tuple(words), "text": "".join(words), "starts": starts}
-    if not all(word.strip() for word in words):
-        raise NoRow(f"has an empty word in the column '{layout.text[0]}'", EMPTY_WORD)
     return {"words": tuple(words)}
 
 

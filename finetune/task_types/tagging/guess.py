@@ -15,11 +15,10 @@ from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import named, text_tier
 from finetune.task_types.columns import Layout
 from finetune.task_types.tagging.char_spans import spans_of
+from finetune.task_types.words.columns import LOOKED_AT, WORD_NAMES, are_numbers, as_long, items_of, words_for
 
-WORD_NAMES = ("words", "tokens", "token", "word", "form", "text", "sentence", "단어", "토큰")
 TAG_NAMES = ("tags", "ner_tags", "ner", "labels", "label", "bio", "tag", "entities", "ner_tag", "iob", "태그")
-LOOKED_AT = 1_000  # rows
-INSIDE = 0.95  # fewest spans within their text, as a share
+INSIDE = 0.95  # share of the spans that are within their text
 
 
 def tag_layout(
@@ -43,7 +42,7 @@ def tag_layout(
         if (facts[name].kind == "list" or name in named_tags)
         and (form := form_of(_tags(columns[name], names.get(name))))
     }
-    words = text[0] if len(text) == 1 else _words(columns, facts, [*forms, *label])
+    words = text[0] if len(text) == 1 else words_for(columns, facts, [*forms, *label])
     if not forms:
         _require_names(columns, facts, label, file)
     if not forms or words is None:
@@ -87,8 +86,8 @@ def span_layout(
 
 
 def require_tags(columns: Mapping[str, Sequence[Any]], file: str) -> None:
-    """Raises UserError for a file with one word per line whose columns hold no entity tags."""
-    seen = [f"{name}: {', '.join(list(dict.fromkeys(_items(cells)))[:5])}" for name, cells in columns.items()]
+    """Raises UserError for a file with a word a line whose columns hold no tags of entities."""
+    seen = [f"{name}: {', '.join(list(dict.fromkeys(items_of(cells)))[:5])}" for name, cells in columns.items()]
     raise UserError(
         f"{file}: has one word per line, but no column holds entity tags ({'; '.join(seen[:6])})",
         "Tags are O, or B-PER, I-PER and the like: add them, or name their column with label=COLUMN",
@@ -102,9 +101,9 @@ def _require_names(
     lists = [name for name in columns if facts[name].kind == "list"]
     for name in label or named(lists, TAG_NAMES):
         words = [
-            other for other in named(lists, WORD_NAMES) if other != name and _as_long(columns[other], columns[name])
+            other for other in named(lists, WORD_NAMES) if other != name and as_long(columns[other], columns[name])
         ]
-        if name in lists and words and _numbers(columns[name]) and not _numbers(columns[words[0]]):
+        if name in lists and words and are_numbers(columns[name]) and not are_numbers(columns[words[0]]):
             raise UserError(
                 f"{file}: the column '{name}' holds numeric tags ({', '.join(sorted(_tags(columns[name]))[:6])})",
                 "Name them: labels=FILE, with one tag per line, the first for 0 (such as O, B-PER, I-PER)",
@@ -112,45 +111,14 @@ def _require_names(
 
 
 def _tags(cells: Sequence[Any], names: Mapping[str, str] | None = None) -> Counter[str]:
-    items = _items(cells)
+    items = items_of(cells)
     return Counter(items if not names else [names.get(item, item) for item in items])
-
-
-def _items(cells: Sequence[Any]) -> list[str]:
-    """The items of the first cells: lists, or space-separated texts."""
-    some = islice((cell for cell in cells if not is_missing(cell)), LOOKED_AT)
-    return [as_text(item) for cell in some for item in (as_list(cell) or as_text(cell).split())]
 
 
 def _kinds(cells: Sequence[Any]) -> str:
     """`B-LOC, I-LOC, O`: the most frequent tags."""
     counts = _tags(cells)
     return ", ".join(sorted((tag for tag, _ in counts.most_common(4)), key=lambda tag: (tag == "O", tag))[:3])
-
-
-def _words(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], taken: Sequence[str]) -> str | None:
-    """The column of words: as many items per row as tags, with a known name, or else the most varied."""
-    if not taken:
-        return None
-    free = [name for name in columns if name not in taken and _as_long(columns[name], columns[taken[0]])]
-    by_name = named(free, WORD_NAMES)
-    if by_name:
-        return by_name[0]
-    lists = [name for name in free if facts[name].kind == "list" and not _numbers(columns[name])]
-    return max(lists, key=lambda name: len(set(_items(columns[name]))), default=None)
-
-
-def _as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
-    """Whether nearly all rows have as many words as tags."""
-    pairs = [
-        (w, t) for w, t in islice(zip(words, tags, strict=True), LOOKED_AT) if not is_missing(w) and not is_missing(t)
-    ]
-    equal = sum(len(as_list(w) or as_text(w).split()) == len(as_list(t) or as_text(t).split()) for w, t in pairs)
-    return bool(pairs) and equal >= 0.8 * len(pairs)
-
-
-def _numbers(cells: Sequence[Any]) -> bool:
-    return all(item.lstrip("-").isdigit() for item in _items(cells)[:500])
 
 
 def _are_characters(cells: Sequence[Any]) -> bool:

@@ -15,10 +15,10 @@ from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.tagging.encoding import encode
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.task import Answer, Task
+from finetune.task_types.words.encoding import encode
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -79,8 +79,8 @@ class TaggingTask(Task):
     def encode(
         self, rows: Sequence[TaggingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
-        """Windows over sentences or documents, see `encoding.py`."""
-        return encode(rows, tokenizer, max_length, labels=self.labels, documents=self.context == "document")
+        """Windows over sentences or documents, see `words/encoding.py`."""
+        return encode(rows, tokenizer, max_length, label=self.labels.index, documents=self.context == "document")
 
     def head(self, backbone: "Backbone") -> "TaggingHead":
         """The head of Figure 4 (d)."""

@@ -10,11 +10,11 @@ from support.checked_files import write_csv, write_jsonl
 from finetune import checks
 from finetune.checks import tokenization
 from finetune.checks.all_checks import CHECKS, FILES, findings
+from finetune.checks.file_format import ROW_ISSUES
 from finetune.checks.split_data import part_of
 from finetune.data.issues import READING, Issue
 from finetune.data.reading import read_table
 from finetune.task_types.columns import Layout
-from finetune.task_types.row_issues import ROW_ISSUES
 
 ROOT = Path(__file__).resolve().parents[3]
 ISSUES = [*dict.fromkeys(issue for check in CHECKS for issue in check.issues), *tokenization.ISSUES]

@@ -10,6 +10,7 @@ from support.checked_files import Check, found, labels, questions, reviews, tagg
 from support.cli import InProcess, assert_error
 
 from finetune.checks.fix import write_fixed
+from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import read_table
 
 FIXED = (
@@ -18,7 +19,7 @@ FIXED = (
 )
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx", ".csv.gz"])
+@pytest.mark.parametrize("suffix", [*sorted({*BY_SUFFIX} - {".conll"}), ".csv.gz"])
 def test_what_is_fixed_is_not_found_again(
     suffix: str, in_process: InProcess, tmp_path: Path, check: Check, tiny_bert: Path
 ) -> None:
@@ -81,6 +82,15 @@ def test_answers_move_with_their_context(in_process: InProcess, tmp_path: Path, 
     assert rows_fixed[4]["context"].startswith("é ") and rows_fixed[4]["answers"]["answer_start"] == [start + 2]
     assert rows_fixed[4]["context"][start + 2 :].startswith(word)
     assert rows_fixed[:4] + rows_fixed[5:] == rows[:4] + rows[5:]
+
+
+def test_words_with_other_tags_are_not_taken_for_a_repetition(tmp_path: Path, check: Check) -> None:
+    words = ["she", "lived", "long", "in", "New", "York"]
+    kept, changed = [*["O"] * 5, "B-LOC"], [*["O"] * 4, "B-LOC", "B-LOC"]
+    again = [{"words": words, "tags": tags} for tags in (kept, changed)]
+    report = check(write_jsonl(tmp_path / "tags.jsonl", [*tagged(40), *again, again[0]]))
+    assert write_fixed(report.parts[0], tmp_path / "fixed.jsonl") == {"rows dropped that repeat an earlier one": 1}
+    assert len(read_table(tmp_path / "fixed.jsonl")) == 42
 
 
 def test_tags_and_lists_of_labels_are_fixed_as_json_lines(

@@ -7,7 +7,7 @@ from support.tables import rows_with, table_of, text
 
 from finetune.data.source import Source
 from finetune.task_types.dev_split import dev_rows
-from finetune.task_types.sentence.columns import number_strata
+from finetune.task_types.number_labels import number_strata
 
 
 def test_dev_is_stratified_the_same_in_any_order_and_keeps_equal_texts_together() -> None:

@@ -1,30 +1,49 @@
 """Encodes words as features: windows over sentences or documents, in which each word's first sub-token is labelled."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.windows import most_context, window_starts
-from finetune.task_types.tagging.row import TaggingRow
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
+class WordsRow(Protocol):
+    """A row of words, with a gold for each of them or None.
+
+    It may have a `document`, and a running `text` with the place of each word's first character in `starts`.
+    """
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """In their order."""
+
+    @property
+    def gold(self) -> Sequence[Any] | None:
+        """One for each word."""
+
+    @property
+    def input(self) -> str:
+        """The text, or the words with spaces between them."""
+
+
 def encode(
-    rows: Sequence[TaggingRow],
+    rows: Sequence[WordsRow],
     tokenizer: "PreTrainedTokenizerBase",
     max_length: int,
     *,
-    labels: Sequence[str],
-    documents: bool,
+    label: Callable[[Any], int | float],
+    documents: bool = False,
 ) -> list[Feature]:
     """Windows over sentences or `documents`; each word's first sub-token is labelled in exactly one window.
 
-    A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: indexes of the row and the word.
+    A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: numbers of the row and the word.
+    `label` makes a number of a word's gold.
     """
     units = list(_units(rows, documents=documents))
     texts = [" ".join(rows[row].input for row in unit) for unit in units]
@@ -33,7 +52,7 @@ def encode(
     features = []
     for unit, ids, offsets in zip(units, encoded["input_ids"], encoded["offset_mapping"], strict=True):
         words = np.array([(row, word) for row in unit for word in range(len(rows[row].words))])
-        if rows[unit[0]].text:
+        if _text(rows[unit[0]]):
             ids = np.asarray(ids, dtype=np.int64)
             words, first = _in_text(words, [rows[row] for row in unit], offsets)
         else:
@@ -46,7 +65,7 @@ def encode(
                     row=int(note[0, 0]),
                     input_ids=[tokenizer.cls_token_id, *ids[start:end].tolist(), tokenizer.sep_token_id],
                     token_type_ids=[0] * (end - start + 2) if has_segments else None,
-                    label=_label(note, rows, labels),
+                    label=_labels(note, rows, label),
                     reads=(first[owned] - start + 1).tolist(),
                     note=note,
                 )
@@ -54,21 +73,28 @@ def encode(
     return features
 
 
-def _units(rows: Sequence[TaggingRow], *, documents: bool) -> Iterator[list[int]]:
-    """The indexes of rows that share windows."""
+def _text(row: WordsRow) -> str:
+    return getattr(row, "text", "")
+
+
+def _units(rows: Sequence[WordsRow], *, documents: bool) -> Iterator[list[int]]:
+    """Numbers of the rows that share windows."""
 
     def unit(index: int) -> int | str:
-        return index if not documents or rows[index].text or not rows[index].document else rows[index].document
+        document = getattr(rows[index], "document", "") if documents and not _text(rows[index]) else ""
+        return document or index
 
     for _, group in groupby(range(len(rows)), key=unit):
         yield list(group)
 
 
-def _label(note: np.ndarray, rows: Sequence[TaggingRow], labels: Sequence[str]) -> list[int] | None:
-    gold = [rows[row].gold for row, _ in note]
-    if any(tags is None for tags in gold):
+def _labels(
+    note: np.ndarray, rows: Sequence[WordsRow], label: Callable[[Any], int | float]
+) -> list[int | float] | None:
+    golds = [rows[row].gold for row, _ in note]
+    if any(gold is None for gold in golds):
         return None
-    return [labels.index(tags[word]) for tags, (_, word) in zip(gold, note, strict=True)]
+    return [label(gold[word]) for gold, (_, word) in zip(golds, note, strict=True) if gold is not None]
 
 
 def _windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:
@@ -100,11 +126,11 @@ def _first_tokens(
 
 
 def _in_text(
-    words: np.ndarray, rows: Sequence[TaggingRow], offsets: Sequence[tuple[int, int]]
+    words: np.ndarray, rows: Sequence[Any], offsets: Sequence[tuple[int, int]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The words of a running text in which a token begins, `(words, 2)` as given, and the index of that token.
 
-    Of words that share a token (characters, mostly) the first has it; `_continue` gives the others their tags.
+    Of words that share a token (characters, mostly) the first has it, and the others have none of their own.
     """
     (row,) = rows  # each text is a separate unit
     owner = np.full(len(row.text) + 1, -1)

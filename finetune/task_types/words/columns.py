@@ -1,0 +1,82 @@
+"""WordsType: words as input, whatever each of them has; which column holds them, and the words in its cells."""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from finetune.data.column_types import ColumnFacts
+from finetune.data.values import as_list, as_text, is_missing
+from finetune.task_types.column_names import named
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import Clean, DataType, NoRow
+from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT
+
+WORD_NAMES = ("words", "tokens", "token", "word", "form", "text", "sentence", "단어", "토큰")
+LOOKED_AT = 1_000  # rows
+
+
+class WordsType(DataType):
+    """Data with the words of a sentence a row, and something for each of them."""
+
+    by_text = True
+    least_words = 5  # shorter sentences come again by nature
+    max_length = 256
+
+    def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
+        """An empty word."""
+        cell = values[layout.text[0]]
+        words = [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split(" ")
+        return "" if all(words) else "with an empty word"
+
+    def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
+        """Each word, and what it has, by itself."""
+        return super().fixed(layout, values, lambda text: " ".join(map(clean, text.split())), done)
+
+    def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
+        """The words as one input."""
+        return (list(inputs),) if len(inputs) > 1 else inputs
+
+
+def words_for(
+    columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], taken: Sequence[str]
+) -> str | None:
+    """The column of words: one with as many items a row as `taken[0]`, by its name, or else the most varied."""
+    if not taken:
+        return None
+    free = [name for name in columns if name not in taken and as_long(columns[name], columns[taken[0]])]
+    by_name = named(free, WORD_NAMES)
+    if by_name:
+        return by_name[0]
+    lists = [name for name in free if facts[name].kind == "list" and not are_numbers(columns[name])]
+    return max(lists, key=lambda name: len(set(items_of(columns[name]))), default=None)
+
+
+def as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
+    """Whether nearly all rows have a word for each tag or number."""
+    pairs = [
+        (w, t) for w, t in islice(zip(words, tags, strict=True), LOOKED_AT) if not is_missing(w) and not is_missing(t)
+    ]
+    equal = sum(len(as_list(w) or as_text(w).split()) == len(as_list(t) or as_text(t).split()) for w, t in pairs)
+    return bool(pairs) and equal >= 0.8 * len(pairs)
+
+
+def items_of(cells: Sequence[Any]) -> list[str]:
+    """What the first lists hold, or texts with spaces between their items."""
+    some = islice((cell for cell in cells if not is_missing(cell)), LOOKED_AT)
+    return [as_text(item) for cell in some for item in (as_list(cell) or as_text(cell).split())]
+
+
+def are_numbers(cells: Sequence[Any]) -> bool:
+    """Whether the first lists hold whole numbers alone."""
+    return all(item.lstrip("-").isdigit() for item in items_of(cells)[:500])
+
+
+def words_in(cell: Any, column: str, *, blanks: bool = False) -> list[str]:
+    """The words in a cell. Raises NoRow where there are none, and for an empty one unless `blanks` may be words."""
+    found = as_list(cell)
+    words = as_text(cell).split() if found is None else [as_text(word) for word in found]
+    if not any(word.strip() for word in words):
+        raise NoRow(f"has no words in the column '{column}'", MISSING_TEXT)
+    if not blanks and not all(word.strip() for word in words):
+        raise NoRow(f"has an empty word in the column '{column}'", EMPTY_WORD)
+    return words
