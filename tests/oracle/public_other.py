@@ -53,7 +53,7 @@ def _nested() -> Iterator[Layout]:
         kind=7,
         language="es",
         write=splits,
-        refused="Write each into a file of its own: python -c ",
+        refused="Write each into a separate file: python -c ",
     )
     yield lines(
         "rows as lists",
