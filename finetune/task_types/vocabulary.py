@@ -14,6 +14,7 @@ LEAST_LETTERS = 200
 MANY_UNKNOWN = 0.05  # share of the tokens
 MOST_TOKENS = {"Latin": 0.34, "Hangul": 1.5, "Han": 1.3, "Kana": 1.3}  # tokens per letter
 MOST_OF_OTHERS = 0.7
+PER_WORD = 1.3  # tokens a word, which short words of a fitting vocabulary do not exceed
 WORD = re.compile(r"[^\W\d_]+")
 JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 MULTILINGUAL = ("google-bert/bert-base-multilingual-cased", "FacebookAI/xlm-roberta-base")
@@ -53,9 +54,10 @@ def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> tuple[
     unknown = counts[tokenizer.unk_token_id] / counts.sum() if _knows(tokenizer.unk_token_id, counts) else 0.0
     jamo = sum(counts[number] for number in np.flatnonzero(counts) if _is_jamo(tokenizer, int(number)))
     most = sum(share * MOST_TOKENS.get(script, MOST_OF_OTHERS) for script, share in shares.items())
-    if unknown < MANY_UNKNOWN and jamo < MANY_UNKNOWN * counts.sum() and counts.sum() <= most * letters:
-        return None
     by_letter = shares["Hangul"] + shares["Han"] + shares["Kana"] > 0.5
+    expected = max(most * letters, 0 if by_letter else PER_WORD * len(every))
+    if unknown < MANY_UNKNOWN and jamo < MANY_UNKNOWN * counts.sum() and counts.sum() <= expected:
+        return None
     size = counts.sum() / (letters if by_letter else len(every))
     unit = "syllable" if shares["Hangul"] > 0.5 else "letter" if by_letter else "word"
     apart = ", which takes syllables apart into jamo," if jamo else ""

@@ -73,3 +73,10 @@ def test_a_run_says_it_and_keeps_it_in_the_record(in_process: InProcess, tmp_pat
     (record,) = tmp_path.glob("results/*/*/record.json")
     (note,) = [note for note in json.loads(record.read_text(encoding="utf-8"))["notes"] if "vocabulary" in note]
     assert note.startswith(said) and "DeepPavlov/rubert-base-cased" in note
+
+
+def test_short_words_are_no_sign_of_a_misfit(tiny_bert: Path) -> None:
+    """A word of two letters is half a token a letter, however well the vocabulary fits."""
+    assert (
+        misfit(["he was on it and she ran", "no one sat on a red sun"] * 40, load_tokenizer(tiny_bert), "tiny") is None
+    )
