@@ -74,6 +74,7 @@ def test_unicode_is_known_with_a_mark_and_without(encoding: str, language: str, 
         assert outcome(tmp_path / "a.csv", content) == "right"
 
 
+@pytest.mark.slow
 def test_few_letters_are_asked_about_rather_than_read_wrongly(tmp_path: Path) -> None:
     outcomes = []
     for language, names in WRITTEN.items():

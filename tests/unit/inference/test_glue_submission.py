@@ -344,6 +344,7 @@ def test_equal_answers_give_equal_bytes(
     assert len(hashes) == 1
 
 
+@pytest.mark.slow
 def test_large_sets_are_predicted_in_parts_that_are_in_order(
     in_process: InProcess, nine: dict[str, str], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
