@@ -6,9 +6,10 @@ from pathlib import Path
 
 from finetune.checks.all_checks import CHECKS
 from finetune.checks.tokenization import ISSUES
-from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.formats.registry import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue
 from finetune.models.families import FAMILIES
+from finetune.task_types.declared_options import declared_options
 from finetune.task_types.types import OWN
 
 KOREAN = tomllib.loads((Path(__file__).parent / "findings_ko.toml").read_text(encoding="utf-8"))
@@ -29,12 +30,39 @@ def findings_table(header: str, severity: Callable[[str], str], meaning: Callabl
     return "\n".join(lines)
 
 
+def formats_table() -> str:
+    """One line per file format, in the order in which content is tried."""
+    lines = ["| format | written to files that end with |", "|---|---|"]
+    for one in FORMATS:
+        suffixes = ", ".join(f"`{suffix}`" for suffix in one.suffixes if BY_SUFFIX.get(suffix) is one)
+        lines.append(f"| {one.title} | {suffixes or 'only read'} |")
+    return "\n".join(lines)
+
+
+def options_table() -> str:
+    """One line per option of the task types, with its default."""
+    lines = ["| task type | option | default | meaning |", "|---|---|---|---|"]
+    seen: set[type] = set()
+    for kind in OWN:
+        if kind.task_class in seen:
+            continue
+        seen.add(kind.task_class)
+        names = ", ".join(f"`{one.name}`" for one in OWN if one.task_class is kind.task_class)
+        for each in declared_options(kind.task_class):
+            lines.append(
+                f"| {names} | `{each.name}` | {'–' if each.default is None else each.default} | {each.meaning} |"
+            )
+    return "\n".join(lines)
+
+
 def blocks() -> dict[str, str]:
     """Blocks generated from declarations, by marker."""
     return {
         "families": ", ".join(family.title for family in FAMILIES.values()),
         "types": ", ".join(f"`{kind.name}`" for kind in OWN),
         "suffixes": ", ".join(f"`{suffix}`" for suffix in sorted(BY_SUFFIX)),
+        "formats": formats_table(),
+        "options": options_table(),
         "checks": findings_table("| finding | severity | meaning |", str, lambda issue: issue.meaning),
         "checks-ko": findings_table(
             "| 코드 | 정도 | 뜻 |", SEVERITY_KO.__getitem__, lambda issue: str(KOREAN[issue.code])
