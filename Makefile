@@ -12,7 +12,7 @@ install: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,offline,excel,report]'
 	touch .venv/installed
 
-# A model, its scores beside the baselines, and every prediction, in under 3 minutes, without a network.
+# A model, its scores next to the baselines, and every prediction, in under 3 minutes, without a network.
 demo: install
 	$(BIN)/finetune run quickstart --out build/demo --force
 	$(BIN)/finetune show paraphrase --out build/demo --predictions 5

@@ -19,7 +19,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass
-class Mends:
+class AnswerFixes:
     """Wrong answer positions, by question id."""
 
     moved: list[str] = field(default_factory=list)
@@ -58,13 +58,13 @@ class Squad:
         folder = source.find(self.folders, holds=file)
         if folder is not None:
             return read_squad(folder / file)
-        mends = Mends()
+        fixes = AnswerFixes()
         rows = [
-            _row(fields["id"], fields["title"], fields["context"], fields["question"], _pairs(fields["answers"]), mends)
+            _row(fields["id"], fields["title"], fields["context"], fields["question"], _pairs(fields["answers"]), fixes)
             for fields in hub_rows(self.repository, self.config, hub_split, looked_for=file)
         ]
         origin = f"{self.repository} ({hub_split})"
-        return Rows(rows=rows, origin=origin, notes=mends.notes(origin))
+        return Rows(rows=rows, origin=origin, notes=fixes.notes(origin))
 
 
 def read_squad(path: Path) -> Rows:
@@ -73,7 +73,7 @@ def read_squad(path: Path) -> Rows:
     Raises UserError for invalid JSON, for what the layout lacks, with its path, and for a duplicate id.
     A wrong `answer_start` is fixed where the text occurs once nearby, and counted.
     """
-    mends, rows = Mends(), []
+    fixes, rows = AnswerFixes(), []
     seen: dict[str, str] = {}
     for where, title, context, question in _questions(path):
         name = _get(question, "id", str, where)
@@ -88,8 +88,8 @@ def read_squad(path: Path) -> Rows:
             given = f"{len(answers)} answers and is_impossible {json.dumps(question['is_impossible'])}"
             raise UserError(f"{where}: question '{name}' has {given}", "Fix one of the two")
         text = _get(question, "question", str, where)
-        rows.append(_row(name, title, context, text, None if answers is None else found, mends))
-    return Rows(rows=rows, origin=str(path), notes=mends.notes(str(path)))
+        rows.append(_row(name, title, context, text, None if answers is None else found, fixes))
+    return Rows(rows=rows, origin=str(path), notes=fixes.notes(str(path)))
 
 
 def _questions(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
@@ -118,20 +118,20 @@ def _pairs(answers: Mapping[str, list[Any]]) -> list[tuple[str, int]]:
 
 
 def _row(
-    name: str, title: str, context: str, question: str, answers: list[tuple[str, int]] | None, mends: Mends
+    name: str, title: str, context: str, question: str, answers: list[tuple[str, int]] | None, fixes: AnswerFixes
 ) -> SpanRow:
-    start = _start(name, context, *answers[0], mends) if answers else None
+    start = _start(name, context, *answers[0], fixes) if answers else None
     texts = None if answers is None else tuple(text for text, _ in answers)
     return SpanRow(id=name, title=title, question=question, context=context, answers=texts, start=start)
 
 
-def _start(name: str, context: str, text: str, start: int, mends: Mends) -> int | None:
-    """The character at which an answer begins; records in `mends` what was wrong."""
+def _start(name: str, context: str, text: str, start: int, fixes: AnswerFixes) -> int | None:
+    """The character at which an answer begins; records in `fixes` what was wrong."""
     found = located(context, text, start)
     if found is None:
-        mends.lost.append(name)
+        fixes.lost.append(name)
     elif found != start:
-        mends.moved.append(name)
+        fixes.moved.append(name)
     return found
 
 

@@ -40,13 +40,8 @@ def mean_counted(values: Numbers, among: Sequence[bool] | None = None) -> Counte
     return Counted(counts=np.column_stack([np.asarray(values, dtype=float) * there, there]), value=_mean)
 
 
-def f1_counted(right: Numbers, given: Numbers, there: Numbers) -> Counted:
-    """F1 from each row's numbers of right, predicted (`given`) and true (`there`) items, each `(rows,)`."""
-    return part_counted("f1", right, given, there)
-
-
 def micro_f1_counted(right: Numbers, given: Numbers, there: Numbers) -> Counted:
-    """`f1_counted`, but 1 where neither side has any items."""
+    """F1 from counts as in `part_counted`, but 1 where neither side has any items."""
 
     def value(sums: np.ndarray) -> np.ndarray:
         return np.where(sums[..., 1] + sums[..., 2] > 0, _f1(sums), 1.0)
@@ -55,7 +50,9 @@ def micro_f1_counted(right: Numbers, given: Numbers, there: Numbers) -> Counted:
 
 
 def part_counted(part: str, right: Numbers, given: Numbers, there: Numbers) -> Counted:
-    """`precision`, `recall` or `f1`, whichever `part` names, from the same counts."""
+    """Precision, recall or f1, whichever `part` names, from each row's numbers of right, predicted (`given`) and true
+    (`there`) items, each `(rows,)`.
+    """
     return Counted(counts=np.column_stack([right, given, there]).astype(float), value=PARTS[part])
 
 

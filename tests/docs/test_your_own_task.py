@@ -45,7 +45,7 @@ class Reader:
     def type(self, command: str) -> Done:
         program, *arguments = shlex.split(command)
         installed = any(self.site.iterdir())
-        run = self.here if program == "finetune" and not installed else self.anew
+        run = self.here if program == "finetune" and not installed else self.elsewhere
         self.done[command] = run(program, *arguments)
         return self.done[command]
 
@@ -62,7 +62,7 @@ class Reader:
                 cli.main()
         return subprocess.CompletedProcess([], int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
-    def anew(self, program: str, *arguments: str) -> Done:
+    def elsewhere(self, program: str, *arguments: str) -> Done:
         ours = {
             "finetune": [sys.executable, "-m", "finetune"],
             "python": [sys.executable],
@@ -94,7 +94,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 @pytest.fixture
 def plugin(reader: Reader, tmp_path: Path) -> Iterator[Callable[[str, str], Reader]]:
-    """Leaves what pip leaves of a package with this code, beside the one of the document; who sees both."""
+    """Leaves what pip leaves of a package with this code, next to the one of the document; who sees both."""
     names = ["finetune_urgency"]
 
     def install(name: str, code: str) -> Reader:

@@ -49,8 +49,8 @@ def test_losses_are_those_of_the_last_training() -> None:
 
     interrupted = [training(0), updates(2, 9, 9), updates(4, 8, 8), training(2), updates(4, 1, 2)]
     assert read_losses(interrupted) == ([(1, 9), (2, 9), (3, 1), (4, 2)], 0)
-    anew = [training(0), updates(3, 9, 9, 9), training(0), updates(1, 5), '{"event": "upda']
-    assert read_losses(anew) == ([(1, 5)], 1)
+    restarted = [training(0), updates(3, 9, 9, 9), training(0), updates(1, 5), '{"event": "upda']
+    assert read_losses(restarted) == ([(1, 5)], 1)
 
 
 def test_settings_stand_beside_their_defaults() -> None:

@@ -2,21 +2,19 @@
 
 import unicodedata
 from pathlib import Path
-from typing import Any
 
-from support.checked_files import Check, found, korean, korean_encoder, labels, reviews, texts, write_csv, write_jsonl
-
-
-def questions(count: int) -> list[dict[str, Any]]:
-    """Questions whose answer is the third word of their context."""
-    made = []
-    for i, context in enumerate(texts(count, words=30)):
-        words = context.split()
-        answer = {"text": [words[2]], "answer_start": [len(" ".join(words[:2])) + 1]}
-        made.append(
-            {"id": f"q{i}", "question": f"which word is third of {words[9]}", "context": context, "answers": answer}
-        )
-    return made
+from support.checked_files import (
+    Check,
+    found,
+    korean,
+    korean_encoder,
+    labels,
+    questions,
+    reviews,
+    texts,
+    write_csv,
+    write_jsonl,
+)
 
 
 def test_korean_is_checked_for_its_letters_and_its_tokenizer(tmp_path: Path, check: Check, tiny_bert: Path) -> None:

@@ -34,7 +34,7 @@ def test_any_format_can_be_written(reviewer: Predictor, tmp_path: Path, suffix: 
     assert table.columns["review"] == ["the cat sat, 가", "the dog sat"]
     assert table.columns["answer"] == ["good", "bad"]
     assert float(table.columns["p(good)"][0]) > 0.5
-    assert not list(tmp_path.glob(".out*"))  # nothing is left beside it
+    assert not list(tmp_path.glob(".out*"))  # nothing else is left
 
 
 DATES = {

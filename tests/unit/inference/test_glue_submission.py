@@ -233,10 +233,10 @@ def test_a_malformed_line_of_qqp_keeps_its_place(
     whole = in_process("submission", nine["qqp"], "-o", "whole.zip", "--fill-missing", data=tmp_path)
     lines = file.read_text().splitlines()
     file.write_text("\n".join([*lines[:4], lines[4] + "\tone field too many", *lines[5:]]) + "\n")
-    mended = in_process("submission", nine["qqp"], "-o", "mended.zip", "--fill-missing", data=tmp_path)
-    assert (whole[0], mended[0]) == (0, 0), mended[2]
-    assert "1 malformed lines, first 5" in mended[2]
-    before, after = (read(tmp_path / name)["QQP.tsv"] for name in ("whole.zip", "mended.zip"))
+    filled = in_process("submission", nine["qqp"], "-o", "filled.zip", "--fill-missing", data=tmp_path)
+    assert (whole[0], filled[0]) == (0, 0), filled[2]
+    assert "1 malformed lines, first 5" in filled[2]
+    before, after = (read(tmp_path / name)["QQP.tsv"] for name in ("whole.zip", "filled.zip"))
     assert before[:3] + before[4:] == after[:3] + after[4:]
     file.write_text("\n".join([*lines[:4], "broken", *lines[4:]]) + "\n")
     code, _, err = in_process("submission", nine["qqp"], "-o", "glue.zip", "--fill-missing", data=tmp_path)

@@ -1,4 +1,4 @@
-"""The cache of a frozen encoder's states: equal to encoding anew, reused, bounded, and refused when it is another's."""
+"""The cache of hidden states: equal to encoding again, reused, bounded, and refused when it is of another model."""
 
 import json
 import subprocess

@@ -33,7 +33,7 @@ def test_the_temperature_of_a_softmax_is_found() -> None:
 def test_a_temperature_stands_rows_of_different_lengths_and_zeros() -> None:
     given = [[0.5, 0.5], [0.2, 0.3, 0.5], [1.0, 0.0, 0.0, 0.0]]
     assert 0.05 <= fit_temperature(given, [0, 2, 0]) <= 20
-    assert fit_temperature([[0.6, 0.4]] * 3, [0, 0, 0]) == pytest.approx(0.05, rel=0.01)  # all right: as sure as can be
+    assert fit_temperature([[0.6, 0.4]] * 3, [0, 0, 0]) == pytest.approx(0.05, rel=0.01)  # all right: the lowest
     assert with_temperature([1.0, 0.0], 2.0) == pytest.approx([1.0, 0.0])
     highest = [max(with_temperature(row, 1.7)) for row in given]
     assert highest_with_temperature(given, 1.7) == pytest.approx(highest)

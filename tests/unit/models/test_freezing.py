@@ -1,4 +1,4 @@
-"""Layers that are frozen, that begin anew, and that learn more slowly."""
+"""Layers that are frozen, re-initialised, or learn more slowly."""
 
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ def test_the_first_layers_can_be_frozen(tiny_bert: Path) -> None:
 
 def test_the_last_layers_can_begin_anew(tiny_bert: Path) -> None:
     pretrained, _ = load_backbone(tiny_bert, Recipe(task="any"))
-    anew, _ = load_backbone(tiny_bert, Recipe(task="any", reinit_layers=1))
-    old, new = pretrained.encoder.state_dict(), anew.encoder.state_dict()
+    reset, _ = load_backbone(tiny_bert, Recipe(task="any", reinit_layers=1))
+    old, new = pretrained.encoder.state_dict(), reset.encoder.state_dict()
     differ = {name for name in old if not torch.equal(old[name], new[name])}
     assert all(name.startswith(("encoder.layer.1.", "pooler")) for name in differ)
     assert "encoder.layer.1.attention.self.query.weight" in differ

@@ -17,7 +17,7 @@ from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 
 
 def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:
-    """A row beside others with more choices has the logits, the loss and the probabilities that it has alone."""
+    """A row next to others with more choices has the logits, the loss and the probabilities that it has alone."""
     trainer, features = build(choice_task(), tiny_bert, Train(dropout=0.0))
     assert sorted({len(feature.choices) for feature in features}) == [2, 3, 4]
     model = trainer.model.eval()
