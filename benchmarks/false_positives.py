@@ -14,7 +14,7 @@ import machine
 import numpy as np
 
 from finetune.metrics.significance import mcnemar, paired_bootstrap
-from finetune.metrics.sums import Counted, f1_counted, mean_counted
+from finetune.metrics.sums import Counted, mean_counted, part_counted
 
 Draw = Callable[[np.random.Generator, np.ndarray, float], Counted]
 RESAMPLES = 1_000
@@ -30,14 +30,14 @@ def rare_f1(random: np.random.Generator, easy: np.ndarray, shift: float) -> Coun
     there = np.arange(len(easy)) % 5 == 0
     right = random.random(len(easy)) < np.clip(easy + shift, 0, 1)
     given = np.where(there, right, ~right & (random.random(len(easy)) < 0.3))
-    return f1_counted(there & given, given, there)
+    return part_counted("f1", there & given, given, there)
 
 
 def entity_f1(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
     """Entity F1 with up to four entities per row, each found or not, and some false positives."""
     there = np.arange(len(easy)) % 5
     right = random.binomial(there, np.clip(easy + shift, 0, 1))
-    return f1_counted(right, right + random.poisson(0.2, len(easy)), there)
+    return part_counted("f1", right, right + random.poisson(0.2, len(easy)), there)
 
 
 def mean_value(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
