@@ -14,6 +14,7 @@ from finetune.errors import UserError
 from finetune.models.backbone import Model
 from finetune.models.batch import Batch, collate
 from finetune.models.feature import Feature
+from finetune.runs import interrupts
 from finetune.runs.events import Encoded, Predicted, Watcher
 
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
@@ -45,6 +46,7 @@ class Engine:
         done = 0
         with torch.inference_mode(), self.accelerator.autocast():
             for indices in mine:
+                interrupts.stop_if_asked()
                 chosen = [features[i] for i in indices]
                 logits = self.model(*self.batch(chosen).inputs()).float().cpu().numpy()
                 pieces += zip(indices.tolist(), self._unpadded(logits, chosen), strict=True)

@@ -12,6 +12,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from finetune.data.atomic import sync
+from finetune.data.checksums import write_checksums
 from finetune.errors import UserError, first_line
 from finetune.models.backbone import Backbone, Head, HeadFor, Model
 from finetune.models.families import FAMILIES, has_own_class, require_encoder, set_dropout
@@ -129,6 +131,9 @@ def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBa
         shell.load_state_dict(state | model.head.to_checkpoint(), strict=True, assign=True)
         shell.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    for file in folder.iterdir():
+        sync(file)
+    write_checksums(folder)
 
 
 def load_config(folder: Path) -> PretrainedConfig:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from finetune.data.atomic import write_atomically
 from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
 from finetune.metrics.scores import Scores
@@ -31,7 +32,8 @@ class RunRecord(BaseModel):
     `data_origin` is where each split was read from, relative to the data folder, or for a user's own file to the
     folder that the run was started in; `data_files` has a hash of each such file. `chosen` are the options that were
     chosen on dev; older records lack it, and these were the only ones then. With `cross_fitted` each row of dev was
-    predicted with options chosen on other rows of dev.
+    predicted with options chosen on other rows of dev. `files` has the checksums of the run's files, and `checksum`
+    that of the record's own text without it; older records lack them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -68,6 +70,8 @@ class RunRecord(BaseModel):
     options: dict[str, Any] = {}
     chosen: list[str] = ["threshold", "threshold_em", "thresholds"]
     cross_fitted: bool = False
+    files: dict[str, str] = {}
+    checksum: str = ""
 
 
 class ListedRun(BaseModel):
@@ -147,6 +151,12 @@ def data_fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
     return digest.hexdigest()
 
 
+def write_record(file: Path, record: RunRecord) -> None:
+    """Writes a record with its checksum."""
+    text = record.model_copy(update={"checksum": ""}).model_dump_json(indent=2) + "\n"
+    write_atomically(file, text.replace(_checksum_line(""), _checksum_line(_checksum(text))))
+
+
 def load_record(file: Path) -> RunRecord:
     """Reads a record. Raises UserError for one that is damaged or of another format."""
     return _read(file, RunRecord)
@@ -162,9 +172,23 @@ def listed_runs(out: Path) -> tuple[list[ListedRun], list[UserError]]:
     return _read_all(out, ListedRun)
 
 
+def _checksum_line(value: str) -> str:
+    return f'"checksum": "{value}"'
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
     try:
-        return kind.model_validate_json(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        record = kind.model_validate_json(text)
+        if isinstance(record, RunRecord) and record.checksum:
+            plain = text.replace(_checksum_line(record.checksum), _checksum_line(""))
+            if _checksum(plain) != record.checksum:
+                raise UserError(f"{file}: is damaged or was edited (its checksum is wrong)", "Run again with --force")
+        return record
     except (OSError, UnicodeDecodeError, ValidationError) as error:
         lines = str(error).splitlines()
         raise UserError(

@@ -68,6 +68,7 @@ def build_record(
             *read,
             *_truncated(features, task.lost(recipe.max_length)),
             *_masks(accelerator.num_processes, recipe),
+            *progress.notes,
             *evaluation.remarks(found),
             *_undefined(scores),
         ],
