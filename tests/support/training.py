@@ -19,7 +19,7 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates, Watcher, unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
-from finetune.training.checkpoints import Checkpoints, Progress
+from finetune.training.checkpoints import Checkpoints, Progress, Saving
 from finetune.training.evaluation import Evaluated, Evaluation
 from finetune.training.trainer import Trainer
 
@@ -66,7 +66,7 @@ def build(
         engine=engine,
         settings=settings,
         data_seed=seeds[1],
-        checkpoints=None if checkpoint is None else Checkpoints(checkpoint),
+        checkpoints=None if checkpoint is None else Checkpoints(folder=checkpoint, saving=Saving(updates=1)),
     )
     return trainer, task.encode(task.load(Source(), "train").rows, tokenizer, max_length)
 
