@@ -255,7 +255,8 @@ def filled(text: str) -> str:
     """A document with every block generated again."""
     for marker, block in blocks().items():
         pattern = rf"(<!-- {marker} -->(\n?)).*?(<!-- /{marker} -->)"
-        text = re.sub(pattern, lambda found, block=block: f"{found[1]}{block}{found[2]}{found[3]}", text, flags=re.S)
+        literal = block.replace("\\", r"\\")
+        text = re.sub(pattern, rf"\g<1>{literal}\g<2>\g<3>", text, flags=re.S)
     return text
 
 
