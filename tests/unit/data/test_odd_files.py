@@ -1,6 +1,5 @@
 """No file whatever ends in a traceback or hangs."""
 
-import csv
 import gzip
 import io
 import json
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.files import as_csv, cells, write
 
 from finetune.checks import tokenization as tokens
 from finetune.checks.fix import write_fixed
@@ -19,27 +19,10 @@ from finetune.data.detect import detect
 from finetune.data.file_format import Output
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import read_table
-from finetune.data.table import Table
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
-
-
-def write(path: Path, content: str | bytes, encoding: str = "utf-8") -> Path:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
-    return path
-
-
-def as_csv(rows: list[list[str]], delimiter: str = ",") -> str:
-    file = io.StringIO()
-    csv.writer(file, delimiter=delimiter).writerows(rows)
-    return file.getvalue()
-
-
-def cells(table: Table) -> list[list[Any]]:
-    return [list(row) for row in zip(*table.columns.values(), strict=True)]
-
 
 WORDS = st.sampled_from(["the cat sat", "a dog ran here", "영화가 좋다", "the cat sat on it", "a dog", "no cat at all"])
 
