@@ -15,18 +15,8 @@ import pytest
 import torch
 from support.new_types import NEW_SHAPES, AnimalTags
 from support.paths import ROOT
-from support.toys import (
-    CPU,
-    cat_task,
-    choice_task,
-    every_shape,
-    fit,
-    late_task,
-    length_task,
-    sentences,
-    span_task,
-    tag_task,
-)
+from support.toys import cat_task, choice_task, every_shape, late_task, length_task, sentences, span_task, tag_task
+from support.training import CPU, fit
 from transformers import AutoTokenizer
 
 from finetune.data.rows import Rows

@@ -11,7 +11,8 @@ import torch
 from rich.console import Console
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
-from support.toys import build, labels_task, toy
+from support.toys import labels_task, toy
+from support.training import build
 from transformers import AutoTokenizer
 
 from finetune.cli.run_tables import groups_table

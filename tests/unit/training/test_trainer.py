@@ -8,16 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.toys import (
-    CPU,
-    PLAIN,
-    Losses,
-    Scored,
-    build,
-    cat_task,
-    fit,
-    length_task,
-)
+from support.toys import cat_task, length_task
+from support.training import CPU, PLAIN, Losses, Scored, build, fit
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
