@@ -205,8 +205,9 @@ def ablations_table(records: list[RunRecord]) -> str:
         for line in lines_of(load_table(table), records):
             if line.dev is not None:
                 fails = "" if line.failed is None else str(line.failed)
-                cells = [f"{title}{line.name}", line.metric, str(line.dev.n), fails, score_words(line.dev)]
-                lines.append(f"| {' | '.join([*cells, score_words(line.test)])} |")
+                cells = [f"{title}{line.name}", line.metric.name, str(line.dev.n), fails]
+                cells += [score_words(each, line.metric) for each in (line.dev, line.test)]
+                lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -61,7 +61,7 @@ class Unscored:
     """The result of an evaluation that predicts nothing."""
 
     headline: float = 0.0
-    metric: Metric = accuracy
+    metrics: Sequence[Metric] = (accuracy,)
     scores: Scores = field(default_factory=dict)
 
 

@@ -116,7 +116,7 @@ def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disc
         if as_json:
             echo(record.model_dump_json())
         elif quiet:
-            echo(f"{record.task} {record.id}  {in_words(record.scores)}")
+            echo(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}")
         else:
             print_record(console, record)
     if len(records) > 1 and not as_json:

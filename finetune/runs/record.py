@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from finetune.data.atomic import write_atomically
 from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
 from finetune.runs.recipe import Recipe
 
@@ -26,14 +27,24 @@ def _with_nan(value: Any) -> Any:
     return math.nan if value is None else value
 
 
+class SavedMetric(BaseModel):
+    """What a record keeps of a metric: how its scores are shown and compared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    scale: float = Metric.scale
+    greater_is_better: bool = Metric.greater_is_better
+
+
 class RunRecord(BaseModel):
-    """The settings, environment and results of a run. All scores are on a scale of 0 to 1.
+    """The settings, environment and results of a run. Scores are as computed, not times their metric's scale.
 
     `data_origin` is where each split was read from, relative to the data folder, or for a user's own file to the
     folder that the run was started in; `data_files` has a hash of each such file. `chosen` are the options that were
     chosen on dev; older records lack it, and these were the only ones then. With `cross_fitted` each row of dev was
-    predicted with options chosen on other rows of dev. `files` has the checksums of the run's files, and `checksum`
-    that of the record's own text without it; older records lack them.
+    predicted with options chosen on other rows of dev. `metrics` are those whose scale or direction is not the default.
+    `files` has the checksums of the run's files, and `checksum` that of the record's own text without it; older records
+    lack them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -72,6 +83,11 @@ class RunRecord(BaseModel):
     cross_fitted: bool = False
     files: dict[str, str] = {}
     checksum: str = ""
+    metrics: dict[str, SavedMetric] = {}
+
+    def metric(self, name: str) -> Metric:
+        """How a score of that name is shown and compared."""
+        return _metric(name, self.metrics)
 
 
 class ListedRun(BaseModel):
@@ -93,6 +109,7 @@ class ListedRun(BaseModel):
     recipe: Seed
     headline: str
     scores: dict[str, dict[str, float | None]]
+    metrics: dict[str, SavedMetric] = {}
 
     @property
     def score(self) -> float:
@@ -100,8 +117,22 @@ class ListedRun(BaseModel):
         found = next(iter(self.scores.values()))[self.headline]
         return math.nan if found is None else found
 
+    def metric(self, name: str) -> Metric:
+        """How a score of that name is shown and compared."""
+        return _metric(name, self.metrics)
+
 
 AnyRecord = TypeVar("AnyRecord", RunRecord, ListedRun)
+
+
+def saved_metrics(metrics: Iterable[Metric]) -> dict[str, SavedMetric]:
+    """What a record keeps of its metrics: those whose scale or direction is not the default."""
+    every = {m.name: SavedMetric(scale=m.scale, greater_is_better=m.greater_is_better) for m in metrics}
+    return {name: saved for name, saved in every.items() if saved != SavedMetric()}
+
+
+def _metric(name: str, saved: Mapping[str, SavedMetric]) -> Metric:
+    return find_metric(name, (Metric(key, **each.model_dump()) for key, each in saved.items()))
 
 
 def run_id(

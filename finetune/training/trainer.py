@@ -45,8 +45,8 @@ class Scored(Protocol):
         """Score on the first split by the headline metric."""
 
     @property
-    def metric(self) -> Metric:
-        """The headline metric, which selects the best epoch."""
+    def metrics(self) -> Sequence[Metric]:
+        """The metrics; the first, the headline metric, selects the best epoch."""
 
     @property
     def scores(self) -> Scores:
@@ -199,7 +199,7 @@ class Trainer:
         return patience is not None and len(progress.epochs) - progress.best_epoch >= patience
 
     def _end_epoch(self, epoch: int, result: Scored, progress: Progress) -> None:
-        loss, rank = float(np.mean(progress.losses)), result.metric.rank
+        loss, rank = float(np.mean(progress.losses)), result.metrics[0].rank
         done = EpochResult(epoch=epoch, loss=loss, headline=result.headline, scores=result.scores)
         progress.losses.clear()
         better = progress.best is None or rank(done.headline) > rank(progress.best)
@@ -209,4 +209,4 @@ class Trainer:
             if self.settings.select == "best":
                 progress.best_weights = {name: t.cpu().clone() for name, t in self.model.state_dict().items()}
         assert progress.best is not None  # set by the first epoch
-        self.watch(EpochDone(result=done, best=progress.best))
+        self.watch(EpochDone(result=done, best=progress.best, metrics=result.metrics))

@@ -75,20 +75,20 @@ def test_the_contract_saw_every_task() -> None:
 
 @pytest.mark.parametrize("task", SHIPPED, ids=lambda task: task.name)
 def test_contract_of_every_task(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
-    keep_the_contract(task, tiny_bert, tmp_path)
+    assert_contract(task, tiny_bert, tmp_path)
 
 
 @pytest.mark.parametrize("task", TOYS, ids=lambda task: task.name)
 def test_contract_of_every_shape_and_family(task: Task, tiny_encoder: Path, tmp_path: Path) -> None:
-    keep_the_contract(task, tiny_encoder, tmp_path)
+    assert_contract(task, tiny_encoder, tmp_path)
 
 
 @pytest.mark.parametrize("task", NEW_SHAPES, ids=lambda task: task.name)
 def test_contract_of_new_shapes(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
-    keep_the_contract(task, tiny_bert, tmp_path)
+    assert_contract(task, tiny_bert, tmp_path)
 
 
-def keep_the_contract(task: Task, encoder: Path, folder: Path) -> None:
+def assert_contract(task: Task, encoder: Path, folder: Path) -> None:
     rows = some_rows(task)
     words = {"add_prefix_space": True} if isinstance(task, AnimalTags) else {}
     tokenizer = AutoTokenizer.from_pretrained(encoder, **words)

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from finetune.runs.predictions import write_predictions
-from finetune.runs.record import RunRecord
+from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.task import Answer, Task
 
@@ -90,6 +90,7 @@ def save_run(
         headline=task.metric_names[0],
         scores={"dev": task.score(answers, rows)},
         baselines={"dev": {method: task.score(given, rows) for method, given in baselines.items()}},
+        metrics=saved_metrics(task.metrics),
         **facts,
     )
     (path / "record.json").write_text(record.model_dump_json())

@@ -1,5 +1,6 @@
 """Training without a run's folder; logits and losses of transformers' own classes on our batches."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
@@ -76,7 +77,7 @@ class Scored:
     """The result of an evaluation that predicts nothing."""
 
     headline: float = 0.0
-    metric: Metric = accuracy
+    metrics: Sequence[Metric] = (accuracy,)
     scores: Scores = field(default_factory=dict)
 
 

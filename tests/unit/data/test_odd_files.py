@@ -125,9 +125,9 @@ def texts(draw: st.DrawFn) -> tuple[str, bytes]:
     return f".{kind}", text.encode(encoding, "replace" if encoding in ("cp949", "latin-1") else "surrogatepass")
 
 
-def all_is_well(path: Path, model: Path) -> None:
+def assert_checked_or_refused(path: Path, model: Path) -> None:
     """Reading and checking: either a UserError in one line, or every row in its place."""
-    read_and_guess(path)
+    assert_read_or_refused(path)
     try:
         report = check_data(str(path), {"model": str(model)})
         json.dumps(report.as_json())
@@ -141,7 +141,7 @@ def all_is_well(path: Path, model: Path) -> None:
         assert "\n" not in str(error)
 
 
-def read_and_guess(path: Path) -> None:
+def assert_read_or_refused(path: Path) -> None:
     """Everything up to rows: either a UserError in one line, or every row in its place."""
     try:
         table = read_table(path)
@@ -182,7 +182,7 @@ def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_file_ends_in_a_traceback(
     tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
 ) -> None:
-    all_is_well(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
+    assert_checked_or_refused(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def test_no_file_ends_in_a_traceback(
 def test_no_file_of_many_ends_in_a_traceback(
     tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
 ) -> None:
-    all_is_well(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
+    assert_checked_or_refused(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
 
 
 @settings(max_examples=60, **FUZZ)

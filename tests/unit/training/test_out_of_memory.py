@@ -13,10 +13,10 @@ from finetune.runs.events import Event, Note
 
 
 def with_room_for(trainer: Any, rows: int, error: type[Exception] = torch.OutOfMemoryError) -> None:
-    """Makes the encoder fail in training for batches of more rows, after it has computed them."""
+    """Makes the encoder fail for batches of more rows, after it has computed them."""
 
     def fail(module: torch.nn.Module, inputs: Any, given: Any, output: Any) -> None:
-        if module.training and len(given["input_ids"]) > rows:
+        if len(given["input_ids"]) > rows:
             raise error("CUDA out of memory" if error is torch.OutOfMemoryError else "can't allocate memory")
 
     trainer.model.backbone.encoder.register_forward_hook(fail, with_kwargs=True)
@@ -54,3 +54,11 @@ def test_other_errors_of_torch_are_not_taken_for_it() -> None:
     with pytest.raises(RuntimeError) as raised:
         torch.empty(10**15)
     assert is_out_of_memory(raised.value)
+
+
+def test_prediction_halves_its_batches(tiny_bert: Path) -> None:
+    trainer, features = build(cat_task(), tiny_bert, PLAIN)
+    whole = trainer.engine.logits(features)
+    with_room_for(trainer, 5)
+    parts = trainer.engine.logits(features)
+    assert all(ours == pytest.approx(theirs, abs=1e-5) for ours, theirs in zip(parts, whole, strict=True))
