@@ -71,8 +71,7 @@ def run(
     )  # fmt: skip
     folder = RunFolder.of(out, task.name, name)
     if not force and (done := folder.record()) is not None:
-        watch(AlreadyDone(folder=str(folder.path), then=done.versions, now=versions()))
-        return done
+        return _already_done(folder, done, watch)
 
     model, new = build_model(files.folder, task.head, recipe, device=where)
     if recipe.train.solver == "logistic":
@@ -86,15 +85,14 @@ def run(
     with folder.locked(wait=wait, watch=watch) if main else nullcontext():
         accelerator.wait_for_everyone()
         if not force and (done := folder.record()) is not None:  # finished by the process that had the lock
-            watch(AlreadyDone(folder=str(folder.path), then=done.versions, now=versions()))
-            return done
+            return _already_done(folder, done, watch)
         attempt = folder.attempt
-        watch = EventLog(attempt.events, then=watch) if main else watch
+        log = EventLog(attempt.events, then=watch) if main else watch
         settings = recipe.model_dump(exclude_defaults=True)
-        watch(Started(folder=str(folder.path), recipe=settings, device=str(where)))
+        log(Started(folder=str(folder.path), recipe=settings, device=str(where)))
         for note in unfit:
-            watch(Note(note))
-        engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)
+            log(Note(note))
+        engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=log)
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=saving)
         trainer = Trainer(
             engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
@@ -123,7 +121,15 @@ def run(
             attempt.finish(record, recipe, drawn_ids(splits))
             checkpoints.delete()
             folder.publish()
+            log = EventLog(folder.events, then=watch)
     accelerator.wait_for_everyone()
     record = load_record(folder.record_file)
-    watch(Done(folder=str(folder.path), scores=record.scores, seconds=record.seconds))
+    log(Done(folder=str(folder.path), scores=record.scores, seconds=record.seconds))
+    return record
+
+
+def _already_done(folder: RunFolder, record: RunRecord, watch: Watcher) -> RunRecord:
+    """The record of a finished run; removes checkpoints that a process left that was killed after writing it."""
+    Checkpoints(folder=folder.checkpoints).delete()
+    watch(AlreadyDone(folder=str(folder.path), then=record.versions, now=versions()))
     return record
