@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from finetune.data.atomic import remove_scratch, sync, write_atomically
 from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
 from finetune.errors import UserError
-from finetune.runs.events import Note, Watcher
+from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, load_record, write_record
 
@@ -87,6 +87,12 @@ class RunFolder:
             (self.path / HOLDER).unlink(missing_ok=True)
             lock.release()
 
+    def clean(self) -> None:
+        """Removes what a process left that was killed after it finished the run, unless another has the lock."""
+        if any((self.path / name).exists() for name in (HOLDER, NEW)):
+            with suppress(UserError), self.locked(wait=False, watch=unwatched):
+                pass  # which has removed it
+
     def _acquire(self, lock: FileLock, *, wait: bool, watch: Watcher) -> None:
         try:
             lock.acquire(blocking=False)
@@ -116,6 +122,8 @@ class RunFolder:
         """
         new = RunFolder(self.path / NEW)
         if not new.record_file.is_file():
+            with suppress(OSError):  # not there, or not finished
+                new.path.rmdir()
             return
         self.record_file.unlink(missing_ok=True)
         for old in self.path.iterdir():

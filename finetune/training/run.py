@@ -129,7 +129,8 @@ def run(
 
 
 def _already_done(folder: RunFolder, record: RunRecord, watch: Watcher) -> RunRecord:
-    """The record of a finished run; removes checkpoints that a process left that was killed after writing it."""
+    """The record of a finished run; removes what a process left that was killed after writing it."""
     Checkpoints(folder=folder.checkpoints).delete()
+    folder.clean()
     watch(AlreadyDone(folder=str(folder.path), then=record.versions, now=versions()))
     return record

@@ -75,10 +75,15 @@ def sentencepiece(folder: Path, template: tuple[str, str], special: dict[str, st
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random BERT of two layers with a vocabulary of whole words and letters."""
     folder = tmp_path_factory.mktemp("tiny-bert")
+    write_bert(folder)
+    return folder
+
+
+def write_bert(folder: Path) -> None:
+    """The same in a folder."""
     size = wordpiece(folder, "BertTokenizer")
     torch.manual_seed(0)
     BertModel(BertConfig(vocab_size=size, max_position_embeddings=128, **SIZES)).save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -199,3 +199,18 @@ def test_older_records_and_models_without_checksums_are_read(run: RunFolder) -> 
     (run.model / checksums.CHECKSUMS).unlink()
     assert load(run.path)("the cat sat").value in ("good", "bad")
     assert read_lines(run, "dev")
+
+
+def test_what_a_process_left_that_was_killed_after_the_run_was_finished_is_removed(run: RunFolder) -> None:
+    (run.path / ".holder").write_text("process 1 on here\n")
+    (run.path / "new").mkdir()
+    before = contents(run.path)
+    run.clean()
+    assert contents(run.path) == before
+    assert not {".holder", "new"} & {file.name for file in run.path.iterdir()}
+
+
+def test_it_stays_where_another_process_has_the_lock(run: RunFolder) -> None:
+    with run.locked(wait=False, watch=unwatched):
+        run.clean()
+        assert (run.path / ".holder").is_file()
