@@ -69,7 +69,7 @@ def main() -> None:
         sys.exit(2)
     except interrupts.Interrupted as stopped:
         if first_process():
-            echo(f"{stopped}: the same command {'resumes' if stopped.where else 'starts again'}", err=True)
+            echo(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)
         sys.exit(stopped.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python prints an error at exit

@@ -72,6 +72,7 @@ def test_a_signal_while_dev_is_predicted_is_not_lost(tiny_bert: Path, tmp_path: 
 
 def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here while the checkpoint is written that the first one asked for."""
+    monkeypatch.setattr(interrupts, "SAME", 0.0)
     trainer, features = build(cat_task(), tiny_bert, SETTINGS)
     trainer.checkpoints = Checkpoints(folder=tmp_path / "checkpoints")
     write = torch.save
@@ -86,3 +87,17 @@ def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypa
         trainer.fit(features, lambda _: None)
     assert str(stopped.value) == "stopped by Ctrl-C"
     assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_a_signal_that_a_launcher_repeats_is_one_request(tiny_bert: Path, tmp_path: Path) -> None:
+    """A terminal sends Ctrl-C to the whole group, and torchrun then once more to each process."""
+    trainer, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path / "checkpoints")
+    once = Signals(signal.SIGINT, update=10)
+
+    def twice(event: Event) -> None:
+        once(event)
+        once(event)
+
+    trainer.engine.__dict__["watch"] = twice
+    with pytest.raises(interrupts.Interrupted, match="with a checkpoint"):
+        trainer.fit(features, lambda _: None)
