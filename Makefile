@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-all lint bench clean
+.PHONY: install demo test test-all chaos lint bench clean
 
 install: .venv/installed
 
@@ -24,6 +24,10 @@ test: install
 # Those, and what trains longer: toys over all families, every command of the documents, real data.
 test-all: install
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+
+# Kills, full disks, damaged files and the like, about an hour on 2 idle cores; resumes if it was stopped.
+chaos: install
+	PYTHONPATH=.:tests $(BIN)/python -m slow.chaos $(CHAOS)
 
 lint: install
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """Faults in a process: at its n-th write below a folder it is killed, or the write raises an OSError.
 
-A write is an event of Python's audit hooks (a file opened for writing, renamed or removed, a folder made or removed), or
-a file that is synced.
+A write is an event of Python's audit hooks (a file opened for writing, renamed or removed, a folder made or removed),
+or a file that is synced.
 """
 
 import os
@@ -44,7 +44,7 @@ def watch_writes(root: Path, log: Path, fault: Fault | None) -> None:
     hook, sync = _hook(str(root), opened, fault), os.fsync
 
     def fsync(file: int) -> None:  # which has no audit event
-        hook("fsync", (os.readlink(f"/proc/self/fd/{file}"),))
+        hook("fsync", (Path(f"/proc/self/fd/{file}").readlink(),))
         sync(file)
 
     sys.addaudithook(hook)

@@ -85,13 +85,11 @@ def require_stopped(attempt: Attempt, number: signal.Signals) -> bool:
     return True
 
 
-def finish(scenario: Scenario, place: Path, usual: Undisturbed) -> Attempt:
-    """Runs the command again after a fault, and requires the undisturbed outcome; how it ended."""
+def finish(scenario: Scenario, place: Path, usual: Undisturbed) -> None:
+    """Runs the command again after a fault, and requires the undisturbed outcome."""
     require_whole(place)
-    again = finetune(place, *scenario.command)
-    require_ended(again, 0)
+    require_ended(finetune(place, *scenario.command), 0)
     require_same(scenario, place, usual.outcome)
-    return again
 
 
 def require_whole(place: Path) -> None:

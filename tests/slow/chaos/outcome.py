@@ -1,4 +1,4 @@
-"""What is compared after faults: of every run its model, predictions, losses and scores, to the last bit; and litter."""
+"""What is compared after faults: every run's model, predictions, losses and scores, to the last bit; and litter."""
 
 import hashlib
 import json
@@ -75,8 +75,14 @@ def differences(expected: Any, found: Any, where: str = "") -> Iterator[str]:
 
 
 def litter(place: Path) -> list[str]:
-    """What a finished command must not leave in its folder."""
-    return sorted(file.relative_to(place).as_posix() for pattern in LITTER for file in place.rglob(pattern))
+    """What a finished command must not leave in its folder; runs that `--discard-half` stopped keep checkpoints."""
+    found = (file for pattern in LITTER for file in place.rglob(pattern))
+    return sorted(file.relative_to(place).as_posix() for file in found if not _paused(file))
+
+
+def _paused(file: Path) -> bool:
+    folder = next((parent for parent in file.parents if parent.name == "checkpoints"), file).parent
+    return "checkpoints" in file.parts and not (folder / "record.json").is_file()
 
 
 def _hash(file: Path) -> str:

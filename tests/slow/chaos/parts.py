@@ -2,13 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from slow.chaos import errors, kills
+from slow.chaos import at_once, damage, errors, folders, full_disk, kills, measure, two_processes
 from slow.chaos.places import Lab
 from slow.chaos.scenarios import TRAINING, WRITING
 from slow.chaos.trial import Tally
 
 SHARDS = 2
+DAMAGED = ("sentence", "span", "GLUE task")
+INTERRUPTED = ("sentence", "tagging", "best epoch, patience", "--force", "frozen, cold cache")
+NEW = ("sentence", "accumulation", "frozen, cold cache", "two seeds")
+FULL = ("sentence", "span", "frozen, cold cache", "--force", "two seeds", "predict, CSV", "check --fix", "report")
+ON_TWO = ("sentence", "tagging")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,21 +28,41 @@ class Part:
 
 def parts() -> dict[str, Part]:
     """Every part by name, in the order in which they begin."""
-    return {part.name: part for part in _parts()}
+    return {part.name: part for part in (*_of_each_scenario(), *_of_some(), *_once())}
 
 
-def _parts() -> Iterator[Part]:
+def _of_each_scenario() -> Iterator[Part]:
     for scenario in (*TRAINING, *WRITING):
         name = scenario.name
-        yield Part(name=f"random kills: {name}", body=lambda lab, name=name: kills.at_random(lab, name))
-        yield Part(name=f"signals: {name}", body=lambda lab, name=name: kills.by_signals(lab, name))
+        yield Part(name=f"random kills: {name}", body=partial(kills.at_random, name=name))
+        yield Part(name=f"signals: {name}", body=partial(kills.by_signals, name=name))
         for shard in range(SHARDS):
-            at = f"{shard + 1} of {SHARDS}"
-            yield Part(
-                name=f"kills at writes: {name}, {at}",
-                body=lambda lab, name=name, shard=shard: kills.at_every_write(lab, name, shard, SHARDS),
-            )
-            yield Part(
-                name=f"errors at writes: {name}, {at}",
-                body=lambda lab, name=name, shard=shard: errors.at_every_write(lab, name, shard, SHARDS),
-            )
+            sharded = {"name": name, "shard": shard, "shards": SHARDS}
+            at = f"{name}, {shard + 1} of {SHARDS}"
+            yield Part(name=f"kills at writes: {at}", body=partial(kills.at_every_write, **sharded))
+            yield Part(name=f"errors at writes: {at}", body=partial(errors.at_every_write, **sharded))
+
+
+def _of_some() -> Iterator[Part]:
+    bodies: tuple[tuple[str, Callable[..., Tally], tuple[str, ...]], ...] = (
+        ("damaged, finished", damage.of_finished, DAMAGED),
+        ("damaged, interrupted", damage.of_interrupted, INTERRUPTED),
+        ("full disk", full_disk.sizes, FULL),
+        ("random kills, new process", partial(kills.at_random, new=True), NEW),
+        ("signals, new process", partial(kills.by_signals, new=True), NEW),
+        ("torchrun", two_processes.faults, ON_TWO),
+    )
+    for what, body, names in bodies:
+        for name in names:
+            yield Part(name=f"{what}: {name}", body=partial(body, name=name))
+
+
+def _once() -> Iterator[Part]:
+    yield Part(name="read-only folder", body=folders.read_only)
+    yield Part(name="folder that vanishes", body=folders.vanishing)
+    for count in (2, 8):
+        yield Part(name=f"{count} at once", body=partial(at_once.equal, count=count))
+        yield Part(name=f"{count} at once, one killed", body=partial(at_once.equal, count=count, kills=True))
+    yield Part(name="writers", body=at_once.writers)
+    yield Part(name="resume time", body=measure.time_to_resume, alone=True)
+    yield Part(name="share of checkpoints", body=measure.share_of_checkpoints, alone=True)

@@ -66,10 +66,11 @@ GRID = 'task = "reviews.csv"\n[grid]\n"train.learning_rate" = [1e-3, 1e-7]\n'
 NEW_ROWS = as_csv(("review", "n"), *((f"{text} {'red ' * (i % 9)}", i) for i, (text, _) in enumerate(REVIEWS * 4)))
 NEW_WORDS = "\n".join(json.dumps({"words": ["the", "cat", *["sat"] * (i % 7)]}) for i in range(200)) + "\n"
 DIRTY = as_csv(("review", "mark"), *REVIEWS, *REVIEWS[:9], ("  a cat &amp; a dog ", "good"), ("", "bad"))
-RTE = "\n".join(
+RTE_ROWS = "\n".join(
     ["index\tsentence1\tsentence2\tlabel"]
     + [f"{i}\tthe {'cat' if i % 2 else 'dog'} sat\tit\t{'' if i % 2 else 'not_'}entailment" for i in range(48)]
 )
+GLUE = {"RTE/train.tsv": RTE_ROWS, "RTE/dev.tsv": RTE_ROWS}
 
 TRAINING = (
     *(_run(kind, kind) for kind in ("sentence", "regression", "multilabel", "tagging", "span", "choice")),
@@ -81,6 +82,7 @@ TRAINING = (
     _run("best epoch, patience", "sentence", "train.epochs=4", "train.select=best", "train.patience=1"),
     _run("two seeds", "regression", "train.epochs=1", "--seeds=2"),
     _run("--force", "sentence", "train.epochs=1", "--force", before=(training(REVIEW, "train.epochs=1"),)),
+    Scenario(name="GLUE task", command=training("glue-rte"), files=GLUE),
     Scenario(
         name="--discard-half",
         command=training("grid.toml", "train.learning_rate=", "train.epochs=4", "--discard-half"),
@@ -95,6 +97,6 @@ WRITING = (
     _output("check --fix", "check", "dirty.csv", "--fix", "fixed.csv", files={"dirty.csv": DIRTY}),
     _output("report", "report", REVIEW, "-o", "page.html", files=_own("sentence"), before=REVIEW),
     _output("table -o", "table", "glue", "-o", "table.csv", before="glue-rte",
-            files={"RTE/train.tsv": RTE, "RTE/dev.tsv": RTE}),
+            files=GLUE),
 )  # fmt: skip
 SCENARIOS = MappingProxyType({scenario.name: scenario for scenario in (*TRAINING, *WRITING)})

@@ -1,0 +1,57 @@
+"""`python -m slow.chaos`: runs the harness, prints progress, and writes its record; `make chaos`."""
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from slow.chaos.commands import ROOT
+from slow.chaos.parts import parts
+from slow.chaos.record import write_record
+from slow.chaos.work import Plan, run_parts
+
+WORK = ROOT / "build" / "chaos"
+
+
+def main() -> None:
+    """Exits with 1 if a fault was not survived."""
+    given = _arguments()
+    WORK.mkdir(parents=True, exist_ok=True)
+    work, started = WORK / "work.jsonl", time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="chaos-"))
+    plan = Plan(seed=given.seed, scale=given.scale, folder=folder)
+    chosen = [part for part in parts().values() if re.search(given.only, part.name)]
+    try:
+        tallies = run_parts(plan, chosen, work=work, cores=given.cores, tell=lambda text: print(text, flush=True))
+    finally:
+        if (folder / "failures").is_dir():
+            shutil.copytree(folder / "failures", WORK / "failures", symlinks=True, dirs_exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+    seconds = sum(tally.seconds for tally in tallies) / given.cores
+    write_record(given.out, tallies, seed=given.seed, scale=given.scale, seconds=seconds)
+    if not any(tally.failures for tally in tallies):
+        work.unlink()
+    tried, survived = (sum(getattr(tally, name) for tally in tallies) for name in ("tried", "survived"))
+    print(f"{given.out}: {tried:,} faults, {survived:,} survived, {(time.monotonic() - started) / 60:.0f} min")
+    for failure in (failure for tally in tallies for failure in tally.failures):
+        print(f"FAILED {failure.tried}: lost {failure.lost}; {failure.detail}; {WORK / 'failures'}")
+    sys.exit(tried != survived)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m slow.chaos", description=__doc__)
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="share of the trials; 1 takes about an hour on 2 cores"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "benchmarks" / "reliability.json")
+    parser.add_argument("--only", default="", help="a regular expression that the names of parts match")
+    parser.add_argument("--cores", type=int, default=2)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
