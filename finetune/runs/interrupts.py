@@ -1,6 +1,8 @@
 """SIGTERM and Ctrl-C: while they are deferred, the first asks the work to stop where nothing is lost."""
 
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +11,7 @@ from types import FrameType
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SAME = 1.0  # seconds in which signals are one request: a launcher repeats those that its whole group has received
+AGAIN = 0.05  # seconds after which a signal is sent again whose exception Python ignored
 _asked: list[tuple[signal.Signals, float]] = []  # with its time; of the process, as signals are
 
 
@@ -73,16 +76,29 @@ def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[No
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    hook = sys.unraisablehook
     before = {number: signal.signal(number, handler) for number in SIGNALS}
+    sys.unraisablehook = lambda ignored: _sent_again(ignored.exc_value) or hook(ignored)
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, earlier in before.items():
             signal.signal(number, earlier)
 
 
 def _raise(number: int, _: FrameType | None) -> None:
     raise Interrupted(number)
+
+
+def _sent_again(error: BaseException | None) -> bool:
+    """Sends a signal again whose handler was called in a `__del__`, which ignores exceptions."""
+    if not isinstance(error, Interrupted):
+        return False
+    timer = threading.Timer(AGAIN, os.kill, (os.getpid(), error.number))
+    timer.daemon = True
+    timer.start()
+    return True
 
 
 def _remember(number: int, frame: FrameType | None) -> None:
