@@ -225,6 +225,34 @@ def false_positives_table(measured: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def reliability_table(measured: dict[str, Any]) -> str:
+    """Faults of each kind: tried, survived and what was lost; then the totals."""
+    lines = ["| kind of fault | tried | survived | lost | minutes |", "|---|---|---|---|---|"]
+    for found in measured["kinds"]:
+        lost = ", ".join(found["lost"]) or "nothing"
+        counts = f"{found['tried']:,} | {found['survived']:,}"
+        lines.append(f"| {found['kind']} | {counts} | {lost} | {found['seconds'] / 60:.0f} |")
+    skipped = [f"Not tried: {what} ({why})." for what, why in measured["skipped"].items()]
+    machine, minutes = measured["machine"], measured["seconds"] / 60
+    total = (
+        f"{measured['kills']:,} kills and {measured['faults']:,} other faults in {minutes:.0f} minutes "
+        f"on {machine['cores']} cores ({machine['cpu']}), torch {measured['versions']['torch']}, seed "
+        f"{measured['seed']}, {measured['date'][:10]}."
+    )
+    return "\n".join([*lines, "", " ".join([total, *skipped])])
+
+
+def reliability_figures(measured: dict[str, Any]) -> str:
+    """Measured times and shares, mean and most."""
+    lines = ["| measured | mean | most | times |", "|---|---|---|---|"]
+    for name, found in measured["figures"].items():
+        mean, most = (
+            f"{100 * found[key]:.2f} %" if "share" in name else f"{found[key]:.2f}" for key in ("mean", "most")
+        )
+        lines.append(f"| {name} | {mean} | {most} | {found['count']:,} |")
+    return "\n".join(lines)
+
+
 def blocks() -> dict[str, str]:
     """Every generated block, by marker."""
     every = all_records(ROOT / "results")[0]
@@ -239,6 +267,8 @@ def blocks() -> dict[str, str]:
         "speed": speed_table(*speed),
         "ablations": ablations_table(every),
         "cached": cached_table(_benchmark("cached_epochs.json")),
+        "reliability": reliability_table(_benchmark("reliability.json")),
+        "reliability-figures": reliability_figures(_benchmark("reliability.json")),
         "false-positives": false_positives_table(_benchmark("false_positives.json")),
         "measured-data": own_data_table(
             every,

@@ -13,14 +13,12 @@ from slow.chaos.parts import parts
 from slow.chaos.record import write_record
 from slow.chaos.work import Plan, run_parts
 
-WORK = ROOT / "build" / "chaos"
-
 
 def main() -> None:
     """Exits with 1 if a fault was not survived."""
     given = _arguments()
-    WORK.mkdir(parents=True, exist_ok=True)
-    work, started = WORK / "work.jsonl", time.monotonic()
+    given.work.mkdir(parents=True, exist_ok=True)
+    work, started = given.work / "work.jsonl", time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
     plan = Plan(seed=given.seed, scale=given.scale, folder=folder)
     chosen = [part for part in parts().values() if re.search(given.only, part.name)]
@@ -28,7 +26,7 @@ def main() -> None:
         tallies = run_parts(plan, chosen, work=work, cores=given.cores, tell=lambda text: print(text, flush=True))
     finally:
         if (folder / "failures").is_dir():
-            shutil.copytree(folder / "failures", WORK / "failures", symlinks=True, dirs_exist_ok=True)
+            shutil.copytree(folder / "failures", given.work / "failures", symlinks=True, dirs_exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
     seconds = sum(tally.seconds for tally in tallies) / given.cores
     write_record(given.out, tallies, seed=given.seed, scale=given.scale, seconds=seconds)
@@ -37,7 +35,7 @@ def main() -> None:
     tried, survived = (sum(getattr(tally, name) for tally in tallies) for name in ("tried", "survived"))
     print(f"{given.out}: {tried:,} faults, {survived:,} survived, {(time.monotonic() - started) / 60:.0f} min")
     for failure in (failure for tally in tallies for failure in tally.failures):
-        print(f"FAILED {failure.tried}: lost {failure.lost}; {failure.detail}; {WORK / 'failures'}")
+        print(f"FAILED {failure.tried}: lost {failure.lost}; {failure.detail}; {given.work / 'failures'}")
     sys.exit(tried != survived)
 
 
@@ -50,6 +48,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "benchmarks" / "reliability.json")
     parser.add_argument("--only", default="", help="a regular expression that the names of parts match")
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "chaos", help="where unfinished work is kept")
     return parser.parse_args()
 
 

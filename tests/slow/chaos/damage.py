@@ -52,8 +52,13 @@ def of_finished(lab: Lab, name: str) -> Tally:
     template = lab.copy(usual.template)
     require_ended(finetune(template, *scenario.command), 0)
     (run,) = (file.parent for file in template.glob("results/*/*/record.json"))
-    commands = readers(scenario, run.name)
-    expected = {command: read(lab.copy(template), command)[1] for command in commands}
+    require_ended(finetune(template, *scenario.command, "train.epochs=1"), 0)
+    (other,) = (file.parent for file in template.glob("results/*/*/record.json") if file.parent != run)
+    commands = (*readers(scenario, run.name), ("compare", run.name, other.name))
+    expected = {}
+    for command in commands:
+        attempt, expected[command] = read(lab.copy(template), command)
+        require_ended(attempt, 0)
     for file, damage in _damages(lab, run, template):
 
         def body(place: Path, file: Path = file, damage: Callable[..., None] = damage) -> None:

@@ -10,10 +10,10 @@ from slow.chaos.scenarios import TRAINING, WRITING
 from slow.chaos.trial import Tally
 
 SHARDS = 2
-DAMAGED = ("sentence", "span", "GLUE task")
+DAMAGED = ("sentence", "span", "tagging")
 INTERRUPTED = ("sentence", "tagging", "best epoch, patience", "--force", "frozen, cold cache")
 NEW = ("sentence", "accumulation", "frozen, cold cache", "two seeds")
-FULL = ("sentence", "span", "frozen, cold cache", "--force", "two seeds", "predict, CSV", "check --fix", "report")
+FULL = ("sentence", "span", "--force", "two seeds", "predict, CSV", "check --fix", "report")
 ON_TWO = ("sentence", "tagging")
 
 

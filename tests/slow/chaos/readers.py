@@ -29,7 +29,6 @@ def readers(scenario: Scenario, run: str) -> tuple[tuple[str, ...], ...]:
         ("ls",),
         ("show", run),
         ("show", run, "--predictions", "3"),
-        ("compare", run, run),
         ("table", "glue"),
         ("evaluate", run, target, "--device", "cpu"),
         ("predict", run, target, "--device", "cpu", "--quiet", "-o", "answers.jsonl"),
