@@ -123,7 +123,7 @@ def _side(
     for folder in folders:
         lines = read_predictions(folder.predictions(split))
         here = [_row(task, line, folder) for line in lines]
-        if rows is not None and here != rows:
+        if rows is not None and [*map(_facts, here)] != [*map(_facts, rows)]:
             raise UserError(f"{folder.path}: {_unlike(rows, here)}", "Compare runs that predicted the same rows")
         rows = here
         answers.append([Answer(value=line["answer"], probabilities=line["probabilities"]) for line in lines])
@@ -146,11 +146,16 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
+def _facts(row: Row) -> tuple[Any, ...]:
+    """What two runs must agree on; other fields of a row may have the name of a prediction's, such as `start`."""
+    return row.id, row.input, row.gold
+
+
 def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
     """How the rows differ from the first side's, in words."""
     if len(rows) != len(others):
         return f"its {len(others)} rows are not the {len(rows)} of the other run"
-    index = next(i for i, (one, other) in enumerate(zip(rows, others, strict=True)) if one != other)
+    index = next(i for i, (one, other) in enumerate(zip(rows, others, strict=True)) if _facts(one) != _facts(other))
     return f"its row {index + 1} (id {others[index].id!r}) differs from that of the other run"
 
 

@@ -125,7 +125,9 @@ def test_seeds_are_taken_together(tmp_path: Path) -> None:
 def test_several_metrics_have_an_adjusted_p(in_process: Any, tmp_path: Path) -> None:
     rows = span_task().load(Source(), "dev").rows
     answers = [SpanAnswer(value=row.answers[0]) for row in rows]
-    worse = [replace(answer, value="the") if index % 9 == 0 else answer for index, answer in enumerate(answers)]
+    worse = [
+        replace(answer, value="the", start=1) if index % 9 == 0 else answer for index, answer in enumerate(answers)
+    ]
     task = replace(span_task(), name="squad-v1")
     a, b = (saved_run(tmp_path / "results", task, rows, given, lr=lr) for lr, given in enumerate((answers, worse)))
     code, out, err = in_process("compare", a, b, data=tmp_path)
