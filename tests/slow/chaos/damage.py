@@ -91,7 +91,7 @@ def _resumed(
     damage(place / file, lab.random)
     again = finetune(place, *scenario.command)
     if again.code == 2:
-        require_one_error(again)
+        require_one_error(again, runs=scenario.runs)
         return
     require_ended(again, 0)
     if file.name == EVENTS:

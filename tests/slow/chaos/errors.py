@@ -27,7 +27,7 @@ def at_every_write(lab: Lab, name: str, shard: int = 0, shards: int = 1) -> Tall
             if stopped.code == 0:  # a write that may fail, such as of a scratch file that is removed
                 require_ended(stopped, 0)
             else:
-                require_one_error(stopped)
+                require_one_error(stopped, runs=scenario.runs)
             finish(scenario, place, usual)
 
         what = f"{name}, {errno.errorcode[code]} at write {number}, {writes[number - 1]}"

@@ -32,7 +32,7 @@ def sizes(lab: Lab, name: str) -> Tally:
                 if stopped.code == 0:
                     require_ended(stopped, 0)
                 else:
-                    require_one_error(stopped)
+                    require_one_error(stopped, runs=scenario.runs)
                     if left := list(disk.rglob("*.tmp")):
                         raise Failed("litter on a full disk", str(left[:3]))
                 remount(disk, f"size={LARGE}k")

@@ -37,6 +37,7 @@ class Scenario:
     files: Mapping[str, str]
     before: tuple[tuple[str, ...], ...] = ()
     leaves: Callable[[Path], Outcome] = results
+    runs: int = 1  # that the command trains, each of which may fail with a line
 
 
 def training(target: str, *more: str) -> tuple[str, ...]:
@@ -51,9 +52,9 @@ def _own(kind: str) -> dict[str, str]:
     return {name: content}
 
 
-def _run(name: str, kind: str, *more: str, before: tuple[tuple[str, ...], ...] = ()) -> Scenario:
+def _run(name: str, kind: str, *more: str, before: tuple[tuple[str, ...], ...] = (), runs: int = 1) -> Scenario:
     """Training on a file of a kind."""
-    return Scenario(name=name, command=training(DATA[kind][0], *more), files=_own(kind), before=before)
+    return Scenario(name=name, command=training(DATA[kind][0], *more), files=_own(kind), before=before, runs=runs)
 
 
 def _output(name: str, *command: str, files: Mapping[str, str], before: str = "") -> Scenario:
@@ -80,13 +81,14 @@ TRAINING = (
     _run("accumulation", "sentence", "train.accumulation=4"),
     _run("bf16", "sentence", "train.precision=bf16"),
     _run("best epoch, patience", "sentence", "train.epochs=4", "train.select=best", "train.patience=1"),
-    _run("two seeds", "regression", "train.epochs=1", "--seeds=2"),
+    _run("two seeds", "regression", "train.epochs=1", "--seeds=2", runs=2),
     _run("--force", "sentence", "train.epochs=1", "--force", before=(training(REVIEW, "train.epochs=1"),)),
     Scenario(name="GLUE task", command=training("glue-rte"), files=GLUE),
     Scenario(
         name="--discard-half",
         command=training("grid.toml", "train.learning_rate=", "train.epochs=4", "--discard-half"),
         files={**_own("sentence"), "grid.toml": GRID},
+        runs=4,
     ),
 )
 WRITING = (
