@@ -25,6 +25,7 @@ from finetune.runs.events import (
     Started,
     Training,
     Updates,
+    unwatched,
 )
 
 SCORES = {"dev": {"accuracy": 0.75}}
@@ -89,3 +90,12 @@ def test_the_display_shows_each_event(events: list[Event], shown: str) -> None:
     for event in events:
         display(event)
     assert shown in output.getvalue()
+
+
+def test_a_line_that_a_killed_process_did_not_finish_is_dropped(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    EventLog(file, then=unwatched)(Note("one"))
+    with file.open("a") as opened:
+        opened.write('{"time": 1.0, "event": "upda')
+    EventLog(file, then=unwatched)(Note("two"))
+    assert [json.loads(line)["text"] for line in file.read_text().splitlines()] == ["one", "two"]
