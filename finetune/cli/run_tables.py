@@ -60,10 +60,13 @@ def groups_table(record: RunRecord) -> Table | None:
         table.add_column(column, justify="left" if column in ("split", "group") else "right")
     for split, scores in record.scores.items():
         for group in groups:
-            table.add_row(
-                split, group, *(metric_named(metric).shown(scores[f"{group}/{metric}"]) for metric in metrics)
-            )
+            table.add_row(split, group, *(_shown(scores.get(f"{group}/{metric}"), metric) for metric in metrics))
     return table if groups else None
+
+
+def _shown(score: float | None, metric: str) -> str:
+    """A score of a group; empty where a split has none."""
+    return "" if score is None else metric_named(metric).shown(score)
 
 
 def runs_table(runs: Iterable[ListedRun]) -> LongTable:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from finetune.data.paths import require_output
 from finetune.errors import UserError
 
 
@@ -22,6 +23,7 @@ def scratch_file(file: Path) -> Iterator[Path]:
 @contextmanager
 def output_file(file: Path, *, remedy: str = "Choose another file") -> Iterator[Path]:
     """`scratch_file` for a file that a user named. Raises UserError where it cannot be written."""
+    require_output(file)
     try:
         with scratch_file(file) as scratch:
             yield scratch

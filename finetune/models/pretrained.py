@@ -1,10 +1,12 @@
 """Resolves a model's name to files: `minilm`, a folder, or a repository of the Hugging Face Hub."""
 
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from finetune.data.paths import is_folder
 from finetune.errors import UserError, first_line
 
 MINILM = "minilm"
@@ -37,8 +39,8 @@ def resolve(name: str) -> Weights:
     """
     if name == MINILM:
         return _minilm()
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
+    if is_folder(folder):
         _require_files(folder)
         return Weights(name=name, folder=folder, fingerprint=_fingerprint(folder))
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
