@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from finetune.cli.terminal import echo, print_error, print_warnings
 from finetune.errors import UserError
+from finetune.runs import interrupts
 
 COMMANDS = {  # name: help
     "run": "Train, score and save: `finetune run glue-mrpc model=minilm train.learning_rate=2e-4`.",
@@ -68,7 +69,8 @@ def main() -> None:
     print_warnings()
     try:
         _require_utf_8(sys.argv[1:])
-        sys.exit(app(standalone_mode=False))
+        with interrupts.raised():
+            sys.exit(app(standalone_mode=False))
     except UserError as error:
         print_error(error)
         sys.exit(2)
@@ -78,10 +80,9 @@ def main() -> None:
     except typer.Abort:
         echo("aborted", err=True)
         sys.exit(1)
-    except SystemExit as ended:
-        if ended.code == 130:  # typer's exit code for a keyboard interrupt
-            echo("interrupted; the same command, without --force, resumes where it stopped", err=True)
-        raise
+    except interrupts.Interrupted as stopped:
+        echo(f"{stopped}: the same command {'resumes' if stopped.where else 'starts again'}", err=True)
+        sys.exit(stopped.exit_code)
     except BrokenPipeError:
         _discard_output()
         sys.exit(1)
