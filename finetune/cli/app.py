@@ -87,7 +87,8 @@ def main() -> None:
         _discard_output()
         sys.exit(1)
     except OSError as error:  # of a file that no code below expects to fail
-        _discard_output()
+        if error.filename is None:  # standard output, if it is a file on a full disk
+            _discard_output()
         print_error(_in_words(error))
         sys.exit(2)
     except Exception:
@@ -112,7 +113,7 @@ def _print_usage_error(error: Any) -> None:
 
 
 def _in_words(error: OSError) -> UserError:
-    place = "standard output" if error.filename is None else error.filename
+    place = "an output cannot be written" if error.filename is None else error.filename
     return UserError(f"{place}: {error.strerror or error}", "Check the name, its permissions and the free space")
 
 

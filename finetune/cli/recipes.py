@@ -112,7 +112,7 @@ def _print_run(found: RunFolder, predictions: int, *, as_json: bool) -> None:
     console.print(facts_table(str(found.path), facts))
     print_record(console, record)
     for split in record.scores if predictions else ():
-        console.print(f"first {predictions} predictions of {split}, wrong ones marked x")
+        console.print_line(f"first {predictions} predictions of {split}, wrong ones marked x")
         console.print(_predictions_table(read_predictions(found.predictions(split))[:predictions]))
 
 

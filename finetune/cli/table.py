@@ -9,7 +9,7 @@ from finetune.analysis.paper_table import lines_of, load_table, table_files
 from finetune.analysis.paper_table_formats import as_grid, write_table
 from finetune.cli.arguments import RESULTS, Out
 from finetune.cli.console import facts_table, standard_output
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import echo, one_line
 from finetune.errors import UserError
 from finetune.runs.record import all_records
 
@@ -30,7 +30,7 @@ def table(
         nothing = UserError(f"no finished run in {out} fits this table", "--out names the folder of runs")
         if not any(line.published_dev or line.published_test for line in lines):
             raise nothing
-        echo(f"note: {nothing}", err=True)
+        echo(one_line(f"note: {nothing}"), err=True)
     if output is None:
         console.print(as_grid(found, lines))
     else:

@@ -259,16 +259,16 @@ def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
     try:
         record = kind.model_validate_json(content)
         if isinstance(record, RunRecord) and record.checksum:
-            _require_checksum(content.decode("utf-8"), record.checksum)
+            _require_checksum(file, content.decode("utf-8"), record.checksum)
         require_scores(record.headline, record.scores)
     except ValueError as error:  # ValidationError is one too
         raise _damaged(file, error) from None
     return record
 
 
-def _require_checksum(text: str, checksum: str) -> None:
+def _require_checksum(file: Path, text: str, checksum: str) -> None:
     if _checksum(text.replace(_checksum_line(checksum), _checksum_line(""))) != checksum:
-        raise ValueError("it was damaged or edited: its checksum is wrong")
+        raise UserError(f"{file}: is damaged or was edited (its checksum is wrong)", REMEDY)
 
 
 def _damaged(file: Path, error: ValueError) -> UserError:

@@ -10,7 +10,7 @@ from typing import Any
 
 from finetune.data.files import split_files
 from finetune.data.messages import places, so_many
-from finetune.data.paths import read_small
+from finetune.data.paths import read_small, require_utf_8
 from finetune.data.reading import table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
@@ -100,6 +100,7 @@ def every_option() -> tuple[str, ...]:
 def own_task(name: str, options: Mapping[str, Any]) -> Task:
     """The task of a file or folder; `options` are those of `OPTIONS`, the rest is guessed."""
     given = {key: value if key == "labels" else str(value) for key, value in options.items()}
+    require_utf_8(name)
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
     split, encoding = given.pop("split", ""), given.pop("encoding", "")
     table = table_of(files["train"], encoding)

@@ -10,9 +10,11 @@ import pytest
 from support.cli import Finetune, assert_error
 from support.hostile import fuzz_records, write_runs
 
+from finetune.cli.terminal import OBEYED
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.record import MOST_BYTES, DamagedRecord, all_records, listed_runs, load_record
+from finetune.runs.seeds import groups
 
 
 @pytest.fixture
@@ -71,14 +73,8 @@ def test_a_damaged_record_is_left_out_with_a_warning(damage: str, results: Path)
 
 def test_a_record_is_a_small_regular_file(results: Path) -> None:
     file = first(results)
-    for content in (
-        b"",
-        b"{",
-        b"\xff\xfe",
-        b"[" * 100_000,
-        b'{"recipe": ' + b'{"a":' * 100_000,
-        b" " * (MOST_BYTES + 1),
-    ):
+    deep = b'{"recipe": ' + b'{"a":' * 100_000
+    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, deep, b" " * (MOST_BYTES + 1)):
         file.write_bytes(content)
         with pytest.raises(UserError, match=r"record\.json"):
             load_record(file)
@@ -115,6 +111,28 @@ def test_commands_go_on_without_a_damaged_record_and_stop_where_it_is_named(here
         assert_error(done.stderr, run)
 
 
+def test_no_text_of_a_record_is_a_command_to_the_terminal_or_a_line_of_its_own(here: Finetune, results: Path) -> None:
+    bad = "\x1b[31m \x9b2J \u202e [bold] $x$ <b>\nnote: forged"
+    file = first(results)
+    facts = json.loads(file.read_text())
+    scores = {f"dev {bad}": {f"f1 {bad}": 0.5, f"PER {bad}/f1": 0.5}}
+    facts |= {
+        "task": f"mrpc {bad}", "model": f"m {bad}", "headline": f"f1 {bad}", "scores": scores, "notes": [f"x {bad}"],
+        "baselines": {split: {f"b {bad}": given} for split, given in scores.items()}, "rows": dict.fromkeys(scores, 1),
+        "epochs": [{"epoch": 1, "loss": 0.5, "headline": 0.5}], "options": {f"o {bad}": bad}, "device": bad,
+    }  # fmt: skip
+    file.write_text(json.dumps(facts))
+    for command in (["ls"], ["show", str(file.parent)], ["report", str(file.parent)], ["table", "glue"]):
+        done = here(*command)
+        assert done.returncode == 0, done.stderr
+        assert OBEYED.findall(done.stdout + done.stderr) == [], command
+        assert not [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("note: forged")]
+    page = (results.parent / "report.html").read_text(encoding="utf-8")
+    assert OBEYED.findall(page) == []
+    assert "<b>" not in page.replace("<b dir=", "")
+    assert json.loads(here("show", str(file.parent), "--json").stdout)["notes"] == [f"x {bad}"]
+
+
 def test_runs_that_were_scored_alike_are_summarised_together(results: Path) -> None:
     file = first(results)
     facts = json.loads(file.read_text())
@@ -122,8 +140,6 @@ def test_runs_that_were_scored_alike_are_summarised_together(results: Path) -> N
     with_test = facts | {"scores": scores, "baselines": {name: {} for name in scores}, "rows": {"dev": 12, "test": 12}}
     file.write_text(json.dumps(with_test))
     shutil.rmtree(sorted(results.glob("mrpc/*"))[-1])
-    from finetune.runs.seeds import groups
-
     assert sorted(map(len, groups(all_records(results)))) == [1, 2]
 
 
