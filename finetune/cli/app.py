@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.terminal import echo, print_error, print_warnings
+from finetune.cli.terminal import echo, first_process, print_error, print_warnings
 from finetune.errors import UserError
 from finetune.runs import interrupts
 
@@ -81,7 +81,8 @@ def main() -> None:
         echo("aborted", err=True)
         sys.exit(1)
     except interrupts.Interrupted as stopped:
-        echo(f"{stopped}: the same command {'resumes' if stopped.where else 'starts again'}", err=True)
+        if first_process():
+            echo(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)
         sys.exit(stopped.exit_code)
     except BrokenPipeError:
         _discard_output()

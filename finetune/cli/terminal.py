@@ -1,5 +1,6 @@
 """Printing: control characters in data, file names and records are escaped, never sent to the terminal."""
 
+import os
 import re
 import warnings
 
@@ -11,6 +12,11 @@ from finetune.errors import UserError
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 FORGED = re.compile("\n(?!  - )")  # a line that is not one of a list of faults
 MOST = 5_000  # characters of an error
+
+
+def first_process() -> bool:
+    """Whether this process prints (rank 0 of a launcher)."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def printable(text: str) -> str:
