@@ -3,6 +3,7 @@
 import os
 import re
 import warnings
+from typing import Any
 
 import typer
 
@@ -46,5 +47,14 @@ def print_error(error: UserError) -> None:
 
 
 def print_warnings() -> None:
-    """From now on a warning of the library, such as one about a damaged record, is one line on standard error."""
-    warnings.showwarning = lambda message, *_, **__: echo(f"warning: {one_line(str(message))}", err=True)
+    """From now on a warning of the library, such as one about a damaged record, is one line on standard error, once."""
+    seen: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = one_line(str(message))
+        if text not in seen:
+            seen.add(text)
+            echo(f"warning: {text}", err=True)
+
+    warnings.simplefilter("always", UserWarning, append=True)  # Python's own way to show one once differs by caller
+    warnings.showwarning = show

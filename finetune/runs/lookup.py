@@ -63,8 +63,8 @@ def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
 def _finished(task: str, out: Path) -> list[RunFolder]:
     folder = out / folder_name(task)
     files = sorted(folder.glob("*/record.json")) if is_folder(folder) else []
-    found = sorted(readable(files, load_record), key=lambda pair: pair[1].finished, reverse=True)
-    return [RunFolder(file.parent) for file, _ in found]
+    found = [(record.finished, file.stat().st_mtime_ns, file) for file, record in readable(files, load_record)]
+    return [RunFolder(file.parent) for *_, file in sorted(found, reverse=True)]
 
 
 def _training_file(data: Path) -> Path:

@@ -32,7 +32,7 @@ from finetune.runs.toml import override_value
 from finetune.task_types import SentenceRow
 from finetune.task_types.registry import find
 from finetune.task_types.task import Answer
-from finetune.training.targets import expand_targets, preset_files, recipe_files, split_arguments
+from finetune.training.targets import expand_targets, recipe_files, split_arguments
 from support.records import BASE, save_run
 
 LONGEST_ARGUMENT = 130_000  # characters, on Linux
@@ -252,9 +252,6 @@ def plan(targets: list[str], seeds: int) -> None:
         assert tomllib.loads(one.recipe.to_toml())["task"] == one.recipe.task
         assert one.recipe.model_dump_json()
         assert override_value(str(one.recipe.seed)) == one.recipe.seed
-
-
-assert preset_files  # used by KEYS through `preset`
 
 
 # --- records ---
