@@ -42,7 +42,7 @@ def option_names(name: str) -> tuple[str, ...]:
 
 
 def _is_own(name: str) -> bool:
-    return name not in registry.available() and is_data(name)
+    return is_data(name) and name not in registry.available()
 
 
 def configured(task: Task, options: Mapping[str, Any]) -> Task:
