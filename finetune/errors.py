@@ -1,5 +1,10 @@
 """UserError: the one class of error that a user can cause and fix."""
 
+from reprlib import Repr
+from typing import Any
+
+MOST_SHOWN = 100  # characters of a value in a message
+
 
 class UserError(Exception):
     """What is wrong and where (`what`), then how to fix it (`way_out`).
@@ -18,6 +23,13 @@ def first_line(error: BaseException) -> str:
     """Class and first line of a library's error, for a message."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def shown(value: Any) -> str:
+    """A value as Python shows it, for a message; of a long one the start and the end."""
+    short = Repr()
+    short.maxstring = short.maxother = short.maxlong = MOST_SHOWN
+    return short.repr(value)
 
 
 def nearest(name: str, allowed: list[str]) -> str:

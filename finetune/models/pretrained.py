@@ -1,6 +1,7 @@
 """Resolves a model's name to files: `minilm`, a folder, or a repository of the Hugging Face Hub."""
 
 import hashlib
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
+from finetune.data.paths import is_folder
 from finetune.errors import UserError, first_line
 
 if TYPE_CHECKING:
@@ -46,8 +48,8 @@ def resolve(name: str) -> Weights:
     """
     if name == MINILM:
         return _minilm()
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
+    if is_folder(folder):
         _require_files(folder)
         return Weights(name=name, folder=folder, fingerprint=_fingerprint(folder))
     if name.startswith((".", "/", "~")) or name.count("/") > 1:

@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from finetune.analysis.report.run_files import read_losses
+from finetune.cli.console import Terminal
 from finetune.cli.progress import ProgressDisplay
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import (
@@ -86,7 +86,9 @@ def test_the_log_keeps_the_keys_of_each_event(tmp_path: Path) -> None:
 )
 def test_the_display_shows_each_event(events: list[Event], shown: str) -> None:
     output = io.StringIO()
-    display = ProgressDisplay(Console(file=output, width=200))
+    console = Terminal()
+    console.file, console.width = output, 200
+    display = ProgressDisplay(console)
     for event in events:
         display(event)
     assert shown in output.getvalue()
