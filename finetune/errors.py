@@ -1,5 +1,7 @@
 """UserError: the one class of error that a user can cause and fix."""
 
+LONGEST, MOST = 200, 5_000  # characters of a name, and names, of which the nearest is searched
+
 
 class UserError(Exception):
     """What is wrong and where (`what`), then how to fix it (`way_out`).
@@ -24,5 +26,7 @@ def nearest(name: str, allowed: list[str]) -> str:
     """`Did you mean 'mrpc'? ` if an allowed name is close to `name`, else empty."""
     import difflib
 
+    if len(name) > LONGEST or len(allowed) > MOST:  # the time grows with the product of their lengths
+        return ""
     close = difflib.get_close_matches(name, allowed, n=2, cutoff=0.6)
     return f"Did you mean {' or '.join(repr(match) for match in close)}? " if close else ""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.label_names import FILES as LABEL_FILES
+from finetune.data.open_files import require_file
 from finetune.data.paired_files import is_label_file
 from finetune.errors import UserError
 
@@ -25,7 +26,7 @@ NO_DATA = re.compile(
 def is_data(target: str) -> bool:
     """Whether a target is a file or folder of data: whatever exists and is not a recipe."""
     path = Path(target)
-    return path.is_dir() or (path.is_file() and path.suffix.lower() != ".toml")
+    return path.is_dir() or (path.exists() and path.suffix.lower() != ".toml")
 
 
 def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]:
@@ -38,8 +39,10 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
         if given:
             files[name] = Path(given)
     for name, file in files.items():
-        if not file.is_file() and not (file.is_dir() and class_folders(file)):
+        if not file.exists():
             raise UserError(f"{file}: no such file ({name})", "Check its name")
+        if not (file.is_dir() and class_folders(file)):
+            require_file(file)
     return files
 
 

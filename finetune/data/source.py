@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from finetune.data.open_files import require_file
 from finetune.errors import UserError, first_line
 
 
@@ -65,7 +66,7 @@ def content_hash(path: Path) -> str:
 
 @lru_cache(maxsize=16)
 def _content_hash(path: Path, *_: int) -> str:
-    with path.open("rb") as file:
+    with require_file(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

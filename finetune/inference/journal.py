@@ -56,9 +56,9 @@ ENCODE, DECODE = json.JSONEncoder(default=_marked).encode, json.JSONDecoder(obje
 class Journal:
     """Predicted rows, in a hidden file next to the output until the output is written.
 
-    A row is a JSON object on a line. A window of rows ends with a line `[rows, truncated rows, checksum]`, so that a window
-    that was cut off or damaged is found. The first line is a hash of what the predictions depend on (`of`). After
-    opening, `rows` and `truncated` count those of the windows that are kept, and `note` says what is not.
+    A row is a JSON object on a line. A window of rows ends with a line `[rows, truncated rows, checksum]`, so that a
+    window that was cut off or damaged is found. The first line is a hash of what the predictions depend on (`of`).
+    After opening, `rows` and `truncated` count those of the windows that are kept, and `note` says what is not.
     """
 
     def __init__(self, output: Path, *, of: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from finetune.data.files import split_files
 from finetune.data.messages import places, so_many
+from finetune.data.open_files import read_text
 from finetune.data.reading import table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
@@ -63,9 +64,10 @@ class OwnData:
 
     def _given(self, rows: Sequence[Row]) -> set[int]:
         """The indexes of the dev rows of an earlier run. Raises UserError where they are not in the data."""
+        text = read_text(Path(self.split))
         try:
-            names = set(json.loads(Path(self.split).read_text(encoding="utf-8"))["dev"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            names = set(json.loads(text)["dev"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(
                 f"{self.split}: cannot be parsed as a run's split.json ({first_line(error)})", "Name one"
             ) from error
