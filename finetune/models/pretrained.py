@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from finetune.data.open_files import require_file
 from finetune.errors import UserError, first_line
 
 MINILM = "minilm"
@@ -39,6 +40,9 @@ def resolve(name: str) -> Weights:
         return _minilm()
     folder = Path(name).expanduser()
     if folder.is_dir():
+        for file in folder.iterdir():  # each may be read by transformers
+            if file.exists() and not file.is_dir():
+                require_file(file)
         _require_files(folder)
         return Weights(name=name, folder=folder, fingerprint=_fingerprint(folder))
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
