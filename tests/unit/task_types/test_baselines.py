@@ -1,9 +1,7 @@
 """Baselines: majority and TF-IDF."""
 
 import pytest
-from support.toys import (
-    cat_rows,
-)
+from support.toys import cat_rows
 
 from finetune.task_types import baselines as methods
 
