@@ -1,5 +1,6 @@
 """UserError: the one class of error that a user can cause and fix."""
 
+LONGEST_LINE = 400  # characters of a library's error in a message
 LONGEST, MOST = 200, 5_000  # characters of a name, and names, of which the nearest is searched
 
 
@@ -17,9 +18,14 @@ class UserError(Exception):
 
 
 def first_line(error: BaseException) -> str:
-    """Class and first line of a library's error, for a message."""
+    """Class and first line of a library's error, shortened, for a message."""
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return f"{type(error).__name__}: {shortened(lines[0], LONGEST_LINE)}" if lines else type(error).__name__
+
+
+def shortened(text: str, most: int) -> str:
+    """A text, or its beginning and `...`."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def nearest(name: str, allowed: list[str]) -> str:

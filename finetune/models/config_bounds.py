@@ -35,6 +35,7 @@ BOUNDS = {  # by the names of all families
     "type_vocab_size": Bound(least=0, most=1_000),
     "num_labels": Bound(least=0, most=1_000_000),
 }
+SHARES = ("layer_norm_eps", "norm_eps", "initializer_range")  # and all dropouts: between 0 and 1
 FIXED: dict[
     str, Any
 ] = {  # what a config may set for other uses: attention that is code on the Hub, outputs that are not tensors
@@ -76,7 +77,11 @@ def require_config(folder: Path) -> dict[str, Any]:
     for name, bound in BOUNDS.items():
         if name in table and table[name] is not None:
             _require_within(file, name, table[name], bound)
+    for name, value in table.items():
+        if name in SHARES or "dropout" in name:
+            _require_share(file, name, value)
     _require_together(file, table)
+    _require_names(file, table)
     _require_weights(folder, table)
     return table
 
@@ -112,6 +117,12 @@ def _require_within(file: Path, name: str, value: Any, bound: Bound) -> None:
         )
 
 
+def _require_share(file: Path, name: str, value: Any) -> None:
+    """Raises UserError for a probability, or the like, that is not between 0 and 1."""
+    if value is not None and not (type(value) in (int, float, bool) and 0 <= value <= 1):
+        raise UserError(f"{file}: {name[:40]} is {str(value)[:40]}", "It is from 0 to 1")
+
+
 def _require_together(file: Path, table: Mapping[str, Any]) -> None:
     """Raises UserError for values that are each possible, but not together."""
     width, heads = _first(table, "hidden_size", "dim"), _first(table, "num_attention_heads", "n_heads")
@@ -123,6 +134,20 @@ def _require_together(file: Path, table: Mapping[str, Any]) -> None:
             f"{file}: pad_token_id is {str(padding)[:40]}",
             f"It is the id of a token in the vocabulary, of {vocabulary or 'several'} tokens",
         )
+
+
+def _require_names(file: Path, table: Mapping[str, Any]) -> None:
+    """Raises UserError where the names of classes are not texts, or the labels not numbered from 0."""
+    kinds, labels = table.get("architectures") or [], table.get("id2label") or {}
+    if not isinstance(kinds, list) or not all(isinstance(name, str) for name in kinds):
+        raise UserError(f"{file}: architectures is {str(kinds)[:40]}", "It is a list of names of classes")
+    numbers = {str(number) for number in range(len(labels))} if isinstance(labels, dict) else set()
+    if (
+        not isinstance(labels, dict)
+        or set(labels) != numbers
+        or not all(isinstance(v, str | int) for v in labels.values())
+    ):
+        raise UserError(f"{file}: id2label is {str(labels)[:40]}", "It has the name of each label, from 0 on")
 
 
 def _require_weights(folder: Path, table: Mapping[str, Any]) -> None:

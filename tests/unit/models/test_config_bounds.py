@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from support.cli import Finetune, assert_error
+from support.fuzzed_folders import fuzz_model_folders
 from support.runs import FinishedRun
 from support.toys import cat_task
 from support.training import CPU
@@ -118,6 +119,9 @@ CONFIGS: dict[str, Change] = {
     "labels list": config(id2label=["a"]),
     "quantized": config(quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}),
     "odd quantized": config(quantization_config="x"),
+    "architectures": config(architectures=[0.5]),
+    "labels with gaps": config(id2label={"0": "a", "5": "b"}),
+    "dropout below 0": config(classifier_dropout=-0.5),
     "attribute": config(__class__="x"),
     "not JSON": content("config.json", "{"),
     "a list": content("config.json", "[]"),
@@ -272,3 +276,11 @@ def test_a_model_without_a_head_is_refused_briefly(tiny_bert: Path, tmp_path: Pa
     folder = shutil.copytree(tiny_bert, tmp_path / "encoder")
     merge(folder / "config.json", {"num_hidden_layers": 5})
     refused(lambda: load_trained(folder, cat_task().head))
+
+
+def test_damaged_folders_end_in_one_line(finished_run: FinishedRun, tiny_bert: Path, tmp_path: Path) -> None:
+    model = finished_run("sentence") / "model"
+    found = fuzz_model_folders(60, seed=0, folder=tmp_path, encoder=tiny_bert, model=model)
+    assert (found.tried, found.survived) == (60, 60)
+    assert found.refused > 20
+    assert found.accepted > 3
