@@ -6,7 +6,7 @@ from pathlib import Path
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.paired_files import is_label_file
-from finetune.data.paths import is_file, is_folder, require_utf_8
+from finetune.data.paths import exists, is_folder, require_file, require_utf_8
 from finetune.errors import UserError
 
 NAMES = {
@@ -26,7 +26,7 @@ NO_DATA = re.compile(
 def is_data(target: str) -> bool:
     """Whether a target is a file or folder of data: whatever exists and is not a recipe."""
     path = Path(target)
-    return is_folder(path) or (is_file(path) and path.suffix.lower() != ".toml")
+    return is_folder(path) or (exists(path) and path.suffix.lower() != ".toml")
 
 
 def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]:
@@ -44,9 +44,11 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
         if given:
             files[name] = Path(given)
     for name, file in files.items():
-        if not is_file(file) and not (is_folder(file) and class_folders(file)):
+        if not exists(file):
             raise UserError(f"{file}: no such file ({name})", "Check its name")
         require_utf_8(file)
+        if not (is_folder(file) and class_folders(file)):
+            require_file(file)
     return files
 
 

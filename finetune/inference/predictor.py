@@ -17,6 +17,7 @@ from finetune.inference.answer_rows import answer_values
 from finetune.inference.engine import Engine
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
+from finetune.models.config_bounds import saved_settings
 from finetune.models.device import build_accelerator, resolve_device, usable_precision
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import Weights
@@ -173,7 +174,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
         name=name,
         files=files,
         config=config,
-        settings=getattr(config, "finetune", None) or {},
+        settings=saved_settings(config),
         candidates=candidates,
     )
 

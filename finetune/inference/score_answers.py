@@ -11,7 +11,7 @@ import numpy as np
 from finetune.data.paths import read_small
 from finetune.data.rows import Row
 from finetune.data.source import Source
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Answer, Task
@@ -120,7 +120,9 @@ def _read(file: Path) -> Given:
     try:
         found = json.loads(read_small(file, most=MOST_BYTES))
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: is not JSON ({error})", "It maps each row id to its prediction") from error
+        raise UserError(
+            f"{file}: is not JSON ({first_line(error)})", "It maps each row id to its prediction"
+        ) from error
     if not isinstance(found, dict):
         raise UserError(f"{file}: is not a JSON object", "It maps each row id to its prediction")
     return found

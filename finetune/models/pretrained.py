@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
-from finetune.data.paths import is_folder
+from finetune.data.paths import is_folder, require_file
 from finetune.errors import UserError, first_line
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ def resolve(name: str) -> Weights:
         return _minilm()
     folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
     if is_folder(folder):
+        for file in folder.iterdir():  # each may be read by transformers
+            if file.exists() and not file.is_dir():
+                require_file(file)
         _require_files(folder)
         return Weights(name=name, folder=folder, fingerprint=_fingerprint(folder))
     if name.startswith((".", "/", "~")) or name.count("/") > 1:

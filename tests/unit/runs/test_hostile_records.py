@@ -83,7 +83,7 @@ def test_a_record_is_a_small_regular_file(results: Path) -> None:
         load_record(file)
     file.unlink()
     os.mkfifo(file)
-    with pytest.warns(DamagedRecord, match="is not a regular file"):
+    with pytest.warns(DamagedRecord, match="not a regular file"):
         assert len(all_records(results)) == 3
 
 
