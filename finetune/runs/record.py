@@ -132,6 +132,7 @@ class ListedRun(BaseModel):
     recipe: Seed
     headline: str
     scores: dict[str, dict[str, float | None]]
+    checksum: str = ""
     metrics: dict[str, SavedMetric] = {}
 
     @property
@@ -258,7 +259,7 @@ def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
     content = read_small(file, most=MOST_BYTES, remedy=REMEDY)
     try:
         record = kind.model_validate_json(content)
-        if isinstance(record, RunRecord) and record.checksum:
+        if record.checksum:
             _require_checksum(file, content.decode("utf-8"), record.checksum)
         require_scores(record.headline, record.scores)
     except ValueError as error:  # ValidationError is one too

@@ -19,7 +19,7 @@ from finetune.inference.predictor import load
 from finetune.runs.events import Event, Note, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
-from finetune.runs.record import load_record, write_record
+from finetune.runs.record import DamagedRecord, listed_runs, load_record, write_record
 
 HOLD = """
 import sys, time
@@ -163,6 +163,8 @@ def test_a_record_that_was_changed_is_an_error(run: RunFolder) -> None:
     run.record_file.write_text(text.replace('"accuracy": 1.0', '"accuracy": 0.9', 1))
     with pytest.raises(UserError, match=r"record\.json: is damaged or was edited"):
         run.record()
+    with pytest.warns(DamagedRecord, match="is damaged or was edited"):
+        assert listed_runs(run.path.parents[1]) == []
 
 
 def test_predictions_that_were_changed_are_an_error(run: RunFolder) -> None:
