@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -127,11 +128,12 @@ def finetune(place: Path, *arguments: str, fault: Fault | None = None) -> Attemp
 
 def call(function: Callable[..., None], *given: Any) -> None:
     """Runs a function in a forked child, where torch is. Raises RuntimeError if it fails."""
-    process = _forks().Process(target=function, args=given)
-    process.start()
-    process.join()
-    if process.exitcode:
-        raise RuntimeError(f"{function.__name__} ended with {process.exitcode}")
+    with tempfile.NamedTemporaryFile() as log:
+        process = _forks().Process(target=_quietly, args=(Path(log.name), function, *given))
+        process.start()
+        process.join()
+        if process.exitcode:
+            raise RuntimeError(f"{function.__name__} ended with {process.exitcode}: {_text(Path(log.name))[-2000:]}")
 
 
 @cache
@@ -154,6 +156,17 @@ def _text(file: Path) -> str:
     return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
 
 
+def _redirect(number: int, file: Path) -> None:
+    """Lets standard output, 1, or error, 2, go into a file."""
+    os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
+
+
+def _quietly(log: Path, function: Callable[..., None], *given: Any) -> None:
+    _redirect(1, log)
+    _redirect(2, log)
+    function(*given)
+
+
 def _finetune(place: Path, logs: Path, arguments: Sequence[str], fault: Fault | None) -> None:
     """The child: the command line as `main` runs it, in a new process group, its output in files."""
     os.setsid()
@@ -161,9 +174,8 @@ def _finetune(place: Path, logs: Path, arguments: Sequence[str], fault: Fault | 
     os.environ.clear()
     os.environ.update(variables)
     os.chdir(place)
-    for number, name in ((1, "out"), (2, "err")):
-        opened = os.open(logs / name, os.O_WRONLY | os.O_CREAT)
-        os.dup2(opened, number)
+    _redirect(1, logs / "out")
+    _redirect(2, logs / "err")
     sys.argv = ["finetune", *arguments]
     import torch
 

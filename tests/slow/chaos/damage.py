@@ -38,12 +38,21 @@ def flipped(file: Path, random: Random) -> None:
     file.write_bytes(content)
 
 
+def changed(file: Path, random: Random) -> None:
+    """One digit is another, so that what is written there can still be parsed."""
+    content = bytearray(file.read_bytes())
+    if places := [place for place, byte in enumerate(content) if chr(byte).isdigit() and byte < 128]:
+        place = random.choice(places)
+        content[place] = ord("0") + (content[place] - ord("0") + 1 + random.randrange(9)) % 10
+    file.write_bytes(content)
+
+
 def removed(file: Path, random: Random) -> None:
     """It is not there."""
     file.unlink()
 
 
-DAMAGES = (emptied, cut, flipped, flipped, removed)
+DAMAGES = (emptied, cut, flipped, changed, removed)
 
 
 def of_finished(lab: Lab, name: str) -> Tally:

@@ -6,13 +6,10 @@ from pathlib import Path
 
 from slow.chaos.commands import Attempt, finetune, start, start_new
 from slow.chaos.faults import Fault
-from slow.chaos.outcome import Failed
+from slow.chaos.outcome import Failed, whole_runs
 from slow.chaos.places import Lab, Undisturbed, require_ended, require_same
 from slow.chaos.scenarios import SCENARIOS, Scenario
 from slow.chaos.trial import Tally
-
-from finetune.runs.folder import RunFolder
-from finetune.runs.record import all_records
 
 KILLS = 12  # at random moments, of a scenario
 STARTS = 7.0  # seconds that a new Python takes for its imports at most
@@ -87,18 +84,7 @@ def require_stopped(attempt: Attempt, number: signal.Signals) -> bool:
 
 def finish(scenario: Scenario, place: Path, usual: Undisturbed) -> None:
     """Runs the command again after a fault, and requires the undisturbed outcome; an output may be there already."""
-    require_whole(place)
+    whole_runs(place / "results")
     if scenario.command[0] == "run" or scenario.leaves(place) != usual.outcome:
         require_ended(finetune(place, *scenario.command), 0)
     require_same(scenario, place, usual.outcome)
-
-
-def require_whole(place: Path) -> None:
-    """Raises Failed unless every record there is one of a finished run, all of whose files are as it says."""
-    records, damaged = all_records(place / "results")
-    if damaged:
-        raise Failed("a record", str(damaged[0]))
-    for record in records:
-        folder = RunFolder(place / "results" / record.task / record.id)
-        for file in record.files:
-            folder.verify(file)

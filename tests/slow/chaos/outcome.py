@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from finetune.data.checksums import verify
+from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_predictions
-from finetune.runs.record import all_records
+from finetune.runs.record import load_record
 
 VARYING = {  # facts of a record that differ from run to run, and what is compared by itself
     *("finished", "seconds", "examples_per_second", "peak_memory_bytes", "git_commit", "files", "checksum"),
@@ -28,16 +30,22 @@ class Failed(Exception):
 
 def outcome(results: Path) -> Outcome:
     """Everything that must be equal, of every finished run below a results folder, by task and id."""
-    records, damaged = all_records(results)
-    if damaged:
-        raise Failed("a record", str(damaged[0]))
-    return {f"{record.task}/{record.id}": _run(results / record.task / record.id) for record in records}
+    return {f"{folder.path.parent.name}/{folder.path.name}": _run(folder.path) for folder in whole_runs(results)}
+
+
+def whole_runs(results: Path) -> list[RunFolder]:
+    """Every finished run below a results folder. Raises Failed where a file of one is not as its record says."""
+    folders = [RunFolder(file.parent) for file in sorted(results.glob("*/*/record.json"))]
+    for folder in folders:
+        try:
+            verify(folder.path, load_record(folder.record_file).files, remedy="")
+        except UserError as error:
+            raise Failed("a record", str(error)) from error
+    return folders
 
 
 def _run(folder: Path) -> Outcome:
     record = json.loads((folder / "record.json").read_text())
-    for name in record["files"]:
-        RunFolder(folder).verify(name)
     return {
         "files": sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.name[0] != "."),
         "model": {file.name: _hash(file) for file in sorted((folder / "model").iterdir())},

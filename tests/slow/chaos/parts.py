@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from slow.chaos import at_once, damage, errors, folders, full_disk, kills, measure, two_processes
+from slow.chaos import at_once, damage, errors, folders, full_disk, fuzz, kills, measure, two_processes
 from slow.chaos.places import Lab
 from slow.chaos.scenarios import TRAINING, WRITING
 from slow.chaos.trial import Tally
@@ -64,5 +64,9 @@ def _once() -> Iterator[Part]:
         yield Part(name=f"{count} at once", body=partial(at_once.equal, count=count))
         yield Part(name=f"{count} at once, one killed", body=partial(at_once.equal, count=count, kills=True))
     yield Part(name="writers", body=at_once.writers)
+    for what, shards in fuzz.SHARDS.items():
+        for shard in range(shards):
+            name = f"fuzzed {what}, {shard + 1} of {shards}"
+            yield Part(name=name, body=partial(fuzz.fuzz, what=what))
     yield Part(name="resume time", body=measure.time_to_resume, alone=True)
     yield Part(name="share of checkpoints", body=measure.share_of_checkpoints, alone=True)

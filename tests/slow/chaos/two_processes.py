@@ -40,7 +40,7 @@ def faults(lab: Lab, name: str) -> Tally:
                 running.kill(signal.SIGKILL if what == "launcher" else signal.SIGTERM)
             asked = time.monotonic()
             running.wait(delay + GRACE)
-            _wait_for(ranks)
+            _wait_for(ranks, kills=what == "launcher")
             if what == "SIGTERM":
                 tally.figure("seconds to stop, 2 processes", time.monotonic() - asked)
             _require_done(_launched(place, scenario.command).wait().code)
@@ -70,9 +70,15 @@ def _children(pid: int) -> list[int]:
     return sorted(found)
 
 
-def _wait_for(ranks: list[int]) -> None:
-    """Waits for processes to end. Raises Failed, and kills them, where they hang."""
+def _wait_for(ranks: list[int], *, kills: bool) -> None:
+    """Waits for processes to end, or with `kills` ends them, as a user does after the launcher was killed.
+
+    Raises Failed where they hang.
+    """
     until = time.monotonic() + GRACE
+    for rank in ranks if kills else ():
+        with suppress(ProcessLookupError):
+            os.kill(rank, signal.SIGKILL)
     while alive := [rank for rank in ranks if Path(f"/proc/{rank}").exists()]:
         if time.monotonic() > until:
             for rank in alive:
