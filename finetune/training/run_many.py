@@ -10,6 +10,7 @@ from typing import Any
 
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
+from finetune.inference.engine import Diverged
 from finetune.models.device import is_out_of_memory
 from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.recipe import Recipe
@@ -77,6 +78,9 @@ def _better_half(
             found = found.epochs[min(pause, len(found.epochs)) - 1]["headline"]
         if found is not None:
             ranks.setdefault(_setting(one.recipe), []).append(one.task.metrics[0].rank(found))
+    if any(not isinstance(failure, Diverged) for failure in failures):
+        watch(Note("some settings could not be tried, so none is chosen: the same command tries them again"))
+        return []
     kept: set[str] = set()
     for task, some in settings.items():
         order = sorted((each for each in some if each in ranks), key=lambda each: -fmean(ranks[each]))

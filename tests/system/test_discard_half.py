@@ -4,7 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.cli import InProcess, assert_error
+
+from finetune.runs.recipe import Recipe
+from finetune.runs.record import RunRecord
+from finetune.training.run import run
 
 
 def test_the_worse_half_is_discarded_early_and_can_go_on_later(
@@ -31,6 +36,28 @@ def test_the_worse_half_is_discarded_early_and_can_go_on_later(
     code, _, _ = in_process("run", *settings, data=rte)
     assert code == 0
     assert len(list(tmp_path.glob("results/rte/*/record.json"))) == 4
+
+
+def test_none_is_chosen_while_one_could_not_be_tried(
+    in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.toml").write_text('task = "rte"\n[grid]\n"train.learning_rate" = [2e-3, 1e-7]\n')
+    settings = ["mine.toml", f"model={tiny_bert}", "train.epochs=4", "--quiet", "--discard-half"]
+
+    def full(recipe: Recipe, **options: Any) -> RunRecord:
+        if recipe.train.learning_rate == 2e-3:
+            raise OSError("the disk is full")
+        return run(recipe, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("finetune.training.run_many.run", full)
+        code, _, err = in_process("run", *settings, data=rte)
+    assert code == 2
+    assert_error(err, "the disk is full")
+    assert list(tmp_path.glob("results/rte/*/record.json")) == []
+    assert in_process("run", *settings, data=rte)[0] == 0
+    (record,) = tmp_path.glob("results/rte/*/record.json")
+    assert json.loads(record.read_text())["recipe"]["train"]["learning_rate"] == 2e-3
 
 
 def test_discarding_needs_several_epochs_and_settings(in_process: InProcess, rte: Path, tiny_bert: Path) -> None:
