@@ -34,7 +34,7 @@ class Plan:
 def run_parts(
     plan: Plan, chosen: Sequence[Part], *, work: Path, cores: int, tell: Callable[[str], None]
 ) -> list[Tally]:
-    """The tallies of all parts; those in the working file are not run again."""
+    """The tallies of all parts; those in the working file that did not fail are not run again."""
     done = _finished(plan, work)
     tallies = [done[part.name] for part in chosen if part.name in done]
     missing = [part for part in chosen if part.name not in done]
@@ -80,10 +80,11 @@ def _lab(folder: Path) -> Lab:
 
 def _finished(plan: Plan, work: Path) -> dict[str, Tally]:
     lines = [json.loads(line) for line in work.read_text().splitlines()] if work.is_file() else []
-    found = {line["part"]: Tally(**line["tally"]) for line in lines if line["key"] == plan.key}
-    for tally in found.values():
-        tally.failures = [Failure(**each) for each in tally.failures]  # type: ignore[arg-type]
-    return found
+    return {
+        line["part"]: Tally(**line["tally"])
+        for line in lines
+        if line["key"] == plan.key and not line["tally"]["failures"]
+    }
 
 
 def _words(name: str, tally: Tally) -> str:
