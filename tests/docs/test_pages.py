@@ -19,6 +19,7 @@ from support.pages import (
     OWN_TASK,
     README,
     README_KO,
+    RELIABILITY,
     RESULTS,
     blocks,
     commands,
@@ -124,7 +125,7 @@ def test_the_pages_are_linked_from_the_readme() -> None:
 
 
 def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
-    pages = [README, README_KO, OWN_DATA, OWN_DATA_KO, COMMANDS, COMPARING, RESULTS]
+    pages = [README, README_KO, OWN_DATA, OWN_DATA_KO, COMMANDS, COMPARING, RESULTS, RELIABILITY]
     filled = (
         "import sys, measured; [print(measured.filled(open(name, encoding='utf-8').read())) for name in sys.argv[1:]]"
     )

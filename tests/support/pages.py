@@ -6,8 +6,8 @@ from pathlib import Path
 from support.paths import ROOT
 
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
-OWN_DATA, COMMANDS, COMPARING, RESULTS = (
-    ROOT / "docs" / f"{name}.md" for name in ("your-data", "commands", "comparing", "results")
+OWN_DATA, COMMANDS, COMPARING, RESULTS, RELIABILITY = (
+    ROOT / "docs" / f"{name}.md" for name in ("your-data", "commands", "comparing", "results", "reliability")
 )
 OWN_TASK = ROOT / "docs" / "your-own-task.md"  # docs/test_your_own_task.py runs all of it
 README_KO, OWN_DATA_KO = README.with_suffix(".ko.md"), OWN_DATA.with_suffix(".ko.md")

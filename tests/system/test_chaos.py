@@ -1,0 +1,60 @@
+"""A few faults of each kind from the chaos harness; `make chaos` tries a thousand."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from slow.chaos.parts import parts
+from slow.chaos.work import Plan, run_part
+from support.paths import ROOT
+
+SHORT = (
+    *("kills at writes: sentence, 1 of 2", "random kills: sentence", "signals: sentence"),
+    *("errors at writes: sentence, 1 of 2", "damaged, interrupted: sentence", "full disk: sentence"),
+)
+LONGER = r"(kills|errors) at writes: .*1 of 2|^damaged|^full disk|at once|read-only|vanishes"
+
+
+def test_one_fault_of_each_kind_is_survived(tmp_path: Path) -> None:
+    """All in one test, since each process that runs some needs seconds to import the libraries."""
+    plan = Plan(seed=1, scale=0.01, folder=tmp_path)
+    for name in SHORT:
+        tally = run_part(name, plan)
+        assert tally["failures"] == []
+        assert (tally["tried"] == tally["survived"] > 0) or tally["skipped"]
+
+
+def test_every_part_has_a_name_of_its_own() -> None:
+    assert len(parts()) > 100
+    assert {*SHORT} < {*parts()}
+
+
+@pytest.mark.slow
+def test_the_harness_survives_and_writes_its_record(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "slow.chaos",
+            "--scale",
+            "0.01",
+            "--only",
+            LONGER,
+            "--out",
+            tmp_path / "record.json",
+            "--work",
+            tmp_path,
+        ],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    record = json.loads((tmp_path / "record.json").read_text())
+    assert record["kills"] > 20
+    assert record["faults"] > 40
+    assert all(found["tried"] == found["survived"] for found in record["kinds"])
