@@ -1,5 +1,9 @@
 """UserError: the one class of error that a user can cause and fix."""
 
+from reprlib import Repr
+from typing import Any
+
+MOST_SHOWN = 100  # characters of a value in a message
 LONGEST_LINE = 400  # characters of a library's error in a message
 LONGEST, MOST = 200, 5_000  # characters of a name, and names, of which the nearest is searched
 
@@ -26,6 +30,13 @@ def first_line(error: BaseException) -> str:
 def shortened(text: str, most: int) -> str:
     """A text, or its beginning and `...`."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def shown(value: Any) -> str:
+    """A value as Python shows it, for a message; of a long one the start and the end."""
+    short = Repr()
+    short.maxstring = short.maxother = short.maxlong = MOST_SHOWN
+    return short.repr(value)
 
 
 def nearest(name: str, allowed: list[str]) -> str:

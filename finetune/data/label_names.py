@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from finetune.data.open_files import read_text
+from finetune.data.bounds import LONGEST_TEXT
+from finetune.data.paths import read_small_text
 from finetune.data.values import as_text
 from finetune.errors import UserError, first_line
 
@@ -34,7 +35,7 @@ def names_given(value: Any) -> dict[str, str]:
 def names_in(path: Path) -> dict[str, str]:
     """The names in a file. Raises UserError where it cannot be read or has none."""
     try:
-        content = read_text(path, "utf-8-sig")
+        content = read_small_text(path, most=LONGEST_TEXT, encoding="utf-8-sig")
     except UserError as error:
         raise UserError(
             f"the names of labels cannot be read: {error.what}",

@@ -3,49 +3,17 @@
 import codecs
 import gzip
 import io
-import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.bounds import LONGEST_LINE, LONGEST_TEXT, require_expanded
+from finetune.data.bounds import LONGEST_LINE, require_expanded
+from finetune.data.paths import require_file
 from finetune.errors import UserError, first_line
 
 CHUNK = 1 << 20  # bytes
-KINDS = {
-    stat.S_IFIFO: "a pipe (FIFO)",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFDIR: "a folder",
-}
-
-
-def require_file(path: Path) -> Path:
-    """The path. Raises UserError where it is not a regular file: reading a pipe or a device may never end."""
-    try:
-        kind = stat.S_IFMT(path.stat().st_mode)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or first_line(error)
-        raise UserError(f"{path}: cannot be read ({reason})", "Check its name") from error
-    if kind != stat.S_IFREG:
-        remedy = "Name a file in it" if kind == stat.S_IFDIR else "Write what it yields into a file, and name that"
-        raise UserError(f"{path}: is {KINDS.get(kind, 'special')}, not a regular file", remedy)
-    return path
-
-
-def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """The text of a small file. Raises UserError where it is not a regular file in that encoding, or is too large."""
-    if require_file(path).stat().st_size > LONGEST_TEXT:
-        raise UserError(f"{path}: is larger than {LONGEST_TEXT >> 20} MB", "Name another file")
-    try:
-        return path.read_text(encoding=encoding)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its name and permissions") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: byte {error.start} is not UTF-8", "Save it as UTF-8") from error
 
 
 @contextmanager

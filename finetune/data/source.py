@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.checksums import sha256_of
-from finetune.data.open_files import require_file
+from finetune.data.paths import is_folder, require_file
 from finetune.errors import UserError, first_line
 
 
@@ -27,7 +27,7 @@ class Source:
         """
         if self.folder is None:
             return None
-        if not self.folder.is_dir():
+        if not is_folder(self.folder):
             raise UserError(f"{self.folder}: no such folder", "Give --data or $FINETUNE_DATA a folder that exists")
         looked = [*(self.folder / name for name in names), self.folder]
         found: list[Path] = []

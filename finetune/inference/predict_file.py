@@ -13,6 +13,7 @@ from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.messages import so_many
+from finetune.data.paths import exists, is_folder, require_output
 from finetune.data.reading import first_rows, records, survey
 from finetune.data.records import Record
 from finetune.data.table import Table
@@ -112,9 +113,10 @@ def predict_file(
 
 
 def _require_other(output: Path, path: Path) -> None:
-    if not output.absolute().parent.is_dir():
+    require_output(output)
+    if not is_folder(output.absolute().parent):
         raise UserError(f"{output}: cannot be written (no such folder)", "Create the folder, or choose another file")
-    if output.exists() and output.samefile(path):
+    if exists(output) and output.samefile(path):
         raise UserError(f"{output}: output would overwrite the input", "Name another file with -o")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.data.open_files import read_text
+from finetune.data.paths import read_small
 from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
@@ -16,6 +16,7 @@ from finetune.task_types.options import configured, option_values
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Answer, Task
 
+MOST_BYTES = 1_000_000_000  # of a file of predictions
 SHOWN = 3  # ids in a note
 Given = dict[str, Any]  # row id -> prediction
 
@@ -117,7 +118,7 @@ def _label(task: Task, row: Row) -> Any:
 def _read(file: Path) -> Given:
     """A file's values by row id."""
     try:
-        found = json.loads(read_text(file))
+        found = json.loads(read_small(file, most=MOST_BYTES))
     except (ValueError, RecursionError) as error:
         raise UserError(
             f"{file}: is not JSON ({first_line(error)})", "It maps each row id to its prediction"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.data.open_files import read_text, require_file
+from finetune.data.bounds import LONGEST_TEXT
+from finetune.data.paths import read_small, require_file
 from finetune.errors import UserError, first_line
 
 REMEDY = "A model folder needs config.json, model.safetensors and the tokenizer's files, as save_pretrained writes them"
@@ -102,7 +103,7 @@ def saved_settings(config: Any) -> dict[str, Any]:
 def _table(file: Path) -> dict[str, Any]:
     """A JSON object. Raises UserError for anything else."""
     try:
-        table = json.loads(read_text(file))
+        table = json.loads(read_small(file, most=LONGEST_TEXT))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file}: is not JSON ({first_line(error)})", REMEDY) from error
     if not isinstance(table, dict):
