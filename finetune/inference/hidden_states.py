@@ -1,7 +1,7 @@
 """Hidden states of a frozen encoder: computed once, then read from a cache on disk by every seed and layer choice.
 
 Only the positions that the head reads are stored, in half precision: one memory-mapped array `(positions, width)` per
-layer. `state_cache` has the folder and its size limit.
+layer. `runs.cache` has the folder and its size limit.
 """
 
 import hashlib
@@ -13,14 +13,13 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock
 
 from finetune.data.atomic import scratch_file, write_atomically
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
-from finetune.inference.state_cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.models.backbone import POOLED
 from finetune.models.feature import Feature
+from finetune.runs.cache import FACTS, cache_folder, fits, locked, make_room, most_bytes
 from finetune.runs.events import Note
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
@@ -48,7 +47,7 @@ def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, pr
     counts = [_positions(sequence, engine) for sequence in sequences]
     facts = {"format": FORMAT, "weights": weights, "precision": precision, "positions": sum(counts)}
     facts["width"] = engine.model.backbone.config.hidden_size
-    folder = cache_folder() / _name(facts, sequences, engine)
+    folder = cache_folder("states") / _name(facts, sequences, engine)
     with engine.accelerator.main_process_first():
         arrays = _arrays(folder, facts, sequences, counts, engine)
     if arrays is None:
@@ -88,10 +87,7 @@ def _arrays(
     backbone = engine.model.backbone
     wanted = backbone.layer_indices(pooled=engine.model.pooled)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / LOCK):
-            for left in folder.glob(".*.tmp"):
-                left.unlink(missing_ok=True)  # of a process that was killed while writing
+        with locked(folder):
             _require_same(folder, facts)
             if any(not _file(folder, number).is_file() for number in wanted):
                 size = 2 * sum(counts) * backbone.config.hidden_size

@@ -11,6 +11,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
+from finetune.models.feature_arrays import lengths, truncated_rows
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
@@ -47,27 +48,32 @@ def encode(
     task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, config: "PretrainedConfig"
 ) -> list[Feature]:
     """The features of one split. Raises UserError for a max_length that exceeds the encoder's positions."""
+    require_positions(tokenizer, max_length, config)
+    return task.encode(rows, tokenizer, max_length)
+
+
+def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, config: "PretrainedConfig") -> None:
+    """Raises UserError for a max_length that exceeds the encoder's positions."""
     most = min(most_tokens(config), tokenizer.model_max_length)
     if max_length > most:
         raise UserError(
             f"max_length is {max_length}; this encoder has positions for {most} tokens", f"Set max_length={most}"
         )
-    return task.encode(rows, tokenizer, max_length)
 
 
 def truncated_share(features: Sequence[Feature]) -> float:
     """The share of features that were truncated, 0 to 1."""
-    return sum(feature.truncated for feature in features) / len(features)
+    return float(truncated_rows(features)[1].mean())
 
 
 def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
     """Tokens per feature: mean, median, 95th percentile and maximum."""
-    lengths = np.array([len(feature) for feature in features])
+    found = lengths(features)
     return {
-        "mean": float(lengths.mean()),
-        "median": float(np.median(lengths)),
-        "95 %": float(np.percentile(lengths, 95)),
-        "most": int(lengths.max()),
+        "mean": float(found.mean()),
+        "median": float(np.median(found)),
+        "95 %": float(np.percentile(found, 95)),
+        "most": int(found.max()),
     }
 
 

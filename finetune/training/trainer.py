@@ -23,6 +23,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.backbone import Model
 from finetune.models.feature import Feature, label_count
+from finetune.models.feature_arrays import lengths
 from finetune.models.kernels import cpu
 from finetune.runs.events import EpochDone, EpochResult, Note, Training, Updates, Watcher
 from finetune.runs.recipe import Train
@@ -137,7 +138,7 @@ class Trainer:
     def _groups(self, features: Sequence[Feature], *, epoch: int, done: int) -> Iterator[list[list[Feature]]]:
         """The remaining batches of an epoch, in groups whose losses are read together."""
         batches = training_batches(
-            [len(feature) for feature in features],
+            lengths(features),
             batch_size=self.settings.batch_size,
             data_seed=self.data_seed,
             epoch=epoch,

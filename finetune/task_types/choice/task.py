@@ -77,6 +77,9 @@ class ChoiceTask(Task):
             raise UserError(f"the choices are a single text, {choices!r}", "Give a list of texts")
         return ChoiceRow(id="", context=context, choices=tuple(choices))
 
+    def joined(self, before: Any, row: Any) -> bool:
+        return False
+
     def encode(self, rows: Sequence[ChoiceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two truncated first."""
         pairs = [(row.context, choice) for row in rows for choice in row.choices]

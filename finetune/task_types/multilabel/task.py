@@ -85,6 +85,9 @@ class MultiLabelTask(Task):
         """A sentence, or a pair."""
         return MultiLabelRow(id="", text=text, pair=pair)
 
+    def joined(self, before: Any, row: Any) -> bool:
+        return False
+
     def encode(
         self, rows: Sequence[MultiLabelRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:

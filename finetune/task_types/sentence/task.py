@@ -85,6 +85,9 @@ class SentenceTask(Task):
         """A sentence, or a pair."""
         return SentenceRow(id="", text=text, pair=pair)
 
+    def joined(self, before: Any, row: Any) -> bool:
+        return False
+
     def encode(
         self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
