@@ -1,7 +1,7 @@
 """Features as arrays, in memory or memory-mapped: about 60 bytes for one of 20 tokens, which as an object has 2 kB."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -43,15 +43,19 @@ def to_arrays(features: Sequence[Feature], *, first_row: int = 0) -> Arrays:
     return {name: _smallest(array) for name, array in arrays.items()}
 
 
-class ArrayFeatures(Sequence[Feature]):
-    """Features in parts of arrays; each is built when it is asked for."""
+class LazyFeatures(Sequence[Feature]):
+    """Features that are built when they are asked for, with facts of all of them as arrays `(features,)`."""
 
-    def __init__(self, parts: Sequence[Arrays]) -> None:
-        self.parts = parts
-        self.ends = np.cumsum([len(part["row"]) for part in parts])
+    lengths: np.ndarray  # the `len` of each
+    rows: np.ndarray
+    truncated: np.ndarray
+
+    @abstractmethod
+    def at(self, index: int) -> Feature:
+        """The feature with this index, which is not negative."""
 
     def __len__(self) -> int:
-        return int(self.ends[-1])
+        return len(self.rows)
 
     @overload
     def __getitem__(self, index: int) -> Feature: ...
@@ -59,40 +63,39 @@ class ArrayFeatures(Sequence[Feature]):
     def __getitem__(self, index: slice) -> list[Feature]: ...
     def __getitem__(self, index: int | slice) -> Feature | list[Feature]:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+            return [self.at(i) for i in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
             raise IndexError(f"feature {index} of {len(self)}")
-        index %= len(self)
+        return self.at(index % len(self))
+
+
+class ArrayFeatures(LazyFeatures):
+    """Features in parts of arrays."""
+
+    def __init__(self, parts: Sequence[Arrays]) -> None:
+        self.parts = parts
+        self.ends = np.cumsum([len(part["row"]) for part in parts])
+        self.rows = np.concatenate([part["row"] for part in parts])
+        self.truncated = np.concatenate([part["truncated"] for part in parts])
+        self.lengths = np.concatenate([_lengths(part) for part in parts])
+
+    def at(self, index: int) -> Feature:
+        """The feature with this index, which is not negative."""
         number = int(np.searchsorted(self.ends, index, side="right"))
         part = self.parts[number]
         return _feature(part, int(index - self.ends[number]) + len(part["row"]))
 
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        """The `len` of each feature, `(features,)`."""
-        return np.concatenate([_lengths(part) for part in self.parts])
-
-    @cached_property
-    def rows(self) -> np.ndarray:
-        """The row of each feature, `(features,)`."""
-        return np.concatenate([part["row"] for part in self.parts])
-
-    @cached_property
-    def truncated(self) -> np.ndarray:
-        """Whether each feature was truncated, `(features,)`."""
-        return np.concatenate([part["truncated"] for part in self.parts])
-
 
 def lengths(features: Sequence[Feature]) -> np.ndarray:
     """The `len` of each feature, `(features,)`."""
-    if isinstance(features, ArrayFeatures):
+    if isinstance(features, LazyFeatures):
         return features.lengths
     return np.array([len(feature) for feature in features])
 
 
 def truncated_rows(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
     """The row of each feature, and whether it was truncated, both `(features,)`."""
-    if isinstance(features, ArrayFeatures):
+    if isinstance(features, LazyFeatures):
         return features.rows, features.truncated
     return np.array([feature.row for feature in features]), np.array([feature.truncated for feature in features])
 

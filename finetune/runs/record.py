@@ -15,6 +15,8 @@ from finetune.errors import UserError
 from finetune.metrics.scores import Scores
 from finetune.runs.recipe import Recipe
 
+CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, default=str).encode
+
 
 def _with_nan(value: Any) -> Any:
     """A score, or tables and lists of scores; JSON's null becomes NaN."""
@@ -143,7 +145,7 @@ def data_fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
     for name in sorted(splits):
         for row in splits[name]:
             facts = [name, row_fields(row)]
-            digest.update(json.dumps(facts, sort_keys=True, ensure_ascii=True, default=str).encode())
+            digest.update(CANONICAL(facts).encode())
     return digest.hexdigest()
 
 

@@ -1,9 +1,10 @@
 """A user's own data as a task and as a recipe: `finetune run reviews.csv`."""
 
 import json
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class OwnData:
     files: Mapping[str, Path]
     split: str = ""
     encoding: str = ""
+    kept: dict[bool, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # the file read last
 
     def __call__(self, _: Source, split: str) -> Rows:
         """The usable rows of a split; rows of train and dev without a label are left out."""
@@ -45,21 +47,33 @@ class OwnData:
             raise UserError(f"the data has no split '{split}'", f"It has {', '.join({**self.files, 'dev': ''})}")
         path = self.files.get(split, self.files["train"])
         table = table_of(path, self.encoding)
-        usable, notes = usable_rows(self.layout, table, unlabelled=split == "test")
-        rows = _distinct([row for row, _ in usable])
+        unlabelled = split == "test"
+        if self.kept.get(unlabelled, (None,))[0] is not table:
+            self.kept[unlabelled] = table, *self._usable(table, unlabelled=unlabelled)
+        _, rows, chosen, notes = self.kept[unlabelled]
         if not rows:
             raise UserError(
                 "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Run `finetune check` to see why"
             )
         notes = [*table.form.encoding_notes(path), *notes]
-        if "dev" in self.files or split == "test":
+        if chosen is None:
             return Rows(rows=rows, origin=str(path), notes=tuple(notes), content=content_hash(path))
-        groups = [table.columns[self.layout.group][index] for _, index in usable] if self.layout.group else None
-        chosen = self._given(rows) if self.split else drawn_for_dev(named_type(self.layout.shape), rows, groups)
         rows = [row for index, row in enumerate(rows) if (index in chosen) == (split == "dev")]
         if split == "dev":
             notes = [f"{path}: {so_many(len(rows))} {'was' if len(rows) == 1 else 'were'} {self._rule()}"]
         return Rows(rows=rows, origin=str(path), notes=tuple(notes), drawn=True, content=content_hash(path))
+
+    def _usable(self, table: Table, *, unlabelled: bool) -> tuple[list[Row], set[int] | None, list[str]]:
+        """The usable rows of a file, the indexes of those drawn for dev if there is no dev file, and notes."""
+        rows, indexes, notes = usable_rows(self.layout, table, unlabelled=unlabelled)
+        if self.layout.id:
+            rows = _distinct(rows)
+        if not rows or unlabelled or "dev" in self.files:
+            return rows, None, notes
+        if self.split:
+            return rows, self._given(rows), notes
+        groups = [table.columns[self.layout.group][index] for index in indexes] if self.layout.group else None
+        return rows, drawn_for_dev(named_type(self.layout.shape), rows, groups), notes
 
     def _given(self, rows: Sequence[Row]) -> set[int]:
         """The indexes of the dev rows of an earlier run. Raises UserError where they are not in the data."""
@@ -141,9 +155,11 @@ def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") ->
     return replace(trained_task(layout, name=data_name(name), read=read), dev_splits=scored)
 
 
-def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tuple[list[tuple[Row, int]], list[str]]:
-    """The usable rows of a table with their indexes, and a note for each reason why others were left out."""
-    rows: list[tuple[Row, int]] = []
+def usable_rows(
+    layout: Layout, table: Table, *, unlabelled: bool = False
+) -> tuple[list[Row], Sequence[int], list[str]]:
+    """The usable rows of a table, their indexes, and a note for each reason why others were left out."""
+    rows, indexes = list[Row](), array("q")
     out: dict[str, list[tuple[int, int]]] = {}
     if table.faults:
         out["that could not be read"] = [(record.row, record.line) for record in table.faults]
@@ -155,12 +171,17 @@ def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tu
         elif not unlabelled and row.gold is None:
             out.setdefault("without a label", []).append((table.rows[index], table.lines[index]))
         else:
-            rows.append((row, index))
+            rows.append(row)
+            indexes.append(index)
     notes = [
         f"{table.path}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()
     ]
     changes = named_type(layout.shape).changes(layout, table)
-    return rows, [*notes, *(f"{table.path}: {what} ({_places(table, some)})" for what, some in changes.items())]
+    return (
+        rows,
+        indexes,
+        [*notes, *(f"{table.path}: {what} ({_places(table, some)})" for what, some in changes.items())],
+    )
 
 
 def _places(table: Table, indexes: Sequence[int]) -> str:

@@ -20,7 +20,7 @@ ROWS_AT_ONCE = 2_000  # tokenized at once, to bound memory
 WINDOWS = "read a single text that is longer than max_length in overlapping windows"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextRow:
     """A row with a text or a pair."""
 

@@ -17,6 +17,8 @@ from finetune.task_types.task import Task
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
+AT_ONCE = 10_000  # rows whose labels are looked at together
+
 
 def load_splits(
     task: Task, source: Source, *, limit: int | None = None, names: Sequence[str] | None = None
@@ -31,12 +33,17 @@ def load_splits(
         loaded = task.load(source, name)
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
-        if labelled and any(answer.value is None for answer in task.gold(loaded.rows)):
+        if labelled and not _all_labelled(task, loaded.rows):
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
         splits[name] = loaded if limit is None else replace(loaded, rows=_drawn(loaded.rows, limit))
     return splits
+
+
+def _all_labelled(task: Task, rows: Sequence[Row]) -> bool:
+    parts = (rows[begin : begin + AT_ONCE] for begin in range(0, len(rows), AT_ONCE))
+    return all(answer.value is not None for part in parts for answer in task.gold(part))
 
 
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:

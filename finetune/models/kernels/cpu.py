@@ -44,6 +44,12 @@ def keep_memory() -> None:
         libc.mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
 
 
+def release_memory() -> None:
+    """Returns to the system what glibc has kept."""
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)
+
+
 def seed(value: int) -> None:
     """Sets the generator of dropout masks."""
     global _generator

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LETTERS = "ABCDEFGHIJ"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceRow:
     """A context, its possible continuations, and the index of the right one, counted from 0."""
 

@@ -31,7 +31,7 @@ EVEN = 0.5  # a label's threshold before calibration
 THRESHOLDS = "the probability from which each label is predicted, in their order; chosen on dev if not given"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MultiLabelRow(TextRow):
     """A sentence or a pair with the names of its labels, perhaps none; None where they are unknown."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CLASS_WEIGHT = "`balanced`: rare labels get as much weight in the loss as frequent ones"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceRow(TextRow):
     """A sentence or a pair with its label (`gold`): a name, a number, or None where it is unknown."""
 

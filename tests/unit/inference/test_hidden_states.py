@@ -49,7 +49,9 @@ class Watch:
             self.encoded = event.done
 
 
-def prepared(task: Task, folder: Path, *, weights: str = "abc", **reading: Any) -> tuple[Trainer, list[Feature], Watch]:
+def prepared(
+    task: Task, folder: Path, *, weights: str = "abc", **reading: Any
+) -> tuple[Trainer, Sequence[Feature], Watch]:
     """A trainer, features with their states, and what was told while they were made."""
     watch = Watch()
     trainer, features = build(task, folder, SETTINGS, watch=watch, frozen=True, **reading)
