@@ -29,19 +29,19 @@ from finetune.models.kernels import cpu
 from finetune.models.tokenizers.load import load_tokenizer
 
 
-class LossTrainer(Trainer):
+class LossTrainer(Trainer):  # type: ignore[misc]
     """Trainer that records each update's loss."""
 
     losses: list[Tensor]
 
     def training_step(self, *positional: Any, **named: Any) -> Tensor:
         """As in Trainer, and keeps the loss."""
-        loss = super().training_step(*positional, **named)
+        loss: Tensor = super().training_step(*positional, **named)
         self.losses.append(loss)
         return loss
 
 
-class EndOfUpdate(TrainerCallback):
+class EndOfUpdate(TrainerCallback):  # type: ignore[misc]
     """Notifies a meter at the end of each update."""
 
     def __init__(self, meter: Meter) -> None:

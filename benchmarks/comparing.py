@@ -128,4 +128,4 @@ def _ratio(results: Results, numerator: str, denominator: str, field: str) -> fl
 
 
 def _median(found: list[Measurement], field: str) -> float:
-    return statistics.median(getattr(each, field) for each in found)
+    return float(statistics.median(getattr(each, field) for each in found))

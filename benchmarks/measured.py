@@ -205,8 +205,9 @@ def ablations_table(records: list[RunRecord]) -> str:
         for line in lines_of(load_table(table), records):
             if line.dev is not None:
                 fails = "" if line.failed is None else str(line.failed)
-                cells = [f"{title}{line.name}", line.metric, str(line.dev.n), fails, score_words(line.dev)]
-                lines.append(f"| {' | '.join([*cells, score_words(line.test)])} |")
+                cells = [f"{title}{line.name}", line.metric.name, str(line.dev.n), fails]
+                cells += [score_words(each, line.metric) for each in (line.dev, line.test)]
+                lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -255,7 +256,8 @@ def filled(text: str) -> str:
     """A document with every block generated again."""
     for marker, block in blocks().items():
         pattern = rf"(<!-- {marker} -->(\n?)).*?(<!-- /{marker} -->)"
-        text = re.sub(pattern, lambda found, block=block: f"{found[1]}{block}{found[2]}{found[3]}", text, flags=re.S)
+        literal = block.replace("\\", r"\\")
+        text = re.sub(pattern, rf"\g<1>{literal}\g<2>\g<3>", text, flags=re.S)
     return text
 
 

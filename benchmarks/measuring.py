@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -14,7 +14,8 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
-from finetune.metrics.scores import Scores
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import Scores, accuracy
 from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.device import build_accelerator
@@ -24,10 +25,10 @@ from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import registry
 from finetune.task_types.prepare import encode, load_splits
-from finetune.task_types.sentence.task import SentenceRow
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.training.trainer import Trainer
 
-MRPC = registry.find("mrpc")
+MRPC = cast(SentenceTask, registry.find("mrpc"))
 MODEL, MAX_LENGTH = "minilm", 128
 TRAIN = Train(batch_size=32, epochs=1, learning_rate=2e-4, precision="fp32")
 WARM_UP = 3  # updates at the start that are not timed
@@ -60,6 +61,7 @@ class Unscored:
     """The result of an evaluation that predicts nothing."""
 
     headline: float = 0.0
+    metrics: Sequence[Metric] = (accuracy,)
     scores: Scores = field(default_factory=dict)
 
 

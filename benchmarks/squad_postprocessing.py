@@ -25,16 +25,18 @@ from finetune.models import pretrained as weights
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.registry import find
+from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.search import Window
-from finetune.task_types.span.task import SpanRow, SpanTask
+from finetune.task_types.span.task import SpanTask
 
 MODEL, MAX_LENGTH = "minilm", 384
+Logits = Sequence[np.ndarray] | np.ndarray  # of a window each: `(length,)`
 
 
 def example_by_example(
     examples: Iterable[Mapping[str, Any]],
     features: Any,
-    logits: tuple[Sequence[np.ndarray], Sequence[np.ndarray]],
+    logits: tuple[Logits, Logits],
     owners: list[int],
     *,
     n_best: int = 20,
@@ -101,7 +103,7 @@ def made_up(features: list[Feature]) -> list[np.ndarray]:
     logits = []
     for feature in features:
         given = generator.normal(scale=1.5, size=(len(feature), 2)).astype(np.float32)
-        for side, place in enumerate(feature.label):  # type: ignore[arg-type]
+        for side, place in enumerate(np.asarray(feature.label, dtype=int)):
             given[place, side] += 5
         logits.append(given)
     return logits

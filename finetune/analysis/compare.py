@@ -1,7 +1,7 @@
 """`finetune compare A B`: tests whether two runs, or two groups of seeds, differ significantly."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 
 from finetune.data.rows import Row
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
 from finetune.metrics.significance import RESAMPLES, Difference, Resampled, Rescored, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
@@ -44,8 +45,8 @@ class Changed:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Result on one split: a Difference per metric, p adjusted for the number of metrics (`holm`), and McNemar's p if
-    rows are right or wrong.
+    """Result on one split: each metric, its Difference, and p adjusted for the number of metrics (`holm`); McNemar's p
+    if rows are right or wrong.
     """
 
     a: Sequence[str]
@@ -53,6 +54,7 @@ class Comparison:
     task: str
     split: str
     rows: int
+    metrics: Mapping[str, Metric]
     differences: dict[str, Difference]
     holm: dict[str, float]
     mcnemar: float | None
@@ -61,7 +63,8 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
-        plain = asdict(self)
+        plain = asdict(replace(self, metrics={}))
+        del plain["metrics"]
         for name, difference in self.differences.items():
             plain["differences"][name]["difference"] = difference.value
         return plain
@@ -176,6 +179,7 @@ def _compared(
         task=task.name,
         split=split,
         rows=len(rows),
+        metrics={name: task.metric(name) for name in differences},
         differences=differences,
         holm=dict(zip(differences, holm([each.p for each in differences.values()]), strict=True)),
         mcnemar=mcnemar(*(each.counts[:, 0] > 0 for each in hits)) if len(hits) == 2 else None,

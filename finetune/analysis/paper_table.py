@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from finetune.analysis.published import Anchor, anchors, structure
 from finetune.errors import UserError, nearest
-from finetune.metrics.scores import metric_named
+from finetune.metrics.metric import Metric
 from finetune.runs.recipe import Settings
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
@@ -53,7 +53,7 @@ class Line:
     """
 
     name: str
-    metric: str
+    metric: Metric
     split: str
     model: str
     choices: int
@@ -109,29 +109,30 @@ def rule(table: Table) -> str:
 
 def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Line]:
     mine = _fitting(row, records)
+    metric = mine[0].metric(row.metric) if mine else Metric(row.metric)
     shown = _published(row, table.source)
     models = dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)])
     for model in models or [""]:
         choices = groups((record for record in mine if record.model == model), over=row.over)
-        best = max(choices, key=lambda runs: metric_named(row.metric).rank(_mean(runs, row)), default=[])
+        best = max(choices, key=lambda runs: metric.rank(_mean(runs, row)), default=[])
         theirs = [anchor for anchor in shown if anchor.model == model]
         dev = [record.scores[row.split][row.metric] for record in best]
         test = [record.scores["test"][row.metric] for record in best if "test" in record.scores]
         same_split = [anchor for anchor in theirs if anchor.split == row.split]
-        ours = summarised(dev, row.metric) if dev else None
+        ours = summarised(dev, metric) if dev else None
         yield Line(
             name=row.name,
-            metric=row.metric,
+            metric=metric,
             split=row.split,
             model=model,
             choices=len(choices),
             runs=best,
             failed=_failed(best, row.split),
             dev=ours,
-            test=summarised(test, row.metric) if test else None,
+            test=summarised(test, metric) if test else None,
             published_dev=same_split,
             published_test=[anchor for anchor in theirs if anchor.split != row.split],
-            verdicts=[] if ours is None else [_verdict(ours, a, best[0].rows[row.split], table) for a in same_split],
+            verdicts=[_verdict(ours, a, metric, best[0].rows[row.split], table) for a in same_split] if ours else [],
         )
 
 
@@ -175,12 +176,12 @@ def _failed(runs: Sequence[RunRecord], split: str) -> int | None:
     return None if not found or None in found else sum(map(bool, found))
 
 
-def _verdict(ours: Summary, anchor: Anchor, rows: int, table: Table) -> str:
+def _verdict(ours: Summary, anchor: Anchor, metric: Metric, rows: int, table: Table) -> str:
     if not anchor.is_of(anchor.split, rows):
         return "other rows"
     if ours.interval is None:
         return "undecided"
-    low, high = (100 * (edge - anchor.score) for edge in ours.interval)
+    low, high = (metric.scaled(edge - anchor.score) for edge in ours.interval)
     if -table.margin <= low and high <= table.margin:
         return "equal"
     return "lower" if high < -table.margin else "higher" if low > table.margin else "undecided"

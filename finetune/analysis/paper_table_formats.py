@@ -12,6 +12,7 @@ from finetune.analysis.paper_table import Line, Table, rule
 from finetune.analysis.published import Anchor
 from finetune.data.atomic import write_atomically
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.seeds import SEEDS, Summary
@@ -55,12 +56,13 @@ def as_csv(lines: Sequence[Line]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for line in lines:
-        cells: list[Any] = [line.name, line.metric, line.model, line.choices, line.dev.n if line.dev else 0]
+        cells: list[Any] = [line.name, line.metric.name, line.model, line.choices, line.dev.n if line.dev else 0]
         cells.append(line.failed)
-        cells += ["" if number is None else f"{100 * number:.3f}" for number in _numbers(line)]
+        cells += ["" if number is None else f"{line.metric.scaled(number):.3f}" for number in _numbers(line)]
         server = [anchor for anchor in line.published_test if _is_hidden(anchor)]
         test = [anchor for anchor in line.published_test if not _is_hidden(anchor)]
-        cells += [_points(line.published_dev), "; ".join(line.verdicts), _points(test), _points(server)]
+        dev, *others = (_points(some, line.metric) for some in (line.published_dev, test, server))
+        cells += [dev, "; ".join(line.verdicts), *others]
         every = (*line.published_dev, *test, *server)
         sources = "; ".join(f"{anchor.source}{_version(anchor)}" for anchor in every)
         writer.writerow([*cells, sources, "; ".join(run.id for run in line.runs)])
@@ -97,11 +99,11 @@ def write_table(file: Path, name: str, table: Table, lines: Sequence[Line]) -> N
         raise UserError(f"{file}: cannot be written ({error.strerror})", "Name another file") from error
 
 
-def score_words(summary: Summary | None) -> str:
+def score_words(summary: Summary | None, metric: Metric) -> str:
     """Mean in points, ± standard deviation for several runs; empty for None."""
     if summary is None:
         return ""
-    return f"{100 * summary.mean:.1f}" + ("" if summary.sd is None else f" ± {100 * summary.sd:.1f}")
+    return metric.shown(summary.mean) + ("" if summary.sd is None else f" ± {metric.shown(summary.sd)}")
 
 
 def _cells(lines: Sequence[Line]) -> list[list[str]]:
@@ -109,16 +111,16 @@ def _cells(lines: Sequence[Line]) -> list[list[str]]:
     return [
         [
             line.name,
-            line.metric,
+            line.metric.name,
             line.model,
             _runs(line),
             "" if line.failed is None else str(line.failed),
-            score_words(line.dev),
-            "" if line.dev is None or line.dev.interval is None else _interval(line.dev.interval),
-            _published(line.published_dev, numbers),
+            score_words(line.dev, line.metric),
+            " to ".join(map(line.metric.shown, (line.dev and line.dev.interval) or ())),
+            _published(line.published_dev, line.metric, numbers),
             "; ".join(line.verdicts),
-            score_words(line.test),
-            _published(line.published_test, numbers),
+            score_words(line.test, line.metric),
+            _published(line.published_test, line.metric, numbers),
         ]
         for line in lines
     ]
@@ -130,14 +132,10 @@ def _runs(line: Line) -> str:
     return str(line.dev.n) if line.choices == 1 else f"{line.dev.n}, best of {line.choices} settings on {line.split}"
 
 
-def _interval(edges: tuple[float, float]) -> str:
-    return " to ".join(f"{100 * edge:.1f}" for edge in edges)
-
-
-def _published(some: Sequence[Anchor], numbers: dict[str, int]) -> str:
+def _published(some: Sequence[Anchor], metric: Metric, numbers: dict[str, int]) -> str:
     marked = ((anchor, HIDDEN * _is_hidden(anchor)) for anchor in some)
     return "; ".join(
-        f"{100 * anchor.score:.1f}{mark}{_version(anchor)} [{numbers[anchor.source]}]" for anchor, mark in marked
+        f"{metric.shown(anchor.score)}{mark}{_version(anchor)} [{numbers[anchor.source]}]" for anchor, mark in marked
     )
 
 
@@ -152,8 +150,8 @@ def _is_hidden(anchor: Anchor) -> bool:
     return anchor.split.startswith("server")
 
 
-def _points(some: Sequence[Anchor]) -> str:
-    return "; ".join(f"{100 * anchor.score:.2f}" for anchor in some)
+def _points(some: Sequence[Anchor], metric: Metric) -> str:
+    return "; ".join(f"{metric.scaled(anchor.score):.2f}" for anchor in some)
 
 
 def _numbers(line: Line) -> list[float | None]:
@@ -189,7 +187,7 @@ def _about_runs(lines: Sequence[Line]) -> Iterator[str]:
     """Caveats on our scores, with the lines they apply to."""
     if any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines):
         yield "Several runs with equal scores have no interval: another seed may score differently."
-    names = [f"{line.name} {line.metric}, {line.model}" for line in lines]
+    names = [f"{line.name} {line.metric.name}, {line.model}" for line in lines]
     optimistic = [name for name, line in zip(names, lines, strict=True) if any(map(is_optimistic, line.runs))]
     if optimistic:
         yield f"Epoch or threshold chosen on dev, so these dev scores are optimistic: {'; '.join(optimistic)}."

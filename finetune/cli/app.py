@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from finetune.cli.terminal import echo, print_error
 from finetune.errors import UserError
+from finetune.runs import interrupts
 
 COMMANDS = {  # name: help
     "run": "Train, score and save: `finetune run glue-mrpc model=minilm train.learning_rate=2e-4`.",
@@ -61,14 +62,14 @@ def finetune() -> None:
 def main() -> None:
     """Runs the command line; a UserError is one line on standard error and exit code 2."""
     try:
-        app()
+        with interrupts.raised():
+            app()
     except UserError as error:
         print_error(error)
         sys.exit(2)
-    except SystemExit as ended:
-        if ended.code == 130:  # typer's exit code for a keyboard interrupt
-            echo("interrupted; the same command, without --force, resumes where it stopped", err=True)
-        raise
+    except interrupts.Interrupted as stopped:
+        echo(f"{stopped}: the same command {'resumes' if stopped.where else 'starts again'}", err=True)
+        sys.exit(stopped.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python prints an error at exit
         sys.exit(1)

@@ -61,12 +61,13 @@ def _comparison_table(found: Comparison) -> Table:
     ):
         table.add_column(column, justify="left" if column == "metric" else "right")
     for name, each in found.differences.items():
+        metric = found.metrics[name]
         table.add_row(
-            name,
-            f"{100 * each.a:.1f}",
-            f"{100 * each.b:.1f}",
-            f"{100 * each.value:+.1f}",
-            " to ".join(f"{100 * edge:+.1f}" for edge in each.interval or ()),
+            name if metric.greater_is_better else f"{name} (lower is better)",
+            metric.shown(each.a),
+            metric.shown(each.b),
+            f"{metric.scaled(each.value):+.1f}",
+            " to ".join(f"{metric.scaled(edge):+.1f}" for edge in each.interval or ()),
             f"{each.p:.4f}",
             *[f"{found.holm[name]:.4f}"] * several,
             _rows_needed(each),

@@ -39,7 +39,7 @@ def evaluate(
     load_libraries(f"{task}: loading {model}")
     from finetune.inference.evaluate import evaluate as score
 
-    scores = score(
+    scored, scores = score(
         model,
         task,
         source=source_of(data),
@@ -52,4 +52,4 @@ def evaluate(
     )
     if predictions is not None:
         echo(f"predictions: {predictions}", err=True)
-    echo(json.dumps(scores) if as_json else in_words(scores) or "no labels, so no scores")
+    echo(json.dumps(scores) if as_json else in_words(scores, scored.metric) or "no labels, so no scores")

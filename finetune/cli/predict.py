@@ -14,9 +14,10 @@ from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
 from finetune.errors import UserError
-from finetune.metrics.scores import metric_named, plain_metrics
+from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import unwatched
 from finetune.task_types.registry import find
+from finetune.task_types.task import Task
 from finetune.training.targets import split_arguments
 
 
@@ -58,10 +59,10 @@ def predict(
     to = output or default_output(Path(file))
     options = {name: str(value) for name, value in given.items()}
     found = predict_file(predictor, Path(file), to, options=options, watch=watch, escape=escape)
-    echo(json.dumps(found.facts(to)) if as_json else _summary(found.facts(to)))
+    echo(json.dumps(found.facts(to)) if as_json else _summary(found.facts(to), predictor.task))
 
 
-def _summary(facts: Mapping[str, Any]) -> str:
+def _summary(facts: Mapping[str, Any], task: Task) -> str:
     """What was done, in a few lines; with scores if the file has labels."""
     lines = [f"{facts['rows']:,} rows in {facts['seconds']:.1f} s -> {facts['output']}"]
     if facts["errors"]:
@@ -69,13 +70,12 @@ def _summary(facts: Mapping[str, Any]) -> str:
     lines += [f"note: {note}" for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:
-        lines.append(", ".join(f"{name} {metric_named(name).shown(scores[name])}" for name in plain_metrics(scores)))
+        shown = {name: task.metric(name).shown(score) for name, score in scores.items()}
+        lines.append(", ".join(f"{name} {shown[name]}" for name in plain_metrics(scores)))
         groups = dict.fromkeys(name.rpartition("/")[0] for name in scores if "/" in name)
         lines += [
             f"  {group}: "
-            + ", ".join(
-                f"{n.rpartition('/')[2]} {100 * v:.1f}" for n, v in scores.items() if n.rpartition("/")[0] == group
-            )
+            + ", ".join(f"{n.rpartition('/')[2]} {v}" for n, v in shown.items() if n.rpartition("/")[0] == group)
             for group in groups
         ]
     return "\n".join(lines)

@@ -2,11 +2,13 @@
 
 import statistics
 import time
+from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from finetune.cli.run_tables import in_words
+from finetune.metrics.metric import find_metric
 from finetune.runs.events import (
     AlreadyDone,
     Encoded,
@@ -115,11 +117,10 @@ class ProgressDisplay:
     def _show_epoch(self, epoch: EpochDone) -> None:
         assert self.plan is not None  # since Training comes before EpochDone
         done = epoch.result
-        self.best = f"  best {100 * epoch.best:.1f}"
+        self.best = f"  best {epoch.metrics[0].shown(epoch.best)}"
+        scores = in_words(done.scores, partial(find_metric, metrics=epoch.metrics))
         console = self.bar.console if self.bar is not None else self.console
-        console.print(
-            f"epoch {done.epoch}/{self.plan.epochs}  loss {done.loss:.3f}  {in_words(done.scores)}{self.best}"
-        )
+        console.print(f"epoch {done.epoch}/{self.plan.epochs}  loss {done.loss:.3f}  {scores}{self.best}")
 
     def _end(self) -> None:
         """Stops the live bar, also after a failure or an interruption."""

@@ -37,11 +37,22 @@ def run(
     seeds: Annotated[int, typer.Option(min=1, help="Run N seeds, starting at the recipe's.")] = 1,
     limit: Annotated[int | None, typer.Option(help="Use at most N rows of each split.")] = None,
     device: Device = None,
-    force: Annotated[bool, typer.Option("--force", help="Run again even if already done.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Train again, and replace the finished run when done.")
+    ] = False,
     discard: Annotated[
         bool,
         typer.Option("--discard-half", help="Stop the worse half of the settings after a quarter of training."),
     ] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Stop if another process trains this run, rather than wait for it.")
+    ] = False,
+    checkpoint_minutes: Annotated[
+        float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
+    ] = 2.0,
+    checkpoint_updates: Annotated[
+        int | None, typer.Option(min=1, help="Write a checkpoint after every N updates instead.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -57,12 +68,14 @@ def run(
         _print_guesses(names, planned)
     load_libraries("" if silent else loading(planned))
     from finetune.inference.engine import Diverged
+    from finetune.training.checkpoints import Saving
     from finetune.training.run_many import run_all
 
     watch = unwatched if silent else ProgressDisplay(standard_error())
     records, failures = run_all(
-        planned, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard
-    )
+        planned, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard,
+        wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
+    )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
         _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
@@ -103,7 +116,7 @@ def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disc
         if as_json:
             echo(record.model_dump_json())
         elif quiet:
-            echo(f"{record.task} {record.id}  {in_words(record.scores)}")
+            echo(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}")
         else:
             print_record(console, record)
     if len(records) > 1 and not as_json:

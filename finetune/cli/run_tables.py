@@ -1,7 +1,7 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -9,18 +9,18 @@ from rich.text import Text
 from finetune.analysis.published import published_for
 from finetune.cli.console import Terminal, plain
 from finetune.cli.long_table import LongTable
-from finetune.metrics.scores import Scores, metric_named, plain_metrics
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import Scores, plain_metrics
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
 
-def in_words(scores: Scores) -> str:
-    """`dev f1 84.3, accuracy 77.0`, without scores by group."""
+def in_words(scores: Scores, metric: Callable[[str], Metric]) -> str:
+    """`dev f1 84.3, accuracy 77.0`, without scores by group; `metric` gives each score's metric."""
     return "  ".join(
-        f"{split} "
-        + ", ".join(f"{metric} {metric_named(metric).shown(metrics[metric])}" for metric in plain_metrics(metrics))
-        for split, metrics in scores.items()
+        f"{split} " + ", ".join(f"{name} {metric(name).shown(given[name])}" for name in plain_metrics(given))
+        for split, given in scores.items()
     )
 
 
@@ -39,14 +39,13 @@ def record_table(record: RunRecord) -> Table:
     metrics = plain_metrics(next(iter(record.scores.values())))
     for column in ("split", "method", *metrics):
         table.add_column(column, justify="left" if column in ("split", "method") else "right")
+    shown = {metric: record.metric(metric).shown for metric in metrics}
     for split, scores in record.scores.items():
-        table.add_row(
-            split, "this run", *(Text(metric_named(metric).shown(scores[metric]), "bold") for metric in metrics)
-        )
+        table.add_row(split, "this run", *(Text(shown[metric](scores[metric]), "bold") for metric in metrics))
         for method, given in record.baselines[split].items():
-            table.add_row(split, method, *(metric_named(metric).shown(given[metric]) for metric in metrics))
+            table.add_row(split, method, *(shown[metric](given[metric]) for metric in metrics))
         for anchor in published_for(record, split):
-            cells = (metric_named(metric).shown(anchor.score) if metric == anchor.metric else "" for metric in metrics)
+            cells = (shown[metric](anchor.score) if metric == anchor.metric else "" for metric in metrics)
             table.add_row(split, f"published: {anchor.source}", *cells)
     return table
 
@@ -60,9 +59,8 @@ def groups_table(record: RunRecord) -> Table | None:
         table.add_column(column, justify="left" if column in ("split", "group") else "right")
     for split, scores in record.scores.items():
         for group in groups:
-            table.add_row(
-                split, group, *(metric_named(metric).shown(scores[f"{group}/{metric}"]) for metric in metrics)
-            )
+            names = [f"{group}/{metric}" for metric in metrics]
+            table.add_row(split, group, *(record.metric(name).shown(scores[name]) for name in names))
     return table if groups else None
 
 
@@ -74,7 +72,7 @@ def runs_table(runs: Iterable[ListedRun]) -> LongTable:
             run.id,
             run.model,
             str(run.recipe.seed),
-            f"{run.headline} {metric_named(run.headline).shown(run.score)}",
+            f"{run.headline} {run.metric(run.headline).shown(run.score)}",
             run.finished,
         )
         for run in runs
@@ -105,15 +103,14 @@ def _chosen_on(record: RunRecord) -> list[str]:
 def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
     """For each metric: failed runs, name, mean, sd, interval, best, and the best baseline."""
     failures = [failed(record, split) for record in group]
-    for metric in plain_metrics(group[0].scores[split]):
-        shown = metric_named(metric).shown
-        each = summarised([record.scores[split][metric] for record in group], metric)
-        base = max(
-            (given[metric] for given in group[0].baselines[split].values()), key=metric_named(metric).rank, default=None
-        )
+    for name in plain_metrics(group[0].scores[split]):
+        metric = group[0].metric(name)
+        shown = metric.shown
+        each = summarised([record.scores[split][name] for record in group], metric)
+        base = max((given[name] for given in group[0].baselines[split].values()), key=metric.rank, default=None)
         yield [
             "" if None in failures else str(sum(map(bool, failures))),
-            f"{split} {metric}",
+            f"{split} {name}",
             shown(each.mean),
             "" if each.sd is None else shown(each.sd),
             "" if each.interval is None else " to ".join(map(shown, each.interval)),
@@ -133,25 +130,26 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
     tasks = dict.fromkeys(group[0].task for group in found)
     for task in tasks:
         mine = [group for group in found if group[0].task == task]
-        split, metric = next(iter(mine[0][0].scores)), mine[0][0].headline
+        split, name = next(iter(mine[0][0].scores)), mine[0][0].headline
+        metric = mine[0][0].metric(name)
         for group in mine:
-            if (spread := spread_by_seed(group, metric, split)) is not None:
-                by_init, by_order = map(metric_named(metric).shown, spread)
-                what = f"sd of {split} {metric} over head initialisations {by_init}, over data orders {by_order}"
+            if (spread := spread_by_seed(group, name, split)) is not None:
+                by_init, by_order = map(metric.shown, spread)
+                what = f"sd of {split} {name} over head initialisations {by_init}, over data orders {by_order}"
                 lines.append(f"{task}: {what}")
         if len(mine) > 1:
-            means = [summarised([run.scores[split][metric] for run in group], metric).mean for group in mine]
-            best = max(zip(means, mine, strict=True), key=lambda pair: metric_named(metric).rank(pair[0]))[1]
+            means = [summarised([run.scores[split][name] for run in group], metric).mean for group in mine]
+            best = max(zip(means, mine, strict=True), key=lambda pair: metric.rank(pair[0]))[1]
             chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
-            others = [name for name in best[0].scores if name != split]
+            others = [other for other in best[0].scores if other != split]
             tried = f"{len(mine)} settings" + " that were not discarded" * discarded
             lines.append(
-                f"{task}: best of {tried} on {split} by {metric}: {plain(chosen)}"
-                + "".join(f"; {_mean(best, name, metric)} on {name}" for name in others)
+                f"{task}: best of {tried} on {split} by {name}: {plain(chosen)}"
+                + "".join(f"; {_mean(best, other, name)} on {other}" for other in others)
                 + f" (it was chosen on {split}, so its score there is optimistic)"
             )
     return lines
 
 
 def _mean(group: Sequence[RunRecord], split: str, metric: str) -> str:
-    return metric_named(metric).shown(statistics.fmean(record.scores[split][metric] for record in group))
+    return group[0].metric(metric).shown(statistics.fmean(record.scores[split][metric] for record in group))

@@ -28,7 +28,7 @@ def score(
     _, options = split_arguments(settings or [])
     found = configured(find(task), options)
     scored = score_file(found, answers, source=source_of(data), split=split, null_odds=null_odds)
-    words = [f"{name} {100 * score:.3f}" for name, score in scored.scores.items()]
+    words = [f"{name} {found.metric(name).scaled(score):.3f}" for name, score in scored.scores.items()]
     words += [f"{name} {value:.6g}" for name, value in scored.thresholds.items()]
     for note in scored.notes:
         echo(f"note: {note}", err=True)

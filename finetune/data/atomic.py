@@ -1,5 +1,6 @@
-"""Atomic writes: a crash at any moment leaves the old content or the new one."""
+"""Atomic writes: after a crash at any moment, or a power cut, a file has its old content or the new one."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +14,34 @@ def scratch_file(file: Path) -> Iterator[Path]:
     scratch = file.with_name(f".{file.name}.tmp")
     try:
         yield scratch
-        scratch.replace(file)
+        replace_synced(scratch, file)
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
+
+
+def replace_synced(scratch: Path, file: Path) -> None:
+    """Renames a complete file, after its content has reached the disk, and then the name."""
+    sync(scratch)
+    scratch.replace(file)
+    sync(file.parent)
+
+
+def sync(path: Path) -> None:
+    """Waits until a file, or the names in a folder, are on the disk."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows cannot open folders
+    opened = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def remove_scratch(folder: Path) -> None:
+    """Removes what `scratch_file` left in a folder and those in it when its process was killed."""
+    for left in folder.rglob(".*.tmp"):
+        left.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -46,6 +46,13 @@ class FileFormat:
         """The file's text; bytes that are not valid in its encoding become lone surrogates."""
         return open_text(path, gzipped=self.gzip, encoding=self.encoding, newline=newline)
 
+    def filled_lines(self, path: Path) -> Iterator[tuple[int, int, str]]:
+        """Yields (row, line, text) of each line that is not blank; rows and lines are counted from 1."""
+        with self.open_text(path) as file:
+            filled = ((line, text) for line, text in enumerate(file, start=1) if text.strip())
+            for row, (line, text) in enumerate(filled, start=1):
+                yield row, line, text
+
     def encoding_notes(self, path: Path) -> list[str]:
         """A note on the encoding, with a sample line, where it is not UTF."""
         note = f"{path}: read as {spelled(self.encoding)}, such as {self.sample}; encoding=NAME sets another"

@@ -4,10 +4,10 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from finetune.data.checksums import sha256_of
 from finetune.errors import UserError, first_line
 
 
@@ -59,14 +59,7 @@ def content_hash(path: Path) -> str:
         files = sorted(file for file in path.rglob("*") if file.is_file())
         facts = "".join(f"{file.relative_to(path)}:{content_hash(file)};" for file in files)
         return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
-    stat = path.stat()
-    return _content_hash(path, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=16)
-def _content_hash(path: Path, *_: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of(path)
 
 
 def source_of(data: Path | None) -> Source:

@@ -13,8 +13,10 @@ from torch import Tensor
 from finetune.errors import UserError
 from finetune.models.backbone import Model
 from finetune.models.batch import Batch, collate
+from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths
+from finetune.runs import interrupts
 from finetune.runs.events import Encoded, Predicted, Watcher
 
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
@@ -46,9 +48,9 @@ class Engine:
         done = 0
         with torch.inference_mode(), self.accelerator.autocast():
             for indices in mine:
+                interrupts.stop_if_asked()
                 chosen = [features[i] for i in indices]
-                logits = self.model(*self.batch(chosen).inputs()).float().cpu().numpy()
-                pieces += zip(indices.tolist(), self._unpadded(logits, chosen), strict=True)
+                pieces += zip(indices.tolist(), self._logits(chosen), strict=True)
                 done += len(indices) * self.accelerator.num_processes
                 self.watch(Predicted(done=min(done, len(features)), total=len(features)))
         if self.accelerator.num_processes > 1:
@@ -78,6 +80,17 @@ class Engine:
     def batch(self, features: Sequence[Feature]) -> Batch:
         """These features as padded tensors on the device."""
         return collate(features, pad_id=self.pad_id).to(self.accelerator.device)
+
+    def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
+        """Logits of a batch; where memory runs out, of its halves."""
+        try:
+            logits = self.model(*self.batch(features).inputs()).float().cpu().numpy()
+            return self._unpadded(logits, features)
+        except RuntimeError as error:  # torch's own class for GPUs is one, too
+            if not is_out_of_memory(error) or len(features) == 1:
+                raise
+        half = len(features) // 2
+        return self._logits(features[:half]) + self._logits(features[half:])
 
     def _batch_tokens(self) -> int:
         return BATCH_TOKENS.get(self.accelerator.device.type, BATCH_TOKENS["cuda"])

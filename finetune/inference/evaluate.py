@@ -32,8 +32,8 @@ def evaluate(
     device: str | None = None,
     predictions: Path | None = None,
     encoding: str = "",
-) -> Scores:
-    """Scores by split (the task's dev splits, or `split`); with `predictions`, also writes every prediction there.
+) -> tuple[Task, Scores]:
+    """The task, and scores by split (its dev splits, or `split`); with `predictions`, also writes all predictions.
 
     The task may be a file or folder of data with the columns that the model was trained on (in `encoding`, if given).
     A split without labels has no scores. Raises UserError where there is nothing to return.
@@ -66,7 +66,7 @@ def evaluate(
     for name in labelled:
         for remark in task.remarks(answers[name], rows[name]):
             watch(Note(f"{name}: {remark}"))
-    return {name: task.score(answers[name], rows[name]) for name in labelled}
+    return task, {name: task.score(answers[name], rows[name]) for name in labelled}
 
 
 def _was_trained_on(model: str, splits: Iterable[Rows], out: Path) -> bool:

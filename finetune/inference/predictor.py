@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from transformers import PretrainedConfig
 
+from finetune.data.checksums import CHECKSUMS
 from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.answer_rows import answer_values
@@ -155,6 +156,8 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
         raise UserError(f"{found.path}: its model is missing", "Weights are not kept in git: run it with --force")
+    if found is not None:
+        found.verify(f"{found.model.name}/{CHECKSUMS}")
     try:
         files = pretrained.resolve(str(found.model) if found else name)
     except UserError as error:

@@ -1,7 +1,7 @@
 """A metric: its name, function, sums over rows, and display."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,4 +34,14 @@ class Metric:
 
     def shown(self, score: float) -> str:
         """A score as tables show it."""
-        return f"{self.scale * score:.1f}"
+        return f"{self.scaled(score):.1f}"
+
+    def scaled(self, score: float) -> float:
+        """A score times the scale."""
+        return self.scale * score
+
+
+def find_metric(name: str, metrics: Iterable[Metric]) -> Metric:
+    """The metric with a score's name, or for `group/name` the one called `name`; else one that is shown as a share."""
+    known = {metric.name: metric for metric in metrics}
+    return known.get(name) or known.get(name.rpartition("/")[2]) or Metric(name)

@@ -184,7 +184,6 @@ micro_f1_of_sets = Metric("micro f1", _micro_f1_of_sets)
 macro_f1_of_sets = Metric("macro f1", _macro_f1_of_sets)
 exact_match_of_sets = Metric("exact match", _exact_match_of_sets, per_row=True)
 exact_match = Metric("em", per_row=True)  # of SQuAD, whose task computes it with F1
-KNOWN = tuple(metric for metric in list(globals().values()) if isinstance(metric, Metric))
 
 
 def f1_of(label: str) -> Metric:
@@ -197,11 +196,6 @@ def class_metric(label: str, part: str) -> Metric:
     """One label's precision, recall or f1, whichever `part` names."""
     given = {"label": label, "part": part}
     return Metric(f"{label}/{part}", partial(_class_score, **given), partial(_class_sums, **given))
-
-
-def metric_named(name: str) -> Metric:
-    """The metric that a record names: one of `KNOWN`, else one with the default display and ranking."""
-    return next((metric for metric in KNOWN if metric.name == name), Metric(name))
 
 
 def plain_metrics(names: Iterable[str]) -> list[str]:

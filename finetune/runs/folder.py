@@ -1,18 +1,28 @@
 """The folder of a run: its files, its lock, and its completion."""
 
 import json
+import os
+import platform
 import re
+import shutil
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from finetune.data.atomic import write_atomically
+from finetune.data.atomic import remove_scratch, sync, write_atomically
+from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
 from finetune.errors import UserError
+from finetune.runs.events import Note, Watcher
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord, load_record
+from finetune.runs.record import RunRecord, load_record, write_record
+
+RECORD = "record.json"
+HOLDER = ".holder"  # who has the lock
+NEW = "new"  # a run that is to replace the finished one
+WAIT_SECONDS = 0.5
 
 
 class RunFolder:
@@ -20,15 +30,23 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.record_file = path / "record.json"
+        self.record_file = path / RECORD
         self.events = path / "events.jsonl"
-        self.checkpoint = path / "checkpoint.pt"
+        self.checkpoints = path / "checkpoints"
         self.model = path / "model"
 
     @classmethod
     def of(cls, out: Path, task: str, run: str) -> "RunFolder":
         """The folder of a run under a results folder."""
         return cls(out / folder_name(task) / run)
+
+    @property
+    def attempt(self) -> "RunFolder":
+        """The folder to train in: this one, or while it holds a finished run, one inside that `publish` moves here."""
+        if not self.record_file.is_file():
+            return self
+        (self.path / NEW).mkdir(exist_ok=True)
+        return RunFolder(self.path / NEW)
 
     def predictions(self, split: str) -> Path:
         """The predictions file of one split."""
@@ -38,39 +56,75 @@ class RunFolder:
         """The record of a finished run, None where there is none. Raises UserError where it is damaged."""
         return load_record(self.record_file) if self.record_file.is_file() else None
 
-    @contextmanager
-    def locked(self, *, restart: bool) -> Iterator[None]:
-        """Creates the folder and locks it for this process; `restart` deletes what an earlier attempt left.
+    def verify(self, name: str) -> None:
+        """Raises UserError where a file of the finished run differs from the checksum in its record."""
+        record = self.record()
+        if record is not None and name in record.files:
+            verify(self.path, {name: record.files[name]}, remedy="Run the recipe again with --force")
 
-        Raises UserError where the folder cannot be written, or another process holds the lock.
+    @contextmanager
+    def locked(self, *, wait: bool, watch: Watcher) -> Iterator[None]:
+        """Creates the folder, locks it for this process, and finishes or removes what killed processes left.
+
+        With `wait` it waits until another process releases the lock. Raises UserError where the folder cannot be
+        written, and without `wait` where it is locked.
         """
+        lock = FileLock(self.path / ".lock")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.path / ".lock")
-            lock.acquire(blocking=False)
-            if restart:
-                self.record_file.unlink(missing_ok=True)
-                self.checkpoint.unlink(missing_ok=True)
-        except Timeout as error:
-            raise UserError(
-                f"{self.path}: another process is running this recipe (lock held)", "Wait for it, or stop it"
-            ) from error
+            self._acquire(lock, wait=wait, watch=watch)
+            remove_scratch(self.path)
+            self.publish()
+            write_atomically(self.path / HOLDER, f"process {os.getpid()} on {platform.node()}\n")
         except OSError as error:
+            lock.release()
             raise UserError(
-                f"{self.path}: cannot be written ({error.strerror})", "Choose another folder with --out"
+                f"{self.path}: cannot be written or locked ({error.strerror})", "Choose another folder with --out"
             ) from error
         try:
             yield
         finally:
+            (self.path / HOLDER).unlink(missing_ok=True)
             lock.release()
 
+    def _acquire(self, lock: FileLock, *, wait: bool, watch: Watcher) -> None:
+        try:
+            lock.acquire(blocking=False)
+        except Timeout as error:
+            holder = ""
+            with suppress(OSError):
+                holder = (self.path / HOLDER).read_text(encoding="utf-8").strip()
+            held = f"{self.path}: this run is being trained by {holder or 'another process'}"
+            if not wait:
+                raise UserError(held, "Wait for it, or stop it; without --no-wait this command waits") from error
+            watch(Note(f"{held}; waiting for its record"))
+            lock.acquire(poll_interval=WAIT_SECONDS)
+
     def finish(self, record: RunRecord, recipe: Recipe, drawn: Mapping[str, Sequence[str]]) -> None:
-        """Writes the recipe, the ids of sampled splits, and the record last; removes the checkpoint."""
+        """Writes the recipe, the ids of sampled splits, and last the record, with the checksums of all files."""
         write_atomically(self.path / "recipe.toml", recipe.to_toml())
         if drawn:
             write_atomically(self.path / "split.json", json.dumps(drawn) + "\n")
-        write_atomically(self.record_file, record.model_dump_json(indent=2) + "\n")
-        self.checkpoint.unlink(missing_ok=True)
+        sums = {name: sum for name, sum in checksums_of(self.path).items() if name not in (RECORD, self.events.name)}
+        sums[f"{self.model.name}/{CHECKSUMS}"] = sha256_of(self.model / CHECKSUMS)
+        write_record(self.record_file, record.model_copy(update={"files": sums}))
+
+    def publish(self) -> None:
+        """Replaces the finished run by a newer one that `attempt` holds, if that is finished; can be repeated.
+
+        The old record goes first and the new one comes last, so that a record never describes files of another run.
+        """
+        new = RunFolder(self.path / NEW)
+        if not new.record_file.is_file():
+            return
+        self.record_file.unlink(missing_ok=True)
+        for old in self.path.iterdir():
+            if old.name != NEW and not old.name.startswith(".") and (new.path / old.name).exists():
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
+        for file in sorted(new.path.iterdir(), key=lambda file: file.name == RECORD):
+            file.replace(self.path / file.name)
+        new.path.rmdir()
+        sync(self.path)
 
 
 def folder_name(task: str) -> str:

@@ -88,6 +88,7 @@ class Recipe(Settings):
     bilstm: bool = Field(False, description="a BiLSTM of two layers, 768 wide, before the head")
     freeze_layers: int = Field(0, ge=0, description="freeze the embeddings and so many first layers")
     reinit_layers: int = Field(0, ge=0, description="re-initialise so many last layers and the pooler")
+    deterministic: bool = Field(False, description="only algorithms that give the same bits on a GPU; slower")
     limit: int | None = Field(None, ge=1, description="rows of each split to use, sampled with a fixed seed")
     options: dict[str, str | int | float | bool | list[float] | list[str] | dict[str, str]] = Field(
         {}, description="options of the task"

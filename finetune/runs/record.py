@@ -3,15 +3,17 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from finetune.data.atomic import write_atomically
 from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
 from finetune.runs.recipe import Recipe
 
@@ -27,13 +29,24 @@ def _with_nan(value: Any) -> Any:
     return math.nan if value is None else value
 
 
+class SavedMetric(BaseModel):
+    """What a record keeps of a metric: how its scores are shown and compared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    scale: float = Metric.scale
+    greater_is_better: bool = Metric.greater_is_better
+
+
 class RunRecord(BaseModel):
-    """The settings, environment and results of a run. All scores are on a scale of 0 to 1.
+    """The settings, environment and results of a run. Scores are as computed, not times their metric's scale.
 
     `data_origin` is where each split was read from, relative to the data folder, or for a user's own file to the
     folder that the run was started in; `data_files` has a hash of each such file. `chosen` are the options that were
     chosen on dev; older records lack it, and these were the only ones then. With `cross_fitted` each row of dev was
-    predicted with options chosen on other rows of dev.
+    predicted with options chosen on other rows of dev. `metrics` are those whose scale or direction is not the default.
+    `files` has the checksums of the run's files, and `checksum` that of the record's own text without it; older records
+    lack them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -70,6 +83,13 @@ class RunRecord(BaseModel):
     options: dict[str, Any] = {}
     chosen: list[str] = ["threshold", "threshold_em", "thresholds"]
     cross_fitted: bool = False
+    files: dict[str, str] = {}
+    checksum: str = ""
+    metrics: dict[str, SavedMetric] = {}
+
+    def metric(self, name: str) -> Metric:
+        """How a score of that name is shown and compared."""
+        return _metric(name, self.metrics)
 
 
 class ListedRun(BaseModel):
@@ -91,6 +111,7 @@ class ListedRun(BaseModel):
     recipe: Seed
     headline: str
     scores: dict[str, dict[str, float | None]]
+    metrics: dict[str, SavedMetric] = {}
 
     @property
     def score(self) -> float:
@@ -98,8 +119,22 @@ class ListedRun(BaseModel):
         found = next(iter(self.scores.values()))[self.headline]
         return math.nan if found is None else found
 
+    def metric(self, name: str) -> Metric:
+        """How a score of that name is shown and compared."""
+        return _metric(name, self.metrics)
+
 
 AnyRecord = TypeVar("AnyRecord", RunRecord, ListedRun)
+
+
+def saved_metrics(metrics: Iterable[Metric]) -> dict[str, SavedMetric]:
+    """What a record keeps of its metrics: those whose scale or direction is not the default."""
+    every = {m.name: SavedMetric(scale=m.scale, greater_is_better=m.greater_is_better) for m in metrics}
+    return {name: saved for name, saved in every.items() if saved != SavedMetric()}
+
+
+def _metric(name: str, saved: Mapping[str, SavedMetric]) -> Metric:
+    return find_metric(name, (Metric(key, **each.model_dump()) for key, each in saved.items()))
 
 
 def run_id(
@@ -149,6 +184,12 @@ def data_fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
     return digest.hexdigest()
 
 
+def write_record(file: Path, record: RunRecord) -> None:
+    """Writes a record with its checksum."""
+    text = record.model_copy(update={"checksum": ""}).model_dump_json(indent=2) + "\n"
+    write_atomically(file, text.replace(_checksum_line(""), _checksum_line(_checksum(text))))
+
+
 def load_record(file: Path) -> RunRecord:
     """Reads a record. Raises UserError for one that is damaged or of another format."""
     return _read(file, RunRecord)
@@ -164,9 +205,23 @@ def listed_runs(out: Path) -> tuple[list[ListedRun], list[UserError]]:
     return _read_all(out, ListedRun)
 
 
+def _checksum_line(value: str) -> str:
+    return f'"checksum": "{value}"'
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
     try:
-        return kind.model_validate_json(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        record = kind.model_validate_json(text)
+        if isinstance(record, RunRecord) and record.checksum:
+            plain = text.replace(_checksum_line(record.checksum), _checksum_line(""))
+            if _checksum(plain) != record.checksum:
+                raise UserError(f"{file}: is damaged or was edited (its checksum is wrong)", "Run again with --force")
+        return record
     except (OSError, UnicodeDecodeError, ValidationError) as error:
         lines = str(error).splitlines()
         raise UserError(

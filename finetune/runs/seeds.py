@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.metrics.scores import metric_named
+from finetune.metrics.metric import Metric
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
@@ -31,9 +31,9 @@ class Summary:
     interval: tuple[float, float] | None = None
 
 
-def summarised(scores: Sequence[float], metric: str) -> Summary:
+def summarised(scores: Sequence[float], metric: Metric) -> Summary:
     """The summary of at least one score of a metric."""
-    n, mean, best = len(scores), statistics.fmean(scores), max(scores, key=metric_named(metric).rank)
+    n, mean, best = len(scores), statistics.fmean(scores), max(scores, key=metric.rank)
     if n < 2 or not all(map(math.isfinite, scores)):
         return Summary(n=n, mean=mean, best=best)
     from scipy.special import stdtrit  # Student's t, in half the time that scipy.stats takes to import
@@ -85,7 +85,8 @@ def failed(record: RunRecord, split: str) -> bool | None:
     """
     metric = "accuracy" if "accuracy" in record.scores[split] else record.headline
     constant = next((given for name, given in record.baselines[split].items() if name in CONSTANT), None)
-    return None if constant is None else not record.scores[split][metric] > constant[metric]
+    rank = record.metric(metric).rank
+    return None if constant is None else not rank(record.scores[split][metric]) > rank(constant[metric])
 
 
 def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tuple[float, float] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from finetune.data.rows import Row, Rows
 from finetune.errors import UserError
-from finetune.metrics.metric import Metric
+from finetune.metrics.metric import Metric, find_metric
 from finetune.task_types.declared_options import declared_names
 
 if TYPE_CHECKING:
@@ -88,6 +88,10 @@ class Task(ABC):
     def metric_names(self) -> tuple[str, ...]:
         """The names of the metrics, the headline first."""
         return tuple(metric.name for metric in self.metrics)
+
+    def metric(self, name: str) -> Metric:
+        """The metric of a score, whose name may begin with a group."""
+        return find_metric(name, self.metrics)
 
     def score(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
         """Every metric by its name; a task whose metrics have no `score` of their own computes them here."""

@@ -1,23 +1,39 @@
-"""Training checkpoints: written after each epoch and every few minutes, deleted when the run is done."""
+"""Training checkpoints: the state of training, from which an interrupted run resumes; deleted when the run is done.
 
+A checkpoint's name holds its update and its checksum, so that writing and checking need no second file. The last two
+are kept: where one is damaged, the one before is used.
+"""
+
+import errno
+import hashlib
+import re
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import IO, Any, cast
 
 import torch
 
-from finetune.data.atomic import scratch_file
+from finetune.data.atomic import sync
+from finetune.data.checksums import sha256_of
 from finetune.errors import UserError, first_line
-from finetune.runs.events import EpochResult
+from finetune.runs.environment import versions
+from finetune.runs.events import EpochResult, Note, Watcher
 
-EVERY_SECONDS = 300.0
+SHARE = 0.03  # of the time of training, at most
+KEPT = 2
+FULL = (errno.ENOSPC, errno.EDQUOT)
+NAME = re.compile(r"(\d{8})-([0-9a-f]{64})\.pt")
 
 
 @dataclass
 class Progress:
-    """Training progress, and the best weights so far if `select` is `best`."""
+    """Training progress, and the best weights so far if `select` is `best`.
+
+    `parts` are the numbers of parts of a batch after an update at which memory ran out.
+    """
 
     update: int = 0
     epochs: list[EpochResult] = field(default_factory=list)
@@ -25,6 +41,8 @@ class Progress:
     seconds: float = 0.0
     best_epoch: int = 0
     best_weights: dict[str, torch.Tensor] | None = None
+    parts: list[tuple[int, int]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def selected_epoch(self) -> int:
@@ -37,43 +55,170 @@ class Progress:
         return self.epochs[self.best_epoch - 1].headline if self.best_epoch else None
 
 
-class Checkpoints:
-    """One file in the run's folder, written atomically, so that a crash at any moment leaves a readable one."""
+@dataclass(frozen=True, kw_only=True)
+class Saving:
+    """How often checkpoints are written: after so many `updates`, or without them every few `minutes`, or less often
+    where writing takes more than SHARE of the time.
+    """
 
-    def __init__(self, file: Path, *, writes: bool = True) -> None:
-        self.file = file
-        self.writes = writes  # with several processes, only one does
-        self.saved_at = time.monotonic()
+    minutes: float = 2.0
+    updates: int | None = None
+
+
+EVERY_FEW_MINUTES = Saving()
+
+
+@dataclass(kw_only=True)
+class Checkpoints:
+    """The checkpoints of a run, in a folder."""
+
+    folder: Path
+    writes: bool = True  # with several processes, only one does
+    saving: Saving = EVERY_FEW_MINUTES
+    saved_at: float = field(default_factory=time.monotonic)
+    took: float = 0.0  # seconds of the last one
+    size: int = 0  # bytes of the last one
 
     def save(self, parts: dict[str, Any], progress: Progress) -> None:
-        """Writes the state of each part (model, optimizer, schedule) and the progress."""
+        """Writes the state of each part (model, optimizer, schedule) and the progress.
+
+        Raises UserError where the disk is full, or the folder cannot be written.
+        """
+        started = time.monotonic()
+        if self.writes:
+            states = {name: part.state_dict() for name, part in parts.items()}
+            facts = {**vars(progress), "epochs": [asdict(done) for done in progress.epochs]}
+            state = {"parts": states, "progress": facts, "versions": versions()}
+            try:
+                self._write(state, progress.update)
+            except OSError as error:
+                raise self._unwritable(error) from error
         self.saved_at = time.monotonic()
-        if not self.writes:
-            return
-        states = {name: part.state_dict() for name, part in parts.items()}
-        with scratch_file(self.file) as scratch:
-            torch.save({"parts": states, "progress": asdict(progress)}, scratch)
+        self.took = self.saved_at - started
 
     def save_if_due(self, parts: dict[str, Any], progress: Progress) -> None:
-        """Saves if the last checkpoint is older than EVERY_SECONDS."""
-        if time.monotonic() - self.saved_at > EVERY_SECONDS:
+        """Saves if it is time, as `saving` says."""
+        if self.saving.updates is not None:
+            due = progress.update % self.saving.updates == 0
+        else:
+            due = time.monotonic() - self.saved_at > max(60 * self.saving.minutes, self.took / SHARE)
+        if due:
             self.save(parts, progress)
 
-    def restore(self, parts: dict[str, Any]) -> Progress | None:
-        """Restores each part and returns the progress; None without a checkpoint.
+    def until_due(self, update: int) -> int | None:
+        """The number of updates from one to the next checkpoint, where that is counted in updates."""
+        return None if self.saving.updates is None else self.saving.updates - update % self.saving.updates
 
-        Raises UserError for a file that is damaged or of another model.
+    def restore(self, parts: dict[str, Any], watch: Watcher) -> Progress | None:
+        """Restores each part and returns the progress; None without a checkpoint that can be used.
+
+        One that is damaged is skipped with a note: the one before has less progress and leads to the same result.
+        Raises UserError for one of another model or version of finetune.
         """
-        if not self.file.is_file():
-            return None
+        for file in self._files():
+            try:
+                saved = _load(file)
+            except (OSError, ValueError, UnpicklingError, RuntimeError, EOFError) as error:
+                watch(Note(f"{file}: damaged checkpoint skipped ({first_line(error)})"))
+                continue
+            return _restored(file, saved, parts)
+        return None
+
+    def delete(self) -> None:
+        """Deletes all checkpoints."""
+        for file in self._files():
+            file.unlink(missing_ok=True)
+        with suppress(OSError):  # not there, or with files of others
+            self.folder.rmdir()
+
+    def _files(self) -> list[Path]:
+        """The checkpoints, the latest first."""
+        if not self.folder.is_dir():
+            return []
+        return sorted((file for file in self.folder.iterdir() if NAME.fullmatch(file.name)), reverse=True)
+
+    def _write(self, state: dict[str, Any], update: int) -> None:
+        self.folder.mkdir(exist_ok=True)
+        scratch = self.folder / ".checkpoint.tmp"
         try:
-            saved = torch.load(self.file, map_location="cpu", weights_only=True)
-            for name, part in parts.items():
-                part.load_state_dict(saved["parts"][name])
-            epochs = [EpochResult(**each) for each in saved["progress"].pop("epochs")]
-            progress = Progress(epochs=epochs, **saved["progress"])
-        except (UnpicklingError, RuntimeError, KeyError, TypeError, EOFError, OSError, ValueError) as error:
-            raise UserError(
-                f"{self.file}: is not a checkpoint of this run ({first_line(error)})", "Start again with --force"
-            ) from error
-        return progress
+            with scratch.open("wb") as opened:
+                hashed = _Hashed(opened)
+                torch.save(state, cast(IO[bytes], hashed))
+                hashed.flush()
+            self.size = hashed.size
+            if hashed.error is not None:
+                raise hashed.error
+            sync(scratch)
+            scratch.replace(self.folder / f"{update:08d}-{hashed.digest.hexdigest()}.pt")
+            sync(self.folder)
+        finally:
+            scratch.unlink(missing_ok=True)
+        for old in self._files()[KEPT:]:
+            old.unlink()
+
+    def _unwritable(self, error: OSError) -> UserError:
+        kept = next(iter(self._files()), None)
+        again = f"resumes after update {int(kept.name[:8])}" if kept else "starts again"
+        remedy = f"{{}}run the same command again, which {again}"
+        if error.errno in FULL:
+            need = f"; a checkpoint needs {self.size / 1e6:,.1f} MB" if self.size else ""
+            return UserError(f"{self.folder}: the disk is full{need}", remedy.format("Free space, and "))
+        return UserError(
+            f"{self.folder}: cannot be written ({error.strerror})", remedy.format("Make it writable, and ")
+        )
+
+
+class _Hashed:
+    """A file for torch.save that hashes what it writes.
+
+    After an error it only counts, so that torch's writer ends and the size that is needed is known.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.digest = hashlib.sha256()
+        self.size = 0
+        self.error: OSError | None = None
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Writes and hashes some bytes."""
+        self.size += len(data)
+        if self.error is None:
+            try:
+                self.file.write(data)
+                self.digest.update(data)
+            except OSError as error:
+                self.error = error
+        return len(data)
+
+    def flush(self) -> None:
+        """Writes what is buffered."""
+        if self.error is None:
+            try:
+                self.file.flush()
+            except OSError as error:
+                self.error = error
+
+
+def _load(file: Path) -> Any:
+    """The content of a checkpoint. Raises ValueError where it differs from the checksum in its name."""
+    match = NAME.fullmatch(file.name)
+    if match is None or sha256_of(file) != match[2]:
+        raise ValueError("its checksum is not the one in its name")
+    return torch.load(file, map_location="cpu", weights_only=True)
+
+
+def _restored(file: Path, saved: Any, parts: dict[str, Any]) -> Progress:
+    try:
+        for name, part in parts.items():
+            part.load_state_dict(saved["parts"][name])
+        epochs = [EpochResult(**each) for each in saved["progress"].pop("epochs")]
+        progress = Progress(epochs=epochs, **saved["progress"])
+        then = saved["versions"]
+    except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"{file}: is not a checkpoint of this run ({first_line(error)})", f"Remove {file.parent}, and run it again"
+        ) from error
+    if changed := [name for name, version in versions().items() if then.get(name) != version]:
+        progress.notes.append(f"resumed after update {progress.update} with other versions of {', '.join(changed)}")
+    return progress

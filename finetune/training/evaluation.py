@@ -27,14 +27,14 @@ class Evaluated:
     chosen: Mapping[str, Any]
 
     @property
-    def metric(self) -> Metric:
-        """The headline metric, which selects the best epoch."""
-        return self.task.metrics[0]
+    def metrics(self) -> Sequence[Metric]:
+        """The metrics; the first, the headline metric, selects the best epoch."""
+        return self.task.metrics
 
     @property
     def headline(self) -> float:
         """Score on the first split by the headline metric."""
-        return next(iter(self.scores.values()))[self.metric.name]
+        return next(iter(self.scores.values()))[self.metrics[0].name]
 
 
 @dataclass(frozen=True, kw_only=True)

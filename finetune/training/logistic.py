@@ -61,7 +61,7 @@ def fit_logistic(
     loss = _loss(engine, features)
     done = EpochResult(epoch=1, loss=loss, headline=result.headline, scores=result.scores)
     progress.epochs.append(done)
-    engine.watch(EpochDone(result=done, best=result.headline))
+    engine.watch(EpochDone(result=done, best=result.headline, metrics=result.metrics))
     return progress, result
 
 

@@ -20,7 +20,7 @@ from finetune.models.pretrained import Weights
 from finetune.runs import environment
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord
+from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.options import option_values
 from finetune.task_types.prepare import truncated_share
 from finetune.task_types.task import Task
@@ -70,6 +70,7 @@ def build_record(
             *read,
             *_truncated(features, task.lost(recipe.max_length)),
             *_masks(accelerator.num_processes, recipe),
+            *progress.notes,
             *evaluation.remarks(found),
             *_undefined(scores),
         ],
@@ -90,6 +91,7 @@ def build_record(
         options=option_values(found.task),
         chosen=list(found.chosen),
         cross_fitted=task.cross_fits and bool(found.chosen),
+        metrics=saved_metrics(task.metrics),
     )
     return record.model_copy(update={"notes": all_notes(record)})
 

@@ -12,7 +12,7 @@ from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
 from finetune.models import pretrained
-from finetune.models.device import build_accelerator, resolve_device, resolve_precision
+from finetune.models.device import build_accelerator, resolve_device, resolve_precision, set_deterministic
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
 from finetune.models.saving import build_model, save_checkpoint
@@ -31,7 +31,7 @@ from finetune.task_types.prepare import drawn_ids, load_splits
 from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
-from finetune.training.checkpoints import Checkpoints
+from finetune.training.checkpoints import EVERY_FEW_MINUTES, Checkpoints, Saving
 from finetune.training.evaluation import Evaluation
 from finetune.training.logistic import fit_logistic, require_linear
 from finetune.training.record import build_record
@@ -47,16 +47,21 @@ def run(
     tasks: tuple[Task, Task] | None = None,
     device: str | None = None,
     force: bool = False,
+    wait: bool = True,
+    saving: Saving = EVERY_FEW_MINUTES,
     pause_after: int | None = None,
 ) -> RunRecord:
     """Trains, scores and saves one run under `out`, or returns its record if that is already there.
 
-    An interrupted run resumes from its last checkpoint. Raises UserError for whatever a user can fix, before anything
-    is written, and Paused after the epoch `pause_after`.
+    An interrupted run resumes from its last checkpoint. One that another process trains is waited for, without `wait`
+    it is an error. With `force` a finished run is trained again, and kept until the new one is finished. Raises
+    UserError for whatever a user can fix, before anything is written, Paused after the epoch `pause_after`, and
+    Interrupted after a signal.
     """
     started = time.perf_counter()
     where = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, where)
+    set_deterministic(recipe.deterministic)
     default, task = tasks or resolved(recipe.task, recipe.options)
     files = pretrained.resolve(recipe.model)
     splits = load_splits(task, source, limit=recipe.limit)
@@ -69,8 +74,7 @@ def run(
     )  # fmt: skip
     folder = RunFolder.of(out, task.name, name)
     if not force and (done := folder.record()) is not None:
-        watch(AlreadyDone(folder=str(folder.path), then=done.versions, now=versions()))
-        return done
+        return _already_done(folder, done, watch)
 
     model, new = build_model(files.folder, task.head, recipe, device=where)
     if recipe.train.solver == "logistic":
@@ -85,17 +89,22 @@ def run(
         for split, some in rows.items()
     }
     accelerator = build_accelerator(where, precision)
-    main = accelerator.is_main_process
-    with folder.locked(restart=force) if main else nullcontext():
-        watch = EventLog(folder.events, then=watch) if main else watch
+    main, wait = accelerator.is_main_process, wait and accelerator.num_processes == 1
+    with folder.locked(wait=wait, watch=watch) if main else nullcontext():
+        accelerator.wait_for_everyone()
+        if not force and (done := folder.record()) is not None:  # finished by the process that had the lock
+            return _already_done(folder, done, watch)
+        attempt = folder.attempt
+        log = EventLog(attempt.events, then=watch) if main else watch
         settings = recipe.model_dump(exclude_defaults=True)
-        watch(Started(folder=str(folder.path), recipe=settings, device=str(where)))
+        log(Started(folder=str(folder.path), recipe=settings, device=str(where)))
         for note in unfit:
-            watch(Note(note))
-        engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)
+            log(Note(note))
+        engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=log)
+        checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=saving)
         trainer = Trainer(
-            engine=engine, settings=recipe.train, data_seed=recipe.seeds[1],
-            checkpoints=Checkpoints(folder.checkpoint, writes=main), pause_after=pause_after,
+            engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
+            pause_after=pause_after, row_ids=[row.id for row in rows[task.train_split]],
         )  # fmt: skip
         if recipe.frozen:
             features = {
@@ -109,16 +118,26 @@ def run(
             baselines = dev.baselines(rows[task.train_split], found)
             for split, answers in found.answers.items():
                 lines = prediction_lines(task, rows[split], answers, baselines[split])
-                write_predictions(folder.predictions(split), lines, task.official_files(answers, rows[split]))
-            save_checkpoint(model, folder.model, tokenizer, settings_for_use(recipe, found.task, precision))
+                write_predictions(attempt.predictions(split), lines, task.official_files(answers, rows[split]))
+            save_checkpoint(model, attempt.model, tokenizer, settings_for_use(recipe, found.task, precision))
             record = build_record(
                 recipe, task, run=name, data=data, files=files, source=source, splits=splits, features=features,
                 new_weights=new, accelerator=accelerator, precision=precision, progress=progress, evaluation=dev,
                 found=found, scores=dev.official_scores(found), baselines=dev.score_all(baselines, found),
                 seconds=time.perf_counter() - started,
             )  # fmt: skip
-            folder.finish(record, recipe, drawn_ids(splits))
+            attempt.finish(record, recipe, drawn_ids(splits))
+            checkpoints.delete()
+            folder.publish()
+            log = EventLog(folder.events, then=watch)
     accelerator.wait_for_everyone()
     record = load_record(folder.record_file)
-    watch(Done(folder=str(folder.path), scores=record.scores, seconds=record.seconds))
+    log(Done(folder=str(folder.path), scores=record.scores, seconds=record.seconds))
+    return record
+
+
+def _already_done(folder: RunFolder, record: RunRecord, watch: Watcher) -> RunRecord:
+    """The record of a finished run; removes checkpoints that a process left that was killed after writing it."""
+    Checkpoints(folder=folder.checkpoints).delete()
+    watch(AlreadyDone(folder=str(folder.path), then=record.versions, now=versions()))
     return record

@@ -8,14 +8,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import torch
-
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.models.device import is_out_of_memory
 from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import SEEDS
+from finetune.training.checkpoints import EVERY_FEW_MINUTES, Saving
 from finetune.training.run import run
 from finetune.training.targets import Planned
 from finetune.training.trainer import Paused
@@ -31,6 +31,8 @@ def run_all(
     watch: Watcher,
     device: str | None,
     force: bool,
+    wait: bool = True,
+    saving: Saving = EVERY_FEW_MINUTES,
     discard: bool = False,
 ) -> tuple[list[RunRecord], list[UserError]]:
     """The records of finished runs, and the errors of failed ones.
@@ -41,12 +43,15 @@ def run_all(
 
     def started(one: Planned, **others: Any) -> RunRecord:
         tasks = (one.default, one.task)
-        return run(one.recipe, tasks=tasks, source=source, out=out, watch=watch, device=device, **others)
+        return run(
+            one.recipe, tasks=tasks, source=source, out=out, watch=watch, device=device, force=force, wait=wait,
+            saving=saving, **others,
+        )  # fmt: skip
 
     failures: list[UserError] = []
     if discard:
-        runs, force = _better_half(runs, partial(started, force=force), watch, failures), False
-    records = [_tried(one.name, partial(started, one, force=force), len(runs), watch, failures) for one in runs]
+        runs = _better_half(runs, started, watch, failures)
+    records = [_tried(one.name, partial(started, one), len(runs), watch, failures) for one in runs]
     return [record for record in records if isinstance(record, RunRecord)], failures
 
 
@@ -93,7 +98,9 @@ def _tried(
         return one()
     except Paused as paused:
         return paused.headline
-    except (UserError, OSError, torch.OutOfMemoryError) as error:
+    except (UserError, OSError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not is_out_of_memory(error):
+            raise
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise  # the other processes would wait for this one forever
         failures.append(_failure(error, name if count > 1 else ""))

@@ -6,30 +6,26 @@ order does not depend on the number of processes; dropout masks do, since each p
 """
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import torch
 from accelerate import Accelerator
-from torch.nn.utils import get_total_norm
-from torch.optim.lr_scheduler import LRScheduler
 
-from finetune.inference.engine import Diverged, Engine
+from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.backbone import Model
-from finetune.models.feature import Feature, label_count
+from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths
-from finetune.models.kernels import cpu
-from finetune.runs.events import EpochDone, EpochResult, Note, Training, Updates, Watcher
+from finetune.runs import interrupts
+from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
 from finetune.runs.recipe import Train
-from finetune.training.batching import share, training_batches
+from finetune.training.batching import training_batches
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
+from finetune.training.updates import Updater
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU
 
@@ -50,8 +46,8 @@ class Scored(Protocol):
         """Score on the first split by the headline metric."""
 
     @property
-    def metric(self) -> Metric:
-        """The headline metric, which selects the best epoch."""
+    def metrics(self) -> Sequence[Metric]:
+        """The metrics; the first, the headline metric, selects the best epoch."""
 
     @property
     def scores(self) -> Scores:
@@ -65,7 +61,7 @@ Result = TypeVar("Result", bound=Scored)
 class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
-    With `pause_after` it stops after that epoch and can be resumed.
+    With `pause_after` it stops after that epoch and can be resumed. `row_ids` are the rows' ids, for messages.
     """
 
     engine: Engine
@@ -73,6 +69,7 @@ class Trainer:
     data_seed: int
     checkpoints: Checkpoints | None = None
     pause_after: int | None = None
+    row_ids: Sequence[str] = ()
 
     @property
     def model(self) -> Model:
@@ -93,22 +90,42 @@ class Trainer:
         """Trains, and leaves the selected weights in the model.
 
         `evaluate` scores the model after each epoch. Returns the progress and the scores of the selected weights.
-        Raises Paused after the epoch `pause_after`, if it is not the last.
+        Raises Paused after the epoch `pause_after`, if it is not the last, and Interrupted after a signal to stop, in
+        both cases with a checkpoint.
         """
-        progress, result = Progress(), None
-        updates_an_epoch = math.ceil(len(features) / self.settings.batch_size)
-        updates = updates_an_epoch * self.settings.epochs
         optimizer = build_optimizer(self.model, self.settings)
-        schedule = build_schedule(optimizer, self.settings, updates=updates)
+        schedule = build_schedule(optimizer, self.settings, updates=self._updates(features) * self.settings.epochs)
         model, optimizer = self.accelerator.prepare(self.model, optimizer)
         # The schedule is not prepared: a prepared one would step once per process.
         state = {"model": self.model, "optimizer": optimizer, "schedule": schedule}
         if self.accelerator.scaler is not None:
             state["scaler"] = self.accelerator.scaler
-        if self.checkpoints is not None:
-            progress = self.checkpoints.restore(state) or progress
+        updater = Updater(
+            engine=self.engine, model=model, optimizer=optimizer, schedule=schedule, settings=self.settings,
+            data_seed=self.data_seed, row_ids=self.row_ids,
+        )  # fmt: skip
+        progress = (self.checkpoints and self.checkpoints.restore(state, self.watch)) or Progress()
+        with interrupts.deferred():
+            try:
+                return progress, self._train(features, evaluate, updater, state, progress)
+            except interrupts.Stopping as stopping:
+                raise self._interrupted(stopping, state, progress) from None
+
+    def _train(
+        self,
+        features: Sequence[Feature],
+        evaluate: Callable[[Engine], Result],
+        updater: Updater,
+        state: dict[str, Any],
+        progress: Progress,
+    ) -> Result:
+        """The remaining epochs, and the scores of the selected weights."""
+        result, an_epoch = None, self._updates(features)
         self._pause_if_due(progress)
-        plan = Training(updates=updates, done=progress.update, epochs=self.settings.epochs, examples=len(features))
+        plan = Training(
+            updates=an_epoch * self.settings.epochs, done=progress.update, epochs=self.settings.epochs,
+            examples=len(features),
+        )  # fmt: skip
         self.watch(plan)
         for epoch in range(len(progress.epochs) + 1, self.settings.epochs + 1):
             if self._out_of_patience(progress):
@@ -119,21 +136,41 @@ class Trainer:
                     )
                 )
                 break
-            done = progress.update - (epoch - 1) * updates_an_epoch
-            for group in self._groups(features, epoch=epoch, done=done):
-                self._train(group, model, optimizer, schedule, progress, epoch=epoch)
+            for group in self._groups(features, epoch=epoch, done=progress.update - (epoch - 1) * an_epoch):
+                updater.group(group, progress, epoch=epoch)
                 if self.checkpoints is not None:
                     self.checkpoints.save_if_due(state, progress)
-            result = evaluate(self.engine)
+            result = self._evaluated(evaluate)
             self._end_epoch(epoch, result, progress)
-            if self.checkpoints is not None:
+            if self.checkpoints is not None and self._pauses_at(progress):
                 self.checkpoints.save(state, progress)
             self._pause_if_due(progress)
         if progress.best_weights is not None:
             self.model.load_state_dict(progress.best_weights)
         if result is None or progress.selected_epoch != len(progress.epochs):
-            result = evaluate(self.engine)
-        return progress, result
+            result = self._evaluated(evaluate)
+        return result
+
+    def _updates(self, features: Sequence[Feature]) -> int:
+        """The number of updates in an epoch."""
+        return math.ceil(len(features) / self.settings.batch_size)
+
+    def _evaluated(self, evaluate: Callable[[Engine], Result]) -> Result:
+        try:
+            return evaluate(self.engine)
+        except RuntimeError as error:
+            if interrupts.asked():  # another process has stopped for the same signal
+                raise interrupts.Stopping from error
+            raise
+
+    def _interrupted(
+        self, stopping: interrupts.Stopping, state: dict[str, Any], progress: Progress
+    ) -> interrupts.Interrupted:
+        """Saves a checkpoint, and says where the run stopped."""
+        if self.checkpoints is None:
+            return interrupts.Interrupted(stopping.number)
+        self.checkpoints.save(state, progress)
+        return interrupts.Interrupted(stopping.number, f"after update {progress.update}, with a checkpoint")
 
     def _groups(self, features: Sequence[Feature], *, epoch: int, done: int) -> Iterator[list[list[Feature]]]:
         """The remaining batches of an epoch, in groups whose losses are read together."""
@@ -143,99 +180,27 @@ class Trainer:
             data_seed=self.data_seed,
             epoch=epoch,
         )
-        for start in range(done, len(batches), LOSSES_AT_ONCE):
-            yield [[features[i] for i in batch] for batch in batches[start : start + LOSSES_AT_ONCE]]
-
-    def _train(
-        self,
-        batches: list[list[Feature]],
-        model: Any,
-        optimizer: Any,
-        schedule: LRScheduler,
-        progress: Progress,
-        *,
-        epoch: int,
-    ) -> None:
-        """One update per batch, then reads their losses.
-
-        Raises Diverged if losses, gradients or weights are not finite, before they are scored or saved.
-        """
-        started = time.perf_counter()
-        parts, norms = [], []
-        for batch in batches:
-            parts.append(self._backward(model, batch, progress.update))
-            norm = self.accelerator.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
-            if self._stepped(optimizer):
-                schedule.step()
-                norms.append(norm)
-            optimizer.zero_grad(set_to_none=True)
-            progress.update += 1
-        losses = self.accelerator.reduce(torch.stack(parts), "sum").tolist()
-        *sizes, largest = torch.stack([*norms, _largest_weight(self.model)]).tolist()
-        for name, values in (("loss", losses), ("gradient's norm", sizes), ("largest weight", [largest])):
-            if wrong := [value for value in values if not math.isfinite(value)]:
-                raise Diverged(
-                    f"the {name} is {wrong[-1]} after update {progress.update}: training has diverged",
-                    "Lower train.learning_rate, or raise train.warmup",
-                )
-        seconds = time.perf_counter() - started
-        progress.losses += losses
-        progress.seconds += seconds
-        self.watch(Updates(update=progress.update, epoch=epoch, losses=losses, seconds=seconds))
+        start = done
+        while start < len(batches):
+            due = self.checkpoints and self.checkpoints.until_due((epoch - 1) * len(batches) + start)
+            end = start + min(LOSSES_AT_ONCE, due or LOSSES_AT_ONCE)
+            yield [[features[i] for i in batch] for batch in batches[start:end]]
+            start = end
 
     def _pause_if_due(self, progress: Progress) -> None:
-        if self.pause_after is not None and self.pause_after <= len(progress.epochs) < self.settings.epochs:
+        if self._pauses_at(progress):
+            assert self.pause_after is not None
             raise Paused(progress.epochs[self.pause_after - 1].headline)
+
+    def _pauses_at(self, progress: Progress) -> bool:
+        return self.pause_after is not None and self.pause_after <= len(progress.epochs) < self.settings.epochs
 
     def _out_of_patience(self, progress: Progress) -> bool:
         patience = self.settings.patience
         return patience is not None and len(progress.epochs) - progress.best_epoch >= patience
 
-    def _stepped(self, optimizer: Any) -> bool:
-        """Takes a step; returns False if it was skipped because the gradient overflowed half precision.
-
-        A skipped step lowers the loss scale. Accelerate's `step_was_skipped` misses it if the optimizer itself skips
-        the step, as torch's fused AdamW does.
-        """
-        scaler = self.accelerator.scaler
-        if scaler is None:
-            optimizer.step()
-            return True
-        before = scaler.get_scale()
-        optimizer.step()
-        return bool(scaler.get_scale() >= before)
-
-    def _backward(self, model: Any, features: list[Feature], update: int) -> torch.Tensor:
-        """Backward pass of a batch; returns this process's part of the mean loss over the whole batch.
-
-        The loss is a sum over labels divided by their number in the whole batch, so that every label has equal weight
-        whatever the sizes of processes' and accumulated parts.
-        """
-        accelerator = self.accelerator
-        model.train()
-        _seed(self.data_seed, update, accelerator.process_index)
-        count = max(1, label_count(features))
-        parts = share(
-            np.arange(len(features)),
-            rank=accelerator.process_index,
-            processes=accelerator.num_processes,
-            parts=self.settings.accumulation,
-        )
-        total = torch.zeros((), device=accelerator.device)
-        for chosen, last in _marked([part for part in parts if len(part) or part is parts[0]]):
-            # A process without rows still takes part (collectives need it), with a row of weight 0.
-            weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
-            with nullcontext() if last else accelerator.no_sync(model):
-                with accelerator.autocast():
-                    tensors = self.engine.batch(rows)
-                    assert tensors.labels is not None  # as in every training set
-                    loss = self.model.head.loss(model(*tensors.inputs()).float(), tensors.labels) * (weight / count)
-                accelerator.backward(loss * accelerator.num_processes)
-            total += loss.detach()
-        return total
-
     def _end_epoch(self, epoch: int, result: Scored, progress: Progress) -> None:
-        loss, rank = float(np.mean(progress.losses)), result.metric.rank
+        loss, rank = float(np.mean(progress.losses)), result.metrics[0].rank
         done = EpochResult(epoch=epoch, loss=loss, headline=result.headline, scores=result.scores)
         progress.losses.clear()
         better = progress.best is None or rank(done.headline) > rank(progress.best)
@@ -245,20 +210,4 @@ class Trainer:
             if self.settings.select == "best":
                 progress.best_weights = {name: t.cpu().clone() for name, t in self.model.state_dict().items()}
         assert progress.best is not None  # set by the first epoch
-        self.watch(EpochDone(result=done, best=progress.best))
-
-
-def _seed(data_seed: int, update: int, rank: int) -> None:
-    value = int(np.random.SeedSequence([data_seed, update, rank]).generate_state(1)[0])
-    torch.manual_seed(value)
-    cpu.seed(value)
-
-
-def _largest_weight(model: Model) -> torch.Tensor:
-    """Largest absolute value among trainable weights; nan if any is nan."""
-    return get_total_norm([p.detach() for p in model.parameters() if p.requires_grad], math.inf)
-
-
-def _marked(parts: list[np.ndarray]) -> Iterator[tuple[np.ndarray, bool]]:
-    for index, part in enumerate(parts):
-        yield part, index == len(parts) - 1
+        self.watch(EpochDone(result=done, best=progress.best, metrics=result.metrics))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.paths import ROOT
-from support.toys import only_run, sentences
+from support.paths import ROOT, only_run
+from support.toys import sentences
 
 from finetune.task_types import own_data
 from finetune.task_types.types import GROUP, OWN, data_types, named_type

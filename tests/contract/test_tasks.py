@@ -15,18 +15,8 @@ import pytest
 import torch
 from support.new_types import NEW_SHAPES, AnimalTags
 from support.paths import ROOT
-from support.toys import (
-    CPU,
-    cat_task,
-    choice_task,
-    every_shape,
-    fit,
-    late_task,
-    length_task,
-    sentences,
-    span_task,
-    tag_task,
-)
+from support.toys import cat_task, choice_task, every_shape, late_task, length_task, sentences, span_task, tag_task
+from support.training import CPU, fit
 from transformers import AutoTokenizer
 
 from finetune.data.rows import Rows
@@ -85,20 +75,20 @@ def test_the_contract_saw_every_task() -> None:
 
 @pytest.mark.parametrize("task", SHIPPED, ids=lambda task: task.name)
 def test_contract_of_every_task(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
-    keep_the_contract(task, tiny_bert, tmp_path)
+    assert_contract(task, tiny_bert, tmp_path)
 
 
 @pytest.mark.parametrize("task", TOYS, ids=lambda task: task.name)
 def test_contract_of_every_shape_and_family(task: Task, tiny_encoder: Path, tmp_path: Path) -> None:
-    keep_the_contract(task, tiny_encoder, tmp_path)
+    assert_contract(task, tiny_encoder, tmp_path)
 
 
 @pytest.mark.parametrize("task", NEW_SHAPES, ids=lambda task: task.name)
 def test_contract_of_new_shapes(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
-    keep_the_contract(task, tiny_bert, tmp_path)
+    assert_contract(task, tiny_bert, tmp_path)
 
 
-def keep_the_contract(task: Task, encoder: Path, folder: Path) -> None:
+def assert_contract(task: Task, encoder: Path, folder: Path) -> None:
     rows = some_rows(task)
     words = {"add_prefix_space": True} if isinstance(task, AnimalTags) else {}
     tokenizer = AutoTokenizer.from_pretrained(encoder, **words)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from support.toys import cat_task, choice_task, fit, span_task, tag_task
+from support.toys import cat_task, choice_task, span_task, tag_task
+from support.training import fit
 
 from finetune.models import layer_mix as reader
 from finetune.models.saving import load_backbone

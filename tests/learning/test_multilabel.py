@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.toys import build, fit, late_task, toy
+from support.toys import late_task, toy
+from support.training import build, fit
 
 from finetune.cli.run_tables import summary_lines
 from finetune.data.source import Source

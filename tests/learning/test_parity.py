@@ -8,20 +8,8 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from support.toys import (
-    PLAIN,
-    Losses,
-    build,
-    cat_task,
-    choice_task,
-    labels_task,
-    length_task,
-    logits_of,
-    loss_of,
-    span_task,
-    tag_task,
-    toy,
-)
+from support.toys import cat_task, choice_task, labels_task, length_task, span_task, tag_task, toy
+from support.training import PLAIN, Losses, build, logits_of, loss_of
 
 from finetune.data.source import Source
 from finetune.models.backbone import Backbone, Head, Model

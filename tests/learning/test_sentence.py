@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import build, cat_task, fit, late_task
+from support.toys import cat_task, late_task
+from support.training import build, fit
 
 from finetune.data.source import Source
 from finetune.inference.predictor import load

@@ -6,16 +6,8 @@ from pathlib import Path
 
 import pytest
 import transformers
-from support.toys import (
-    cat_rows,
-    cat_task,
-    choice_task,
-    every_shape,
-    fit,
-    labels_task,
-    span_task,
-    tag_task,
-)
+from support.toys import cat_rows, cat_task, choice_task, every_shape, labels_task, span_task, tag_task
+from support.training import fit
 
 from finetune.metrics import pearson, spearman
 from finetune.runs.recipe import Train

@@ -8,7 +8,7 @@ import torch
 import transformers
 from scipy.stats import binomtest
 from support.cli import Finetune
-from support.toys import build, unscored
+from support.training import build, unscored
 
 from finetune.data.source import Source
 from finetune.inference.predictor import load

@@ -16,11 +16,7 @@ from finetune.models.backbone import Backbone, Head
 from finetune.models.feature import IGNORED, Feature
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.task import Answer, Task
-from support.toys import (
-    cat_rows,
-    cat_task,
-    sentences,
-)
+from support.toys import cat_rows, cat_task, sentences
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,13 +1,14 @@
-"""Records of runs that were never made."""
+"""Records and predictions of runs that were never made."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from finetune.runs.record import RunRecord
+from finetune.runs.predictions import write_predictions
+from finetune.runs.record import RunRecord, saved_metrics
+from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.task import Answer, Task
-from support.toys import save_predictions
 
 BASE = "google-bert/bert-base-uncased"
 
@@ -89,7 +90,19 @@ def save_run(
         headline=task.metric_names[0],
         scores={"dev": task.score(answers, rows)},
         baselines={"dev": {method: task.score(given, rows) for method, given in baselines.items()}},
+        metrics=saved_metrics(task.metrics),
         **facts,
     )
     (path / "record.json").write_text(record.model_dump_json())
     return path
+
+
+def save_predictions(
+    file: Path,
+    task: Task,
+    rows: Sequence[Any],
+    answers: Sequence[Answer],
+    baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
+) -> None:
+    """Writes the predictions of a split as a run does."""
+    write_predictions(file, prediction_lines(task, rows, answers, baselines), task.official_files(answers, rows))

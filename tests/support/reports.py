@@ -22,15 +22,8 @@ from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.task import Answer, Task
 from finetune.training.evaluation import Evaluation
 from support.records import save_run
-from support.toys import (
-    cat_rows,
-    cat_task,
-    choice_task,
-    every_shape,
-    fit,
-    span_task,
-    tag_task,
-)
+from support.toys import cat_rows, cat_task, choice_task, every_shape, span_task, tag_task
+from support.training import fit
 
 NASTY = "<script>alert(1)</script></style><img src=x onerror=alert(2)>\u202e\x07&amp; $x$ 한국어"
 

@@ -1,42 +1,23 @@
-"""Toy data that a tiny encoder learns in seconds, and the pieces of a run without its folder."""
+"""Toy tasks that a tiny encoder learns in seconds, some also as files."""
 
 import json
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from inspect import signature
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
-
-import torch
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
-from finetune.inference.engine import Engine
-from finetune.metrics.metric import Metric
-from finetune.metrics.scores import Scores, accuracy, pearson
-from finetune.models.batch import Batch
-from finetune.models.device import build_accelerator
-from finetune.models.feature import IGNORED, Feature
-from finetune.models.saving import build_model
-from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.events import Event, Updates, Watcher, unwatched
-from finetune.runs.predictions import write_predictions
-from finetune.runs.recipe import Recipe, Train
+from finetune.metrics.scores import accuracy, pearson
 from finetune.task_types import SpanRow, SpanTask, TaggingRow, TaggingTask
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
-from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.task_types.task import Answer, Task
-from finetune.training.checkpoints import Checkpoints, Progress
-from finetune.training.evaluation import Evaluated, Evaluation
-from finetune.training.trainer import Trainer
+from finetune.task_types.task import Task
 from support.encoders import WORDS
 
-CPU = torch.device("cpu")
 OWN_TASK = """
 from finetune.metrics import accuracy
 from finetune.task_types import Rows, SentenceRow, SentenceTask
@@ -50,11 +31,6 @@ TASKS = [
     SentenceTask(name='mine', read=read, labels=('0', '1'), metrics=(accuracy,))
 ]
 """
-
-
-def only_run(folder: Path) -> Path:
-    (record,) = folder.glob("results/*/*/record.json")
-    return record.parent
 
 
 def sentences(count: int, *, seed: int = 0) -> list[str]:
@@ -207,120 +183,3 @@ def every_shape() -> list[Task]:
     """A toy of each shape that the package has."""
     spans = [span_task(), span_task(unanswerable=True)]
     return [cat_task(), length_task(), labels_task(), tag_task(), *spans, choice_task()]
-
-
-def save_predictions(
-    file: Path,
-    task: Task,
-    rows: Sequence[Any],
-    answers: Sequence[Answer],
-    baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
-) -> None:
-    """Writes the predictions of a split as a run does."""
-    write_predictions(file, prediction_lines(task, rows, answers, baselines), task.official_files(answers, rows))
-
-
-def logits_of(theirs: Any, batch: Batch) -> torch.Tensor:
-    """What one of transformers' own classes makes of our batch, in the shape of our logits."""
-    output = theirs(**named_inputs(theirs, batch))
-    if batch.positions is not None:
-        return output.logits[torch.arange(len(output.logits)).unsqueeze(1), batch.positions.clamp(min=0)]
-    return torch.stack([output.start_logits, output.end_logits], -1) if "start_logits" in output else output.logits
-
-
-def loss_of(theirs: Any, batch: Batch) -> torch.Tensor:
-    """The loss of one of transformers' own classes, by its own code."""
-    assert batch.labels is not None
-    several = getattr(theirs.config, "problem_type", None) == "multi_label_classification"
-    labels = {"labels": batch.labels.float() if several else batch.labels}
-    if batch.positions is not None:
-        every = torch.full(batch.input_ids.shape, IGNORED)
-        row, column = torch.nonzero(batch.positions >= 0, as_tuple=True)
-        every[row, batch.positions[row, column]] = batch.labels[row, column]
-        labels = {"labels": every}
-    if "start_positions" in signature(theirs.forward).parameters:
-        labels = {"start_positions": batch.labels[:, 0], "end_positions": batch.labels[:, 1]}
-    loss: torch.Tensor = theirs(**named_inputs(theirs, batch), **labels).loss
-    return loss
-
-
-def named_inputs(theirs: Any, batch: Batch) -> dict[str, torch.Tensor]:
-    """A batch as transformers' classes take it: choices in a dimension of their own, segments where there are some."""
-    inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
-    if batch.token_type_ids is not None and "token_type_ids" in signature(theirs.forward).parameters:
-        inputs["token_type_ids"] = batch.token_type_ids
-    if batch.counts is None:
-        return inputs
-    return {name: tensor.unflatten(0, (len(batch.counts), -1)) for name, tensor in inputs.items()}
-
-
-def fit(
-    task: Task,
-    folder: Path,
-    settings: Train,
-    *,
-    watch: Watcher = unwatched,
-    checkpoint: Path | None = None,
-    seeds: tuple[int, int] = (0, 0),
-    **reading: Any,
-) -> tuple[Trainer, Evaluated, Progress]:
-    """What `run` does between rows and record, on the CPU: (trainer, its predictions on dev, progress)."""
-    task = task.seen(task.load(Source(), "train").rows)
-    trainer, features = build(task, folder, settings, watch=watch, checkpoint=checkpoint, seeds=seeds, **reading)
-    rows = task.load(Source(), "dev").rows
-    evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": features})
-    progress, found = trainer.fit(features, evaluation)
-    return trainer, found, progress
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scored:
-    """The result of an evaluation that predicts nothing."""
-
-    headline: float = 0.0
-    metric: Metric = accuracy
-    scores: Scores = field(default_factory=dict)
-
-
-def unscored(_: Engine) -> Scored:
-    """An evaluation that predicts nothing and gives every epoch the score 0."""
-    return Scored()
-
-
-def build(
-    task: Task,
-    folder: Path,
-    settings: Train,
-    *,
-    watch: Watcher = unwatched,
-    checkpoint: Path | None = None,
-    seeds: tuple[int, int] = (0, 0),
-    max_length: int = 32,
-    **reading: Any,
-) -> tuple[Trainer, list[Feature]]:
-    """A trainer with a new model, and the features of the training split. `reading` is a recipe's frozen, layers ..."""
-    recipe = Recipe(task="any", train=settings, init_seed=seeds[0], data_seed=seeds[1], **reading)
-    model, _ = build_model(folder, task.head, recipe, device=CPU)
-    tokenizer = load_tokenizer(folder)
-    engine = Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=tokenizer.pad_token_id, watch=watch)
-    trainer = Trainer(
-        engine=engine,
-        settings=settings,
-        data_seed=seeds[1],
-        checkpoints=None if checkpoint is None else Checkpoints(checkpoint),
-    )
-    return trainer, task.encode(task.load(Source(), "train").rows, tokenizer, max_length)
-
-
-PLAIN = Train(dropout=0.0, learning_rate=3e-3, epochs=13, batch_size=16)
-
-
-class Losses:
-    """A watcher that keeps the loss of every update."""
-
-    def __init__(self) -> None:
-        self.values: list[float] = []
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, Updates):
-            self.values += event.losses

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import Finetune
-from support.toys import only_run
+from support.paths import only_run
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""Runs that were killed or failed are resumed."""
+"""Runs that were killed, stopped, failed or started twice: the same command finishes them, once."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,35 +11,93 @@ from pathlib import Path
 import pytest
 from support.cli import Finetune, InProcess, assert_error
 
+LONG = ["glue-rte", "train.epochs=60", "train.batch_size=8", "--checkpoint-updates=10"]
+
+
+def started(folder: Path, data: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The command line in the background."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "finetune", *arguments],
+        cwd=folder,
+        env=os.environ | {"FINETUNE_DATA": str(data)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(folder: Path, pattern: str) -> None:
+    """Waits until a file is there."""
+    until = time.monotonic() + 120
+    while not list(folder.glob(pattern)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_goes_on(rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune) -> None:
-    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=250", "train.batch_size=8"]
-    command = [sys.executable, "-m", "finetune", "run", *settings]
-    environment = os.environ | {"FINETUNE_DATA": str(rte)}
-    running = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 120
-    while not list(tmp_path.glob("results/rte/*/checkpoint.pt")) and time.monotonic() < until:
-        time.sleep(0.05)
-    other = finetune("run", *settings, data=rte)
-    running.kill()
-    running.wait()
-    assert other.returncode == 2
-    assert "another process" in other.stderr
+def test_a_run_that_is_killed_resumes_and_a_second_command_waits_for_it(
+    rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune
+) -> None:
+    settings = [*LONG, f"model={tiny_bert}"]
+    first = started(tmp_path, rte, "run", *settings)
+    wait_for(tmp_path, "results/rte/*/checkpoints/*.pt")
+    refused = finetune("run", *settings, "--no-wait", data=rte)
+    assert refused.returncode == 2
+    assert f"is being trained by process {first.pid} on " in refused.stderr
+    waiting = started(tmp_path, rte, "run", *settings)
+    first.kill()
+    first.communicate()
+    _, err = waiting.communicate(timeout=300)
+    assert waiting.returncode == 0, err
+    assert "resuming after update" in err
     (folder,) = tmp_path.glob("results/rte/*")
-    assert not (folder / "record.json").exists()
+    assert len(json.loads((folder / "record.json").read_text())["epochs"]) == 60
+    assert not (folder / "checkpoints").exists()
+    again = finetune("run", *settings, data=rte)
+    assert (again.returncode, "already done" in again.stderr) == (0, True)
+
+
+@pytest.mark.slow
+def test_two_commands_at_once_train_once(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    settings = [*LONG, f"model={tiny_bert}"]
+    both = [started(tmp_path, rte, "run", *settings, "--json") for _ in range(2)]
+    ended = [one.communicate(timeout=300) for one in both]
+    assert [one.returncode for one in both] == [0, 0], ended
+    assert ended[0][0] == ended[1][0]  # one record, to the second that it was finished
+    (events,) = tmp_path.glob("results/rte/*/events.jsonl")
+    assert [json.loads(line)["event"] for line in events.read_text().splitlines()].count("start") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_within_seconds_and_says_how_to_resume(
+    number: signal.Signals, rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune
+) -> None:
+    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=60", "train.batch_size=8"]
+    running = started(tmp_path, rte, "run", *settings, "--seeds", "2", "--checkpoint-updates=10")
+    wait_for(tmp_path, "results/rte/*/checkpoints/*.pt")
+    running.send_signal(number)
+    asked = time.monotonic()
+    _, err = running.communicate(timeout=60)
+    assert time.monotonic() - asked < 10
+    assert running.returncode == 128 + number
+    name = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
+    last = err.splitlines()[-1]
+    assert last.startswith(f"stopped by {name} after update ")
+    assert last.endswith(", with a checkpoint: the same command resumes")
+    assert len(list(tmp_path.glob("results/rte/*"))) == 1  # the other seed was not begun
+    update = last.split()[5].rstrip(",")
     resumed = finetune("run", *settings, data=rte)
-    assert resumed.returncode == 0, resumed.stderr
-    assert "resuming after update" in resumed.stderr
-    assert len(json.loads((folder / "record.json").read_text())["epochs"]) == 250
-    assert not (folder / "checkpoint.pt").exists()
+    assert (resumed.returncode, f"resuming after update {update} of" in resumed.stderr) == (0, True), resumed.stderr
 
 
-def test_a_forced_run_that_stops_is_not_done(
+def test_a_forced_run_keeps_the_old_one_until_it_is_finished(
     in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=1"]
     assert in_process("run", *settings, data=rte)[0] == 0
+    (record,) = tmp_path.glob("results/*/*/record.json")
+    before = {file: file.read_bytes() for file in record.parent.rglob("*") if file.is_file()}
     with monkeypatch.context() as patch:
         patch.setattr(
             "finetune.training.run.save_checkpoint", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full"))
@@ -46,7 +105,31 @@ def test_a_forced_run_that_stops_is_not_done(
         code, _, err = in_process("run", *settings, "--force", data=rte)
     assert code == 2
     assert_error(err, "disk full", "--out")
-    assert not list(tmp_path.glob("results/*/*/record.json"))
+    assert {file: file.read_bytes() for file in before} == before
     code, _, err = in_process("run", *settings, data=rte)
-    assert code == 0
-    assert "update 2 of 2" in err
+    assert (code, "already done" in err) == (0, True)
+    code, _, err = in_process("run", *settings, "--force", data=rte)
+    assert (code, "already done" in err) == (0, False), err
+    assert record.read_bytes() != before[record]
+    assert {file.name for file in record.parent.iterdir()} == {
+        *(".lock", "events.jsonl", "model", "predictions-dev.parquet", "recipe.toml", "record.json")
+    }
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device without space")
+@pytest.mark.parametrize("full", ["events.jsonl", "model/config.json", "model/tokenizer.json"])
+def test_a_full_disk_ends_one_run_and_not_the_others(
+    full: str, in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=1", "--json"]
+    assert in_process("run", *settings, data=rte)[0] == 0
+    (record,) = tmp_path.glob("results/*/*/record.json")
+    record.unlink()
+    (record.parent / full).unlink(missing_ok=True)
+    (record.parent / full).symlink_to("/dev/full")
+    code, out, err = in_process("run", *settings, "--seeds", "2", data=rte)
+    assert (code, len(out.splitlines())) == (2, 1)  # the other seed's record
+    assert_error(err, "No space left on device", "Free space")
+    (record.parent / full).unlink()
+    code, out, _ = in_process("run", *settings, "--seeds", "2", data=rte)
+    assert (code, len(out.splitlines())) == (0, 2)

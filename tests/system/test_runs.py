@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 from support.cli import Finetune, InProcess
+from support.paths import only_run
 from support.runs import RTE, FinishedRun
-from support.toys import CPU, OWN_TASK, only_run, write_columns
+from support.toys import OWN_TASK, write_columns
+from support.training import CPU
 
 from finetune.models.device import resolve_precision
 from finetune.runs.predictions import read_predictions

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.text import score_text
-from finetune.metrics.scores import metric_named
 from finetune.runs.seeds import seed_words
 from finetune.task_types.marked_text import cut
 
@@ -20,7 +19,8 @@ def _line(run: RunFiles) -> list[str]:
     record = run.record
     split = next(iter(record.scores))
     given = [scores[record.headline] for scores in record.baselines.get(split, {}).values()]
-    best = max(given, key=metric_named(record.headline).rank, default=None)
-    metric = f"{split} {record.headline}"
-    words = [record.task, record.id, record.model, seed_words(record), record.finished, metric]
-    return [*map(cut, words), score_text(record.scores[split][record.headline]), score_text(best)]
+    metric = record.metric(record.headline)
+    best = max(given, key=metric.rank, default=None)
+    headline = f"{split} {record.headline}"
+    words = [record.task, record.id, record.model, seed_words(record), record.finished, headline]
+    return [*map(cut, words), metric.shown(record.scores[split][record.headline]), score_text(best, metric)]

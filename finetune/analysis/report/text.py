@@ -3,24 +3,25 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from finetune.metrics.metric import Metric
 from finetune.task_types.marked_text import cut
 
 NAME = 40  # characters of a class or of a row's id
 
 
-def score_text(value: float | None) -> str:
-    """A score from 0 to 1 on a scale of 100; empty for none."""
-    return "" if value is None else f"{100 * value:.1f}"
+def score_text(value: float | None, metric: Metric) -> str:
+    """A score as its metric is shown; empty for none."""
+    return "" if value is None else metric.shown(value)
 
 
-def list_text(values: Sequence[float]) -> str:
+def list_text(values: Sequence[float], metric: Metric) -> str:
     """`84.3, 85.1`"""
-    return ", ".join(map(score_text, values))
+    return ", ".join(map(metric.shown, values))
 
 
-def pairs_text(values: Mapping[str, float]) -> str:
+def pairs_text(values: Mapping[str, float], metric: Metric) -> str:
     """`majority 50.0, tfidf 71.2`"""
-    return ", ".join(f"{name} {score_text(value)}" for name, value in values.items()) or "none"
+    return ", ".join(f"{name} {metric.shown(value)}" for name, value in values.items()) or "none"
 
 
 def value_text(value: Any) -> str:

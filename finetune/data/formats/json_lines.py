@@ -50,19 +50,14 @@ def _is_object(line: str) -> bool:
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """Yields a record for each line that is not empty."""
-    row = 0
-    with form.open_text(path) as file:
-        for line, text in enumerate(file, start=1):
-            if not text.strip():
-                continue
-            row += 1
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError) as error:
-                yield Record(row=row, line=line, fault=Fault(f"is not JSON ({first_line(error)})", JSON))
-                continue
-            yield of_object(value, row=row, line=line)
+    """Yields a record for each line that is not blank."""
+    for row, line, text in form.filled_lines(path):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            yield Record(row=row, line=line, fault=Fault(f"is not JSON ({first_line(error)})", JSON))
+            continue
+        yield of_object(value, row=row, line=line)
 
 
 def of_object(value: Any, *, row: int, line: int) -> Record:

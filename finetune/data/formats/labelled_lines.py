@@ -58,17 +58,12 @@ def sniff(start: FileStart) -> LabelledLines | None:
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """Yields a record for each line that is not empty."""
-    row = 0
-    with form.open_text(path) as file:
-        for line, text in enumerate(file, start=1):
-            if not text.strip():
-                continue
-            row += 1
-            if (cells := form.layout.cells(text)) is None:
-                yield Record(row=row, line=line, fault=Fault("has no label and text", UNREADABLE))
-            else:
-                yield Record(row=row, line=line, values={"label": cells[0], "text": cells[1]})
+    """Yields a record for each line that is not blank."""
+    for row, line, text in form.filled_lines(path):
+        if (cells := form.layout.cells(text)) is None:
+            yield Record(row=row, line=line, fault=Fault("has no label and text", UNREADABLE))
+        else:
+            yield Record(row=row, line=line, values={"label": cells[0], "text": cells[1]})
 
 
 def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:

@@ -15,6 +15,7 @@ from finetune.analysis.paper_table_formats import as_csv, as_html, as_markdown
 from finetune.analysis.published import anchors, published_for
 from finetune.cli.run_tables import summary_table
 from finetune.errors import UserError
+from finetune.metrics.scores import accuracy
 from finetune.runs.record import RunRecord, all_records
 from finetune.runs.seeds import failed, summarised
 from finetune.task_types.registry import available
@@ -23,7 +24,7 @@ from finetune.task_types.registry import available
 def test_equal_scores_have_no_interval() -> None:
     """Two seeds with one score do not show that a third has it too."""
     for scores in ([0.84, 0.84], [0.1 + 0.2, 0.3], [0.5] * 5):
-        found = summarised(scores, "accuracy")
+        found = summarised(scores, accuracy)
         assert found.sd == pytest.approx(0)
         assert found.interval is None
     table = Table.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})

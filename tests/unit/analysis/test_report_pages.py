@@ -11,12 +11,7 @@ import numpy as np
 import pytest
 from support.paths import ROOT
 from support.reports import NASTY, _read, nasty_tasks, read, report, saved_run
-from support.toys import (
-    cat_rows,
-    cat_task,
-    labels_task,
-    tag_task,
-)
+from support.toys import cat_rows, cat_task, labels_task, tag_task
 
 from finetune.analysis.report.write import write_report
 from finetune.errors import UserError

@@ -8,14 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.records import made_record
+from support.records import made_record, save_predictions
 from support.reports import facts_of
-from support.toys import (
-    cat_rows,
-    cat_task,
-    every_shape,
-    save_predictions,
-)
+from support.toys import cat_rows, cat_task, every_shape
 
 from finetune.analysis.report.run_files import read_losses
 from finetune.analysis.report.split.confident_errors import confident_errors

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from support.cli import Finetune, InProcess, assert_error
 from support.runs import FinishedRun
-from support.toys import CPU, OWN_TASK
+from support.toys import OWN_TASK
+from support.training import CPU
 
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer

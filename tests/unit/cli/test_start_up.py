@@ -114,7 +114,7 @@ def test_what_is_done_is_printed_before_torch_is_imported(here: Path, command: s
     assert HEAVY & before == set()
 
 
-def same_ids(folder: Path) -> None:
+def assert_same_ids(folder: Path) -> None:
     """The same ids as transformers' tokenizer, of texts and of pairs."""
     ours, theirs = JsonTokenizer(folder), AutoTokenizer.from_pretrained(folder)
     for inputs in ([TEXTS], [TEXTS, TEXTS[::-1]]):
@@ -135,13 +135,13 @@ def saved_again(folder: Path, to: Path) -> Path:
 def test_ids_without_transformers_are_those_of_transformers(tiny_encoder: Path, tmp_path: Path) -> None:
     folder = saved_again(tiny_encoder, tmp_path)
     assert isinstance(load_text_tokenizer(folder), JsonTokenizer)
-    same_ids(folder)
+    assert_same_ids(folder)
 
 
 def test_ids_of_minilm_are_those_of_transformers() -> None:
     folder = pretrained.resolve("minilm").folder
     assert isinstance(load_text_tokenizer(folder), JsonTokenizer)
-    same_ids(folder)
+    assert_same_ids(folder)
 
 
 def changed(file: Path, **values: Any) -> None:

@@ -1,6 +1,5 @@
 """No file whatever ends in a traceback or hangs."""
 
-import csv
 import gzip
 import io
 import json
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.files import as_csv, cells, write
 
 from finetune.checks import tokenization as tokens
 from finetune.checks.fix import write_fixed
@@ -19,27 +19,10 @@ from finetune.data.detect import detect
 from finetune.data.file_format import Output
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import read_table
-from finetune.data.table import Table
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
-
-
-def write(path: Path, content: str | bytes, encoding: str = "utf-8") -> Path:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
-    return path
-
-
-def as_csv(rows: list[list[str]], delimiter: str = ",") -> str:
-    file = io.StringIO()
-    csv.writer(file, delimiter=delimiter).writerows(rows)
-    return file.getvalue()
-
-
-def cells(table: Table) -> list[list[Any]]:
-    return [list(row) for row in zip(*table.columns.values(), strict=True)]
-
 
 WORDS = st.sampled_from(["the cat sat", "a dog ran here", "영화가 좋다", "the cat sat on it", "a dog", "no cat at all"])
 
@@ -142,9 +125,9 @@ def texts(draw: st.DrawFn) -> tuple[str, bytes]:
     return f".{kind}", text.encode(encoding, "replace" if encoding in ("cp949", "latin-1") else "surrogatepass")
 
 
-def all_is_well(path: Path, model: Path) -> None:
+def assert_checked_or_refused(path: Path, model: Path) -> None:
     """Reading and checking: either a UserError in one line, or every row in its place."""
-    read_and_guess(path)
+    assert_read_or_refused(path)
     try:
         report = check_data(str(path), {"model": str(model)})
         json.dumps(report.as_json())
@@ -158,7 +141,7 @@ def all_is_well(path: Path, model: Path) -> None:
         assert "\n" not in str(error)
 
 
-def read_and_guess(path: Path) -> None:
+def assert_read_or_refused(path: Path) -> None:
     """Everything up to rows: either a UserError in one line, or every row in its place."""
     try:
         table = read_table(path)
@@ -199,7 +182,7 @@ def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_file_ends_in_a_traceback(
     tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
 ) -> None:
-    all_is_well(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
+    assert_checked_or_refused(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
 
 
 @pytest.mark.slow
@@ -208,7 +191,7 @@ def test_no_file_ends_in_a_traceback(
 def test_no_file_of_many_ends_in_a_traceback(
     tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
 ) -> None:
-    all_is_well(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
+    assert_checked_or_refused(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
 
 
 @settings(max_examples=60, **FUZZ)

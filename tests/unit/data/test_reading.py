@@ -1,8 +1,6 @@
 """Files of every format: what is detected and what is read."""
 
-import csv
 import gzip
-import io
 import json
 import random
 import unicodedata
@@ -13,33 +11,18 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.files import as_csv, cells, write
 from support.own_data import own_task
 
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import first_rows, read_table, survey
 from finetune.data.records import column_names
-from finetune.data.table import Table
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.task_types.guess import guess
 
 ROWS = [["text", "label"], ["a fine film, really", "pos"], ['the "worst" of all', "neg"], ["two\nlines", "pos"]]
-
-
-def write(path: Path, content: str | bytes, encoding: str = "utf-8") -> Path:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
-    return path
-
-
-def as_csv(rows: list[list[str]], delimiter: str = ",") -> str:
-    file = io.StringIO()
-    csv.writer(file, delimiter=delimiter).writerows(rows)
-    return file.getvalue()
-
-
-def cells(table: Table) -> list[list[Any]]:
-    return [list(row) for row in zip(*table.columns.values(), strict=True)]
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])

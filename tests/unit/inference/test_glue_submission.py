@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 from support.cli import InProcess, assert_error
-from support.toys import CPU, sentences
+from support.toys import sentences
+from support.training import CPU
 
 from finetune.data.source import Source
 from finetune.inference import glue_submission as submission

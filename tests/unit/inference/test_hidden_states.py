@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from filelock import FileLock
-from support.toys import build, cat_task, choice_task, span_task, tag_task, unscored
+from support.toys import cat_task, choice_task, span_task, tag_task
+from support.training import build, unscored
 
 from finetune.data.source import Source
 from finetune.errors import UserError

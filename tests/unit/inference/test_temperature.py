@@ -7,13 +7,7 @@ import pytest
 from support.cli import InProcess
 from support.reports import _read, read
 from support.runs import FinishedRun
-from support.toys import (
-    cat_task,
-    labels_task,
-    length_task,
-    span_task,
-    tag_task,
-)
+from support.toys import cat_task, labels_task, length_task, span_task, tag_task
 
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor

@@ -7,7 +7,7 @@ from sklearn.metrics import f1_score, precision_recall_fscore_support
 from support.toys import length_task
 
 from finetune.metrics import scores as metrics
-from finetune.metrics.metric import Metric
+from finetune.metrics.metric import Metric, find_metric
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Answer
 
@@ -93,9 +93,10 @@ def test_of_a_metric_where_less_is_better_the_least_is_the_best() -> None:
     assert (perplexity.shown(12.5), metrics.accuracy.shown(0.5)) == ("12.5", "50.0")
 
 
-def test_a_metric_that_only_a_record_names() -> None:
-    assert metrics.metric_named("accuracy") is metrics.accuracy
-    assert metrics.metric_named("odd") == Metric("odd")
+def test_a_score_is_shown_by_the_metric_of_its_name_or_of_its_name_without_the_group() -> None:
+    error, small = Metric("error", scale=1), Metric("big/small/error", scale=10)
+    found = [find_metric(name, (error, small)) for name in ("error", "PER/error", "big/small/error", "odd")]
+    assert found == [error, error, small, Metric("odd")]
 
 
 def test_a_constant_answer_correlates_with_nothing() -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from support.toys import CPU, cat_task, fit
+from support.toys import cat_task
+from support.training import CPU, fit
 
 from finetune.errors import UserError
 from finetune.models.saving import build_model, load_backbone

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.toys import CPU, build, cat_task, choice_task, span_task, tag_task
+from support.toys import cat_task, choice_task, span_task, tag_task
+from support.training import CPU, build
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer

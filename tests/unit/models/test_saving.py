@@ -9,20 +9,17 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 from support.toys import (
-    CPU,
-    build,
     cat_rows,
     cat_task,
     choice_task,
     every_shape,
-    fit,
     labels_task,
     length_task,
-    logits_of,
     sentences,
     span_task,
     tag_task,
 )
+from support.training import CPU, build, fit, logits_of
 from transformers import (
     AutoTokenizer,
     BertModel,

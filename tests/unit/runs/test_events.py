@@ -9,6 +9,7 @@ from rich.console import Console
 
 from finetune.analysis.report.run_files import read_losses
 from finetune.cli.progress import ProgressDisplay
+from finetune.metrics.scores import accuracy
 from finetune.runs.events import (
     AlreadyDone,
     Done,
@@ -28,6 +29,7 @@ from finetune.runs.events import (
 
 SCORES = {"dev": {"accuracy": 0.75}}
 RESULT = EpochResult(epoch=1, loss=0.5, headline=0.75, scores=SCORES)
+EPOCH = EpochDone(result=RESULT, best=0.75, metrics=(accuracy,))
 CASES: list[tuple[Event, dict[str, object] | None]] = [
     (
         Started(folder="f", recipe={"task": "t"}, device="cpu"),
@@ -42,7 +44,7 @@ CASES: list[tuple[Event, dict[str, object] | None]] = [
     (Predicted(done=1, total=2), None),
     (Encoded(done=1, total=2, rate=3.0), None),
     (
-        EpochDone(result=RESULT, best=0.75),
+        EPOCH,
         {"epoch": 1, "loss": 0.5, "headline": 0.75, "scores": SCORES, "best": 0.75},
     ),
     (
@@ -76,7 +78,7 @@ def test_the_log_keeps_the_keys_of_each_event(tmp_path: Path) -> None:
         ([RowsPredicted(done=8, total=8, rate=2.0)], "8 rows, 2 rows/s"),
         ([Encoded(done=8, total=8, rate=0.1)], "encoded 8 of 8"),
         (
-            [Training(updates=4, done=0, epochs=1, examples=8), EpochDone(result=RESULT, best=0.75), Ended()],
+            [Training(updates=4, done=0, epochs=1, examples=8), EPOCH, Ended()],
             "epoch 1/1  loss 0.500  dev accuracy 75.0  best 75.0",
         ),
     ],

@@ -10,18 +10,19 @@ from support.records import BASE, run
 
 from finetune.analysis.paper_table import lines_of, load_table
 from finetune.cli.run_tables import summary_lines, summary_table
+from finetune.metrics.scores import accuracy
 from finetune.runs.record import all_records
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
 
 def test_a_summary_has_students_interval() -> None:
     scores = [0.84, 0.86, 0.85, 0.88]
-    found = summarised(scores, "accuracy")
+    found = summarised(scores, accuracy)
     expected = stats.t.interval(0.95, 3, loc=0.8575, scale=stats.sem(scores))
     assert (found.n, found.mean, found.best) == (4, pytest.approx(0.8575), 0.88)
     assert found.sd == pytest.approx(0.0170783, rel=1e-4)
     assert found.interval == pytest.approx(expected)
-    assert (summarised([0.5], "accuracy").sd, summarised([0.5], "accuracy").interval) == (None, None)
+    assert (summarised([0.5], accuracy).sd, summarised([0.5], accuracy).interval) == (None, None)
 
 
 def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Path) -> None:
@@ -41,11 +42,11 @@ def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Pa
     assert math.isnan(again.epochs[0]["headline"])
     assert failed(again, "dev")
     assert again.recipe["init_seed"] is None
-    with_nan = summarised([math.nan, 0.7, 0.8], "accuracy")
+    with_nan = summarised([math.nan, 0.7, 0.8], accuracy)
     assert (with_nan.best, with_nan.sd, with_nan.interval) == (0.8, None, None)
     assert math.isnan(with_nan.mean)
     for given in ([again, *good], [*good, again]):
-        (line,) = [line for line in lines_of(load_table("glue"), given) if line.runs and line.metric == "accuracy"]
+        (line,) = [line for line in lines_of(load_table("glue"), given) if line.runs and line.metric.name == "accuracy"]
         assert line.runs == good
         assert any("best of 2 settings" in text and "learning_rate 0.001" in text for text in summary_lines(given))
 
@@ -91,7 +92,7 @@ def test_what_was_chosen_on_dev_sets_no_runs_apart() -> None:
         assert len(groups(records)) == 1
         assert differing_settings(records) == [{}, {}]
         assert summary_lines(records) == []
-        (line,) = [line for line in lines_of(load_table("squad"), records) if line.runs and line.metric == "f1"]
+        (line,) = [line for line in lines_of(load_table("squad"), records) if line.runs and line.metric.name == "f1"]
         assert (line.choices, line.dev.n, line.dev.mean) == (1, 2, pytest.approx(0.55))
     given = [
         run(0.5, seed=seed, task="squad-v2", options={"threshold": value}).model_copy(

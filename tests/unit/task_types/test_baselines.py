@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
-from support.toys import (
-    cat_rows,
-)
+from support.toys import cat_rows
 
 from finetune.task_types import baselines as methods
 from finetune.task_types import tfidf

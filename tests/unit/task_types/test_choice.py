@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from support.toys import build, choice_task, fit, toy
+from support.toys import choice_task, toy
+from support.training import build, fit
 from transformers import AutoTokenizer
 
 from finetune.data.source import Source

@@ -11,7 +11,9 @@ import torch
 from rich.console import Console
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
-from support.toys import build, labels_task, toy
+from support.records import made_record
+from support.toys import labels_task, toy
+from support.training import build
 from transformers import AutoTokenizer
 
 from finetune.cli.run_tables import groups_table
@@ -228,7 +230,7 @@ def test_tfidf_reads_every_row_of_a_large_set() -> None:
 def test_labels_with_a_slash_are_groups_of_their_own() -> None:
     rows = [row("c/d"), row("a")]
     scores = made_up(rows).score([Answer(value=["c/d"]), Answer(value=[])], rows)
-    record: Any = type("Record", (), {"scores": {"dev": scores}})
+    record = made_record("labels", scores={"dev": scores})
     table = groups_table(record)
     console = Console(width=100, record=True)
     console.print(table)

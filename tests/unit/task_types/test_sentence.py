@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 from sklearn.utils.class_weight import compute_class_weight
-from support.toys import build, cat_rows, cat_task, late_task, length_task, sentences
+from support.toys import cat_rows, cat_task, late_task, length_task, sentences
+from support.training import build
 from torch.nn import functional
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 

@@ -9,7 +9,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from support.toys import CPU, build, cat_task, choice_task, labels_task, length_task, span_task, tag_task, unscored
+from support.toys import cat_task, choice_task, labels_task, length_task, span_task, tag_task
+from support.training import CPU, build, unscored
 
 from finetune.data.source import Source
 from finetune.errors import UserError

@@ -5,10 +5,8 @@ from typing import get_args
 
 import pytest
 import torch
-from support.toys import (
-    build,
-    cat_task,
-)
+from support.toys import cat_task
+from support.training import build
 
 from finetune.runs.recipe import Schedule, Train
 from finetune.training.optimizer import build_optimizer, build_schedule

@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.run_files import RunFiles
-from finetune.analysis.report.svg import INK, NAME, ONE, TWO, axes_of, drawn, percent
+from finetune.analysis.report.svg import INK, NAME, ONE, TWO, axes_of, drawn
 from finetune.analysis.report.text import list_text, score_text
-from finetune.metrics.scores import metric_named, plain_metrics
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import plain_metrics
 from finetune.runs.seeds import Summary, summarised
 from finetune.task_types.marked_text import cut
 
@@ -23,9 +24,14 @@ class Spread:
     """One metric over several seeds; `baseline` is the best baseline's score, None without baselines."""
 
     split: str
-    metric: str
+    metric: Metric
     scores: Sequence[float]
     baseline: float | None
+
+    @property
+    def name(self) -> str:
+        """Split and metric."""
+        return f"{self.split} {self.metric.name}"
 
     @property
     def summary(self) -> Summary:
@@ -39,15 +45,16 @@ def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
     rows = []
     for one in found:
         each = one.summary
-        interval = " to ".join(map(score_text, each.interval or ()))
-        ends = [score_text(value) for value in (min(one.scores), each.best, one.baseline)]
-        rows.append([f"{one.split} {one.metric}", score_text(each.mean), score_text(each.sd), interval, *ends])
+        interval = " to ".join(map(one.metric.shown, each.interval or ()))
+        ends = (min(one.scores, key=one.metric.rank), each.best, one.baseline)
+        mean, sd, *others = (score_text(value, one.metric) for value in (each.mean, each.sd, *ends))
+        rows.append([one.name, mean, sd, interval, *others])
     yield Block(
         title="Spread over the seeds",
         note=f"{len(group)} runs that differ only in their seeds. sd is the sample standard deviation; "
         "the interval is of the mean (Student's t).",
         chart=_chart(found),
-        table=Table(columns=["score", "mean", "sd", "95 % interval", "lowest", "highest", "best baseline"], rows=rows),
+        table=Table(columns=["score", "mean", "sd", "95 % interval", "worst", "best", "best baseline"], rows=rows),
     )
 
 
@@ -57,16 +64,16 @@ def _spreads(group: Sequence[RunFiles]) -> list[Spread]:
     return [
         Spread(
             split=split,
-            metric=metric,
-            scores=[run.record.scores[split][metric] for run in group],
+            metric=first.metric(name),
+            scores=[run.record.scores[split][name] for run in group],
             baseline=max(
-                (given[metric] for given in first.baselines.get(split, {}).values()),
-                key=metric_named(metric).rank,
+                (given[name] for given in first.baselines.get(split, {}).values()),
+                key=first.metric(name).rank,
                 default=None,
             ),
         )
         for split, scores in first.scores.items()
-        for metric in plain_metrics(scores)
+        for name in plain_metrics(scores)
     ]
 
 
@@ -78,16 +85,16 @@ def _chart(spreads: Sequence[Spread]) -> Markup:
         positions = np.arange(len(spreads))[::-1]
         for position, one in zip(positions, spreads, strict=True):
             shifts = np.linspace(-0.15, 0.15, len(one.scores))
-            axes.plot(percent(one.scores), position + shifts, "o", color=ONE, markersize=6, label="a seed")
-            axes.plot(
-                [100 * one.summary.mean] * 2, [position - 0.3, position + 0.3], color=INK, linewidth=2, label="mean"
-            )
+            scaled = one.metric.scaled
+            axes.plot([*map(scaled, one.scores)], position + shifts, "o", color=ONE, markersize=6, label="a seed")
+            mean = scaled(one.summary.mean)
+            axes.plot([mean] * 2, [position - 0.3, position + 0.3], color=INK, linewidth=2, label="mean")
             if one.baseline is not None:
-                axes.plot(100 * one.baseline, position, "X", color=TWO, markersize=9, label="best baseline")
-        axes.set_yticks(positions, [cut(f"{one.split} {one.metric}", NAME) for one in spreads])
+                axes.plot(scaled(one.baseline), position, "X", color=TWO, markersize=9, label="best baseline")
+        axes.set_yticks(positions, [cut(one.name, NAME) for one in spreads])
         axes.set_ylim(-0.6, len(spreads) - 0.4)
         handles = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
 
-    scores = "; ".join(f"{one.split} {one.metric} {list_text(one.scores)}" for one in spreads)
+    scores = "; ".join(f"{one.name} {list_text(one.scores, one.metric)}" for one in spreads)
     return drawn(draw, says=f"Scores by seed: {scores}", height=80 + 34 * len(spreads))

@@ -1,0 +1,60 @@
+"""Checksums (SHA-256) that are saved with files, so that damaged ones are detected when they are read."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from finetune.data.atomic import write_atomically
+from finetune.errors import UserError
+
+CHECKSUMS = "checksums.json"  # of the other files in its folder
+
+
+def sha256_of(file: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal; cached until the file changes."""
+    stat = file.stat()
+    return _sha256(file, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=256)
+def _sha256(file: Path, *_: int) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def checksums_of(folder: Path) -> dict[str, str]:
+    """The checksum of each file in a folder, by name, without hidden files and the file of checksums itself."""
+    files = sorted(file for file in folder.iterdir() if file.is_file() and file.name[0] != ".")
+    return {file.name: sha256_of(file) for file in files if file.name != CHECKSUMS}
+
+
+def write_checksums(folder: Path) -> None:
+    """Writes the checksums of a folder's files into it, for `verify_folder`."""
+    write_atomically(folder / CHECKSUMS, json.dumps(checksums_of(folder), indent=1) + "\n")
+
+
+def verify_folder(folder: Path, *, remedy: str) -> None:
+    """Raises UserError where a file differs from the checksum saved in its folder; nothing where none were saved."""
+    saved = folder / CHECKSUMS
+    if not saved.is_file():
+        return
+    try:
+        expected = json.loads(saved.read_text(encoding="utf-8"))
+        damaged = not isinstance(expected, dict) or not all(Path(name).name == name for name in expected)
+    except (ValueError, OSError, RecursionError):
+        damaged = True
+    if damaged:
+        raise UserError(f"{saved}: is damaged", remedy)
+    verify(folder, expected, remedy=remedy)
+
+
+def verify(folder: Path, expected: Mapping[str, str], *, remedy: str) -> None:
+    """Raises UserError that names the first file in a folder that is missing or has another checksum."""
+    for name, checksum in expected.items():
+        file = folder / name
+        if not file.is_file():
+            raise UserError(f"{file}: is missing", remedy)
+        if sha256_of(file) != checksum:
+            raise UserError(f"{file}: is damaged (its checksum is not the one saved with it)", remedy)

@@ -1,0 +1,162 @@
+"""Updates: forward and backward passes of a batch, in as many parts as memory needs, and the optimizer's step."""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.utils import get_total_norm
+from torch.optim.lr_scheduler import LRScheduler
+
+from finetune.inference.engine import Diverged, Engine
+from finetune.models.backbone import Model
+from finetune.models.device import is_out_of_memory
+from finetune.models.feature import Feature, label_count
+from finetune.models.kernels import cpu
+from finetune.runs import interrupts
+from finetune.runs.events import Note, Updates
+from finetune.runs.recipe import Train
+from finetune.training.batching import share
+from finetune.training.checkpoints import Progress
+
+SHOWN = 3  # rows in a message
+
+
+@dataclass(kw_only=True)
+class Updater:
+    """Updates the weights of an engine's model; `model` and `optimizer` are those that Accelerate prepared.
+
+    `row_ids` are the rows' ids by number, for messages.
+    """
+
+    engine: Engine
+    model: Any
+    optimizer: Any
+    schedule: LRScheduler
+    settings: Train
+    data_seed: int
+    row_ids: Sequence[str] = ()
+
+    def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
+        """One update per batch, then reads their losses, which synchronises a GPU.
+
+        A signal to stop ends the group early. Raises Diverged if a loss, gradient or weight is not finite, before they
+        are scored or saved, and Stopping after the group if a signal has asked to stop, here or in another process.
+        """
+        started = time.perf_counter()
+        losses, norms, rates = list[torch.Tensor](), list[torch.Tensor](), list[float]()
+        for batch in batches:
+            rates.append(max(group["lr"] for group in self.optimizer.param_groups))
+            losses.append(self._loss(batch, progress))
+            norms.append(self._step())
+            progress.update += 1
+            if interrupts.asked() and self.engine.accelerator.num_processes == 1:
+                break
+        asked = torch.tensor(float(interrupts.asked()), device=losses[0].device)
+        *values, asked_anywhere = self.engine.accelerator.reduce(torch.stack([*losses, asked]), "sum").tolist()
+        *sizes, largest = torch.stack([*norms, _largest_weight(self.engine.model)]).tolist()
+        for name, found in (("loss", values), ("gradient's norm", sizes), ("largest weight", [largest])):
+            if wrong := [index for index, value in enumerate(found) if not math.isfinite(value)]:
+                index = wrong[0] if len(found) > 1 else len(values) - 1
+                update = progress.update - len(values) + index + 1
+                raise self._diverged(f"the {name} is {found[wrong[0]]}", update, rates[index], batches[index])
+        progress.losses += values
+        seconds = time.perf_counter() - started
+        progress.seconds += seconds
+        self.engine.watch(Updates(update=progress.update, epoch=epoch, losses=values, seconds=seconds))
+        if asked_anywhere:
+            raise interrupts.Stopping
+
+    def _step(self) -> torch.Tensor:
+        """Clips and applies the gradient; returns its norm, or 0 where half precision overflowed.
+
+        Then the step is skipped, which lowers the loss scale. Accelerate's `step_was_skipped` misses it if the
+        optimizer itself skips the step, as torch's fused AdamW does.
+        """
+        accelerator = self.engine.accelerator
+        norm = accelerator.clip_grad_norm_(self.engine.model.parameters(), self.settings.clip_norm)
+        before = None if accelerator.scaler is None else accelerator.scaler.get_scale()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        if before is not None and accelerator.scaler.get_scale() < before:
+            return torch.zeros_like(norm)
+        self.schedule.step()
+        return norm  # type: ignore[no-any-return]
+
+    def _loss(self, batch: Sequence[Feature], progress: Progress) -> torch.Tensor:
+        """Backward pass of a batch; where memory runs out, again in twice as many parts, with a note.
+
+        Parts do not change the update, except for rounding and dropout masks.
+        """
+        while True:
+            parts = min(len(batch), progress.parts[-1][1] if progress.parts else self.settings.accumulation)
+            try:
+                return self._backward(batch, progress.update, parts)
+            except RuntimeError as error:  # torch's own class for GPUs is one, too
+                if not is_out_of_memory(error) or parts == len(batch) or self.engine.accelerator.num_processes > 1:
+                    raise
+            self.optimizer.zero_grad(set_to_none=True)
+            progress.parts.append((progress.update + 1, 2 * parts))
+            text = f"out of memory at update {progress.update + 1}: batches go through the model in {2 * parts} parts"
+            progress.notes.append(text)
+            self.engine.watch(Note(text))
+
+    def _backward(self, features: Sequence[Feature], update: int, parts: int) -> torch.Tensor:
+        """Backward pass of a batch in `parts`; returns this process's part of the mean loss over the whole batch.
+
+        The loss is a sum over labels divided by their number in the whole batch, so that every label has equal weight
+        whatever the sizes of processes' and accumulated parts.
+        """
+        accelerator = self.engine.accelerator
+        self.model.train()
+        _seed(self.data_seed, update, accelerator.process_index)
+        count = max(1, label_count(features))
+        shares = share(
+            np.arange(len(features)),
+            rank=accelerator.process_index,
+            processes=accelerator.num_processes,
+            parts=parts,
+        )
+        total = torch.zeros((), device=accelerator.device)
+        for chosen, last in _marked([part for part in shares if len(part) or part is shares[0]]):
+            # A process without rows still takes part (collectives need it), with a row of weight 0.
+            weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
+            with nullcontext() if last else accelerator.no_sync(self.model):
+                with accelerator.autocast():
+                    tensors = self.engine.batch(rows)
+                    assert tensors.labels is not None  # as in every training set
+                    logits = self.model(*tensors.inputs()).float()
+                    loss = self.engine.model.head.loss(logits, tensors.labels) * (weight / count)
+                accelerator.backward(loss * accelerator.num_processes)
+            total += loss.detach()
+        return total
+
+    def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
+        """The error that names the update, the learning rate and rows of the batch."""
+        rows = list(dict.fromkeys(feature.row for feature in batch))
+        shown = ", ".join(repr(self.row_ids[row]) if self.row_ids else str(row) for row in rows[:SHOWN])
+        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+        return Diverged(
+            f"{what} after update {update} (learning rate {rate:.3g}, rows {shown}{more}): training has diverged",
+            "Lower train.learning_rate, raise train.warmup, or look at these rows; earlier checkpoints are kept",
+        )
+
+
+def _seed(data_seed: int, update: int, rank: int) -> None:
+    value = int(np.random.SeedSequence([data_seed, update, rank]).generate_state(1)[0])
+    torch.manual_seed(value)
+    cpu.seed(value)
+
+
+def _largest_weight(model: Model) -> torch.Tensor:
+    """Largest absolute value among trainable weights; nan if any is nan."""
+    return get_total_norm([p.detach() for p in model.parameters() if p.requires_grad], math.inf)
+
+
+def _marked(parts: list[np.ndarray]) -> Iterator[tuple[np.ndarray, bool]]:
+    for index, part in enumerate(parts):
+        yield part, index == len(parts) - 1

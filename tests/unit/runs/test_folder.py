@@ -1,0 +1,201 @@
+"""The folder of a run: locked, published as a whole, and checked when it is read."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.runs import FinishedRun
+
+from finetune.data import checksums
+from finetune.errors import UserError
+from finetune.inference.predictor import load
+from finetune.runs.events import Event, Note, unwatched
+from finetune.runs.folder import RunFolder
+from finetune.runs.predictions import read_lines
+from finetune.runs.record import load_record, write_record
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from finetune.runs.events import unwatched
+from finetune.runs.folder import RunFolder
+with RunFolder(Path(sys.argv[1])).locked(wait=False, watch=unwatched):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def run(finished_run: FinishedRun, tmp_path: Path) -> RunFolder:
+    """A copy of a finished run."""
+    return RunFolder(shutil.copytree(finished_run("sentence"), tmp_path / "results" / "reviews.csv" / "run"))
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the lock of `tmp_path / "run"`."""
+    command = [sys.executable, "-c", HOLD, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "locked\n"
+        yield process
+        process.kill()
+
+
+def test_without_waiting_the_error_names_who_has_the_lock(holder: subprocess.Popen[str], tmp_path: Path) -> None:
+    with (
+        pytest.raises(UserError, match=f"is being trained by process {holder.pid} on "),
+        RunFolder(tmp_path / "run").locked(wait=False, watch=unwatched),
+    ):
+        pass
+
+
+def test_the_lock_of_a_process_that_ends_or_is_killed_is_taken_over(
+    holder: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    notes: list[str] = []
+
+    def watch(event: Event) -> None:
+        assert isinstance(event, Note)
+        notes.append(event.text)
+
+    threading.Timer(0.7, holder.kill).start()
+    started = time.monotonic()
+    with RunFolder(tmp_path / "run").locked(wait=True, watch=watch):
+        assert time.monotonic() - started > 0.5
+        assert (tmp_path / "run" / ".holder").read_text().startswith(f"process {os.getpid()} ")
+    assert len(notes) == 1
+    assert notes[0].endswith("; waiting for its record")
+    assert [file.name for file in (tmp_path / "run").iterdir()] == [".lock"]
+
+
+def test_a_folder_where_files_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with (
+        pytest.raises(UserError, match=r"cannot be written or locked \(Not a directory\)"),
+        RunFolder(tmp_path / "file" / "run").locked(wait=True, watch=unwatched),
+    ):
+        pass
+
+
+def newer(run: RunFolder) -> dict[str, bytes]:
+    """Puts a finished attempt into the folder, with other contents; those by name."""
+    new = shutil.copytree(run.path, run.path / "new", ignore=shutil.ignore_patterns("new"))
+    (new / "events.jsonl").write_text('{"event": "newer"}\n')
+    (new / "model" / "more.txt").write_text("newer")
+    record = load_record(new / "record.json").model_copy(update={"finished": "2100-01-01T00:00:00+00:00"})
+    write_record(new / "record.json", record)
+    return contents(new)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files of a folder, but for those of the lock and of a newer attempt."""
+    names = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+    return {name: file.read_bytes() for name, file in names.items() if name[0] != "." and not name.startswith("new/")}
+
+
+class Killed(BaseException):
+    """The process was killed."""
+
+
+def test_a_newer_run_replaces_the_old_one_whenever_it_is_killed(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each single removal and rename: the record is the old one, none, or the new one with all its files."""
+    expected, old = newer(run), run.record()
+    for steps in range(100):
+        copy = RunFolder(shutil.copytree(run.path, run.path.parent / f"copy-{steps}"))
+        left = steps
+
+        def counted(function: Any) -> Any:
+            def call(*given: Any, **named: Any) -> Any:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise Killed
+                return function(*given, **named)
+
+            return call
+
+        with monkeypatch.context() as patch:
+            for owner, name in ((Path, "unlink"), (Path, "replace"), (Path, "rmdir"), (shutil, "rmtree")):
+                patch.setattr(owner, name, counted(getattr(owner, name)))
+            try:
+                copy.publish()
+            except Killed:
+                found = copy.record()
+                if found is not None and found != old:
+                    assert contents(copy.path) == expected
+        with copy.locked(wait=False, watch=unwatched):
+            assert contents(copy.path) == expected
+        if left >= 0:
+            break
+    assert steps > 8
+    assert contents(copy.path) == expected
+
+
+def test_an_attempt_that_is_not_finished_is_left_alone(run: RunFolder) -> None:
+    before = contents(run.path)
+    newer(run)
+    (run.path / "new" / "record.json").unlink()
+    with run.locked(wait=False, watch=unwatched):
+        assert contents(run.path) == before
+    assert run.attempt.path == run.path / "new"
+    assert (run.attempt.path / "model" / "more.txt").is_file()
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def test_a_record_that_was_changed_is_an_error(run: RunFolder) -> None:
+    text = run.record_file.read_text()
+    assert '"accuracy": 1.0' in text
+    run.record_file.write_text(text.replace('"accuracy": 1.0', '"accuracy": 0.9', 1))
+    with pytest.raises(UserError, match=r"record\.json: is damaged or was edited"):
+        run.record()
+
+
+def test_predictions_that_were_changed_are_an_error(run: RunFolder) -> None:
+    assert read_lines(run, "dev")
+    flip(run.predictions("dev"))
+    with pytest.raises(UserError, match=r"predictions-dev\.parquet: is damaged.*--force"):
+        read_lines(run, "dev")
+
+
+def test_every_file_of_a_model_is_checked(run: RunFolder, tmp_path: Path) -> None:
+    """Also of a model folder that was copied out of its run."""
+    files = sorted(file.name for file in run.model.iterdir())
+    assert {"config.json", "model.safetensors", "checksums.json"} < {*files}
+    for name in files:
+        folder = RunFolder(shutil.copytree(run.path, tmp_path / f"copy {name}"))
+        flip(folder.model / name)
+        alone = shutil.copytree(folder.model, tmp_path / f"model {name}")
+        for target in (folder.path, alone):
+            with pytest.raises(UserError, match=r"is (damaged|missing)") as raised:
+                load(target)
+            assert name in str(raised.value) or name == checksums.CHECKSUMS
+
+
+def test_a_missing_file_of_a_model_is_an_error(run: RunFolder) -> None:
+    (run.model / "tokenizer_config.json").unlink()
+    with pytest.raises(UserError, match=r"tokenizer_config\.json: is missing"):
+        load(run.path)
+
+
+def test_older_records_and_models_without_checksums_are_read(run: RunFolder) -> None:
+    record = load_record(run.record_file)
+    text = record.model_copy(update={"files": {}, "checksum": ""}).model_dump_json(exclude={"files", "checksum"})
+    run.record_file.write_text(text)
+    (run.model / checksums.CHECKSUMS).unlink()
+    assert load(run.path)("the cat sat").value in ("good", "bad")
+    assert read_lines(run, "dev")
