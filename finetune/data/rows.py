@@ -31,12 +31,12 @@ def row_fields(row: Row) -> dict[str, Any]:
     """A row's fields by name, without later additions at their default, so that old run ids stay the same."""
     names, late = _names(row.__class__)
     values = {name: getattr(row, name) for name in names}
-    if not all(map(_is_plain, values.values())):
+    if not all(map(is_plain, values.values())):
         values = asdict(row)
     return {name: value for name, value in values.items() if name not in late or value != late[name]}
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Whether `asdict` would return the value unchanged, for which it takes ten times as long."""
     return type(value) in PLAIN or (type(value) is tuple and all(type(item) in PLAIN for item in value))
 

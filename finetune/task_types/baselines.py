@@ -109,12 +109,12 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def read_rows(texts: Sequence[tuple[str, ...]]) -> np.ndarray:
+def read_rows(texts: Iterable[tuple[str, ...]]) -> np.ndarray:
     """The indexes of the rows that TF-IDF reads: all, or a random sample where the texts would not fit in memory."""
-    lengths = np.array([sum(map(len, row)) for row in texts])
+    lengths = np.fromiter((sum(map(len, row)) for row in texts), np.int64)
     if lengths.sum() <= MOST_CHARACTERS:
-        return np.arange(len(texts))
-    drawn = np.random.default_rng(0).permutation(len(texts))
+        return np.arange(len(lengths))
+    drawn = np.random.default_rng(0).permutation(len(lengths))
     return np.sort(drawn[: max(2, int(np.searchsorted(lengths[drawn].cumsum(), MOST_CHARACTERS, side="right")))])
 
 

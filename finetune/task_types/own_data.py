@@ -11,7 +11,8 @@ from typing import Any
 
 from finetune.data.files import split_files
 from finetune.data.messages import places, so_many
-from finetune.data.reading import table_of
+from finetune.data.packed_rows import PackedRows, packed
+from finetune.data.reading import forget_tables, table_of, version_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
 from finetune.data.table import Table
@@ -39,41 +40,45 @@ class OwnData:
     files: Mapping[str, Path]
     split: str = ""
     encoding: str = ""
-    kept: dict[bool, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # the file read last
+    kept: dict[Path, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # (version, splits)
 
     def __call__(self, _: Source, split: str) -> Rows:
         """The usable rows of a split; rows of train and dev without a label are left out."""
         if split not in self.files and split != "dev":
             raise UserError(f"the data has no split '{split}'", f"It has {', '.join({**self.files, 'dev': ''})}")
         path = self.files.get(split, self.files["train"])
+        version = version_of(path)
+        if self.kept.get(path, (None,))[0] != version or split not in self.kept[path][1]:
+            self.kept[path] = version, self._read(path, split)
+        rows: Rows = self.kept[path][1][split]
+        return rows
+
+    def _read(self, path: Path, split: str) -> dict[str, Rows]:
+        """The split of a file; train and dev, if dev is drawn. Many rows are packed, and no table is kept then."""
         table = table_of(path, self.encoding)
-        unlabelled = split == "test"
-        if self.kept.get(unlabelled, (None,))[0] is not table:
-            self.kept[unlabelled] = table, *self._usable(table, unlabelled=unlabelled)
-        _, rows, chosen, notes = self.kept[unlabelled]
+        rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test")
+        if self.layout.id:
+            rows = _distinct(rows)
         if not rows:
             raise UserError(
                 "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Run `finetune check` to see why"
             )
         notes = [*table.form.encoding_notes(path), *notes]
-        if chosen is None:
-            return Rows(rows=rows, origin=str(path), notes=tuple(notes), content=content_hash(path))
-        rows = [row for index, row in enumerate(rows) if (index in chosen) == (split == "dev")]
-        if split == "dev":
-            notes = [f"{path}: {so_many(len(rows))} {'was' if len(rows) == 1 else 'were'} {self._rule()}"]
-        return Rows(rows=rows, origin=str(path), notes=tuple(notes), drawn=True, content=content_hash(path))
-
-    def _usable(self, table: Table, *, unlabelled: bool) -> tuple[list[Row], set[int] | None, list[str]]:
-        """The usable rows of a file, the indexes of those drawn for dev if there is no dev file, and notes."""
-        rows, indexes, notes = usable_rows(self.layout, table, unlabelled=unlabelled)
-        if self.layout.id:
-            rows = _distinct(rows)
-        if not rows or unlabelled or "dev" in self.files:
-            return rows, None, notes
-        if self.split:
-            return rows, self._given(rows), notes
-        groups = [table.columns[self.layout.group][index] for index in indexes] if self.layout.group else None
-        return rows, drawn_for_dev(named_type(self.layout.shape), rows, groups), notes
+        read = Rows(
+            rows=(), origin=str(path), content=content_hash(path), drawn=split != "test" and "dev" not in self.files
+        )
+        splits = {split: (rows, notes)}
+        if read.drawn:
+            groups = [table.columns[self.layout.group][index] for index in indexes] if self.layout.group else None
+            chosen = self._given(rows) if self.split else drawn_for_dev(named_type(self.layout.shape), rows, groups)
+            dev = [rows[index] for index in sorted(chosen)]
+            rows = [row for index, row in enumerate(rows) if index not in chosen]
+            held_out = f"{path}: {so_many(len(dev))} {'was' if len(dev) == 1 else 'were'} {self._rule()}"
+            splits = {"train": (rows, notes), "dev": (dev, [held_out])}
+        found = {name: replace(read, rows=packed(some), notes=tuple(said)) for name, (some, said) in splits.items()}
+        if any(isinstance(split.rows, PackedRows) for split in found.values()):
+            forget_tables()
+        return found
 
     def _given(self, rows: Sequence[Row]) -> set[int]:
         """The indexes of the dev rows of an earlier run. Raises UserError where they are not in the data."""

@@ -9,7 +9,7 @@ from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
-from finetune.models.kernels.cpu import release_memory
+from finetune.models.kernels.malloc import release_memory
 from finetune.task_types.options import configured
 from finetune.task_types.task import Answer, Task
 from finetune.training.cross_fit import chosen_by, cross_fitted

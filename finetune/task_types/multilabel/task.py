@@ -16,7 +16,15 @@ from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.pooled import WINDOWS, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
+from finetune.task_types.pooled import (
+    WINDOWS,
+    TextRow,
+    logits_by_row,
+    pairs_or_none,
+    read_by_tfidf,
+    text_features,
+    tfidf_remarks,
+)
 from finetune.task_types.task import Answer, Task
 
 if TYPE_CHECKING:
@@ -156,8 +164,9 @@ class MultiLabelTask(Task):
         """The most frequent set of labels, and TF-IDF with a linear model for each label."""
         sets = [tuple(self._in_order(row.gold or ())) for row in train]
         constant = [Answer(value=list(labels)) for labels in baselines.majority(sets, len(rows))]
-        texts, unseen = [row.texts for row in train], [row.texts for row in rows]
-        probabilities = baselines.tfidf_multilabel(texts, self._matrix(train), unseen)
+        read = read_by_tfidf(train)
+        texts, unseen = [row.texts for row in read], [row.texts for row in rows]
+        probabilities = baselines.tfidf_multilabel(texts, self._matrix(read), unseen)
         tfidf = [Answer(value=[], probabilities=row.tolist()) for row in probabilities]
         return {"majority": constant, "tfidf-logistic": self.decided(tfidf)}
 

@@ -13,7 +13,15 @@ from finetune.data.source import Source
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.pooled import WINDOWS, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
+from finetune.task_types.pooled import (
+    WINDOWS,
+    TextRow,
+    logits_by_row,
+    pairs_or_none,
+    read_by_tfidf,
+    text_features,
+    tfidf_remarks,
+)
 from finetune.task_types.task import Answer, Task
 
 if TYPE_CHECKING:
@@ -124,14 +132,14 @@ class SentenceTask(Task):
 
     def baselines(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
         """Majority or mean, and TF-IDF with a linear model."""
-        texts, unseen = [row.texts for row in train], [row.texts for row in rows]
-        gold = [row.gold for row in train]
+        gold, read = [row.gold for row in train], read_by_tfidf(train)
+        texts, unseen, seen = [row.texts for row in read], [row.texts for row in rows], [row.gold for row in read]
         if self.regression:
             constant = baselines.mean(gold, len(rows))  # type: ignore[arg-type]
-            ridge = baselines.tfidf_regress(texts, gold, unseen)  # type: ignore[arg-type]
+            ridge = baselines.tfidf_regress(texts, seen, unseen)  # type: ignore[arg-type]
             return {"mean": _answers(constant), "tfidf-ridge": _answers(ridge)}
         constant_label = baselines.majority(gold, len(rows))  # type: ignore[type-var]
-        labels, probabilities, classes = baselines.tfidf_classify(texts, gold, unseen)  # type: ignore[arg-type]
+        labels, probabilities, classes = baselines.tfidf_classify(texts, seen, unseen)  # type: ignore[arg-type]
         columns = [classes.index(label) if label in classes else None for label in self.labels]
         tfidf = [
             Answer(value=label, probabilities=[0.0 if c is None else float(row[c]) for c in columns])

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
 from support.own_data import own_task
 from support.tables import rows_with, table_of, text
 
+from finetune.data import packed_rows, reading
+from finetune.data.packed_rows import PackedRows
 from finetune.data.source import Source
 from finetune.task_types.dev_split import dev_rows
 from finetune.task_types.number_labels import number_strata
@@ -84,3 +87,15 @@ def test_a_file_is_made_into_rows_once_for_both_splits(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("quite", "rather"))  # which makes it another file
     assert [row.text for row in read(Source(), "train").rows] != [row.text for row in train]
     assert len(train) + len(dev) == 40
+
+
+def test_many_rows_are_packed_and_the_table_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = table_of(tmp_path, rows_with(text=text, label=lambda i: "ab"[i % 2])).path
+    plain = own_task(str(path), {}).read
+    expected = {split: list(plain(Source(), split).rows) for split in ("train", "dev")}
+    monkeypatch.setattr(packed_rows, "LEAST", 30)
+    read = own_task(str(path), {}).read
+    train, dev = read(Source(), "train").rows, read(Source(), "dev").rows
+    assert isinstance(train, PackedRows) and isinstance(dev, list)
+    assert {"train": list(train), "dev": dev} == expected
+    assert reading._read.cache_info().currsize == 0
