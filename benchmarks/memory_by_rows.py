@@ -86,7 +86,7 @@ def measured(file: Path, encoder: Path, *, seed: int, to_the_end: bool) -> tuple
     while (started := _training_time(out)) is None and not _ended(process):
         time.sleep(0.1)
     if not to_the_end:
-        process.terminate()
+        process.kill()
     peak, status = _peak(process)
     if started is None or (to_the_end and status):
         raise SystemExit(f"the run ended with {status}")
