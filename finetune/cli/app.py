@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.terminal import echo, print_error
+from finetune.cli.terminal import echo, first_process, print_error
 from finetune.errors import UserError
 from finetune.runs import interrupts
 
@@ -68,7 +68,8 @@ def main() -> None:
         print_error(error)
         sys.exit(2)
     except interrupts.Interrupted as stopped:
-        echo(f"{stopped}: the same command {'resumes' if stopped.where else 'starts again'}", err=True)
+        if first_process():
+            echo(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)
         sys.exit(stopped.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python prints an error at exit

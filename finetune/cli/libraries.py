@@ -1,16 +1,10 @@
 """Imports torch and transformers, which takes seconds, with a message."""
 
-import os
 import sys
 from collections.abc import Sequence
 
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import echo, first_process
 from finetune.training.targets import Planned
-
-
-def first_process() -> bool:
-    """Whether this process prints (rank 0 of a launcher)."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def load_libraries(doing: str = "") -> None:

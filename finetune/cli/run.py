@@ -10,10 +10,10 @@ from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, comp
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.data_tables import file_line, layout_table
-from finetune.cli.libraries import first_process, load_libraries, loading
+from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
-from finetune.cli.terminal import echo, print_error
+from finetune.cli.terminal import echo, first_process, print_error
 from finetune.data.files import is_data
 from finetune.data.reading import table_of
 from finetune.data.source import source_of

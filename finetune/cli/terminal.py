@@ -1,5 +1,6 @@
 """Printing: control characters in data, file names and records are escaped, never sent to the terminal."""
 
+import os
 import re
 
 import typer
@@ -8,6 +9,11 @@ from finetune.errors import UserError
 
 # Control characters (C0 without tab and newline, C1), line separators, bidi controls, and lone surrogates.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def first_process() -> bool:
+    """Whether this process prints (rank 0 of a launcher)."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def printable(text: str) -> str:

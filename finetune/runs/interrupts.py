@@ -2,12 +2,14 @@
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_asked: list[signal.Signals] = []  # of the process, as signals are
+SAME = 1.0  # seconds in which signals are one request: a launcher repeats those that its whole group has received
+_asked: list[tuple[signal.Signals, float]] = []  # with its time; of the process, as signals are
 
 
 class Interrupted(BaseException):
@@ -34,7 +36,7 @@ class Stopping(Exception):
     @property
     def number(self) -> int:
         """The signal's number; SIGTERM where another process received it."""
-        return _asked[0] if _asked else signal.SIGTERM
+        return _asked[0][0] if _asked else signal.SIGTERM
 
 
 @contextmanager
@@ -84,6 +86,8 @@ def _raise(number: int, _: FrameType | None) -> None:
 
 
 def _remember(number: int, frame: FrameType | None) -> None:
-    if _asked:
+    now = time.monotonic()
+    if not _asked:
+        _asked.append((signal.Signals(number), now))
+    elif now - _asked[0][1] > SAME:
         _raise(number, frame)
-    _asked.append(signal.Signals(number))

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from finetune.data.source import Source
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 from finetune.models.device import is_out_of_memory
 from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.recipe import Recipe
@@ -99,21 +99,26 @@ def _tried(
     except Paused as paused:
         return paused.headline
     except (UserError, OSError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not is_out_of_memory(error):
+        failure = _failure(error, name if count > 1 else "")
+        if failure is None:
             raise
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise  # the other processes would wait for this one forever
-        failures.append(_failure(error, name if count > 1 else ""))
+        failures.append(failure)
         return None
     finally:
         watch(Ended())
 
 
-def _failure(error: Exception, name: str) -> UserError:
-    """An exception as UserError; `name` is the recipe's, if there are several runs."""
+def _failure(error: Exception, name: str) -> UserError | None:
+    """An exception as UserError; `name` is the recipe's, if there are several runs. None for a fault of the code."""
     prefix = f"{name}: " if name else ""
     if isinstance(error, UserError):
         return type(error)(f"{prefix}{error.what}", error.way_out)
     if isinstance(error, OSError):
         return UserError(f"{prefix}{error}", "Free space, or choose another folder with --out")
-    return UserError(f"{prefix}out of memory", "Lower train.batch_size or max_length, or raise train.accumulation")
+    if isinstance(error, RuntimeError) and is_out_of_memory(error):
+        return UserError(f"{prefix}out of memory", "Lower train.batch_size or max_length, or raise train.accumulation")
+    if "deterministic" in str(error):
+        return UserError(f"{prefix}{first_line(error)}", "Leave deterministic = true out, or train on the CPU")
+    return None

@@ -142,8 +142,11 @@ class Trainer:
                     self.checkpoints.save_if_due(state, progress)
             result = self._evaluated(evaluate)
             self._end_epoch(epoch, result, progress)
+            interrupts.stop_if_asked()
             if self.checkpoints is not None and self._pauses_at(progress):
                 self.checkpoints.save(state, progress)
+            elif self.checkpoints is not None:
+                self.checkpoints.save_if_due(state, progress)
             self._pause_if_due(progress)
         if progress.best_weights is not None:
             self.model.load_state_dict(progress.best_weights)

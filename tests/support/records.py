@@ -1,16 +1,33 @@
 """Records and predictions of runs that were never made."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from finetune.data.checksums import CHECKSUMS
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.task import Answer, Task
 
 BASE = "google-bert/bert-base-uncased"
+
+
+def change_record(file: Path, **facts: Any) -> None:
+    """Changes a saved record as another version may have written it, without checksums."""
+    text = json.dumps(json.loads(file.read_text(encoding="utf-8")) | {"checksum": "", "files": {}} | facts)
+    file.write_text(text, encoding="utf-8")
+
+
+def change_config(model: Path, **facts: Any) -> None:
+    """Changes the config of a saved model, alone or in a run, and removes the checksums."""
+    config = model / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text(encoding="utf-8")) | facts), encoding="utf-8")
+    (model / CHECKSUMS).unlink(missing_ok=True)
+    if (record := model.parent / "record.json").is_file():
+        change_record(record)
 
 
 def run(

@@ -24,7 +24,7 @@ def test_the_worse_half_is_discarded_early_and_can_go_on_later(
         events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
         epochs = [event for event in events if event["event"] == "epoch"]
         assert len(epochs) == (8 if folder.name in finished else 2)
-        assert (folder / "checkpoint.pt").exists() == (folder.name not in finished)
+        assert (folder / "checkpoints").exists() == (folder.name not in finished)
     again, _, _ = in_process("run", *settings, "--discard-half", data=rte)
     assert again == 0
     assert len(list(tmp_path.glob("results/rte/*/record.json"))) == 2

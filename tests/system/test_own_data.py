@@ -151,4 +151,4 @@ def test_lines_come_and_go_through_a_pipe(reviews: Path) -> None:
         running.send_signal(signal.SIGINT)
         assert running.wait(300) == 130
         assert running.stderr is not None
-        assert running.stderr.read().splitlines()[-1].startswith("interrupted; the same command")
+        assert running.stderr.read().splitlines()[-1].startswith("stopped by Ctrl-C: the same command")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.cli import Finetune, InProcess
 from support.paths import only_run
+from support.records import change_config, change_record
 from support.runs import RTE, FinishedRun
 from support.toys import OWN_TASK, write_columns
 from support.training import CPU
@@ -60,9 +61,8 @@ def test_run_show_evaluate_and_run_again(
 
     scores = here("evaluate", folder.name, "rte", "--json", data=rte)
     assert json.loads(scores.stdout) == record["scores"]
-    config = json.loads((folder / "model" / "config.json").read_text())
-    unnamed = config | {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1}}
-    (folder / "model" / "config.json").write_text(json.dumps(unnamed))
+    unnamed = {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1}}
+    change_config(folder / "model", **unnamed)
     noted = here("evaluate", folder.name, "rte", "--json", data=rte)
     assert json.loads(noted.stdout) == record["scores"]
     assert "entailment, not_entailment" in noted.stderr
@@ -82,8 +82,7 @@ def test_run_show_evaluate_and_run_again(
 
 def test_changed_library_versions_are_said(here: Finetune, rte: Path, tiny_bert: Path, copied_run: FinishedRun) -> None:
     file = copied_run("rte") / "record.json"
-    record = json.loads(file.read_text())
-    file.write_text(json.dumps(record | {"versions": record["versions"] | {"torch": "1.0"}}))
+    change_record(file, versions=json.loads(file.read_text())["versions"] | {"torch": "1.0"})
     settings = [f"{name}={value}" for name, value in RTE.items()]
     assert "torch 1.0 -> " in here("run", "glue-rte", f"model={tiny_bert}", *settings, data=rte).stderr
 

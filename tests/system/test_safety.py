@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.cli import Finetune
+from support.records import change_config, change_record
 from support.toys import OWN_TASK
 
 import finetune as package
@@ -43,8 +44,8 @@ def sent(here: Finetune, tiny_bert: Path, tmp_path: Path) -> tuple[Path, Path]:
     name = f"{tmp_path / 'sent' / 'mine.py'}:mine"
     for run in (tmp_path / "sent" / "mine").iterdir():
         config, record = run / "model" / "config.json", run / "record.json"
-        rewrite(config, finetune=json.loads(config.read_text())["finetune"] | {"task": name})
-        rewrite(record, recipe=json.loads(record.read_text())["recipe"] | {"task": name})
+        change_config(run / "model", finetune=json.loads(config.read_text())["finetune"] | {"task": name})
+        change_record(record, recipe=json.loads(record.read_text())["recipe"] | {"task": name})
     return tmp_path / "sent" / "mine", marker
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 import torch
 from support.predicted_files import predict, read, written
+from support.records import change_config
 from support.runs import REVIEWS, FinishedRun, trained_run
 
 import finetune as package
@@ -101,10 +102,9 @@ def test_a_row_that_holds_no_text_is_refused(reviewer: Predictor) -> None:
 
 
 def test_a_model_of_another_version_is_refused(reviews: Path, tmp_path: Path) -> None:
-    config = shutil.copytree(reviews / "model", tmp_path / "model") / "config.json"
-    facts = json.loads(config.read_text())
-    facts["finetune"]["layout"]["colour"] = "red"
-    config.write_text(json.dumps(facts))
+    model = shutil.copytree(reviews / "model", tmp_path / "model")
+    settings = json.loads((model / "config.json").read_text())["finetune"]
+    change_config(model, finetune=settings | {"layout": settings["layout"] | {"colour": "red"}})
     with pytest.raises(UserError, match=r"'colour'"):
         package.load(tmp_path / "model")
 
@@ -122,10 +122,9 @@ def test_a_model_predicts_in_its_precision_where_the_device_computes_in_it(
 ) -> None:
     for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):  # this machine, or one like others
         monkeypatch.setattr(torch.cpu, name, lambda: native_bf16)
-    shutil.copytree(reviews / "model", tmp_path / "model")
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    config["finetune"]["precision"] = trained_in
-    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    model = shutil.copytree(reviews / "model", tmp_path / "model")
+    settings = json.loads((model / "config.json").read_text())["finetune"]
+    change_config(model, finetune=settings | {"precision": trained_in})
     notes: list[str] = []
 
     def watch(event: Event) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from support.cli import Finetune, assert_error
 from support.paths import ROOT
+from support.records import change_record
 from support.toys import write_columns
 
 import finetune as package
@@ -109,10 +110,8 @@ def test_a_record_of_before_is_found_by_its_path(train: Train, tmp_path: Path) -
     write_reviews(tmp_path / "b/reviews.csv")
     record = train("a/reviews.csv")
     file = tmp_path / "results" / "reviews.csv" / record.id / "record.json"
-    facts = json.loads(file.read_text())
-    del facts["data_files"]
     for origin in ("a/reviews.csv", str(tmp_path / "a/reviews.csv")):
-        file.write_text(json.dumps(facts | {"data_origin": {"train": origin, "dev": origin}}))
+        change_record(file, data_files={}, data_origin={"train": origin, "dev": origin})
         assert named("a/reviews.csv") == record.id
         with pytest.raises(UserError, match="other data of that name"):
             latest_run("b/reviews.csv", Path("results"))
@@ -123,7 +122,7 @@ def test_the_latest_of_several_runs_is_named_beside_the_others(train: Train, her
     records = [train("reviews.csv", seed=seed) for seed in range(3)]
     for record, day in zip(records, (2, 9, 5), strict=True):
         file = tmp_path / "results" / "reviews.csv" / record.id / "record.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"finished": f"2026-01-0{day}T00:00:00+00:00"}))
+        change_record(file, finished=f"2026-01-0{day}T00:00:00+00:00")
     done = here("predict", "reviews.csv", "reviews.csv")
     first, second, third = (f"{records[i].id} of 2026-01-0{day}T00:00:00+00:00" for i, day in ((1, 9), (2, 5), (0, 2)))
     assert f"note: reviews.csv: the latest run is used, {first}; others: {second}; {third}\n" in done.stderr

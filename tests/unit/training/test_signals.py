@@ -16,7 +16,7 @@ from finetune.runs.events import EpochDone, Event, Updates
 from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints
 
-SETTINGS = Train(learning_rate=1e-3, epochs=3, batch_size=2, select="best")  # 96 updates, with dropout
+SETTINGS = Train(learning_rate=1e-3, epochs=2, batch_size=4, select="best")  # 32 updates, with dropout
 
 
 class Signals:
@@ -38,24 +38,44 @@ def weights(trainer: Any) -> list[torch.Tensor]:
     return list(trainer.model.state_dict().values())
 
 
-@pytest.mark.parametrize("number", interrupts.SIGNALS)
-@pytest.mark.parametrize("at", [{"update": 10}, {"update": 52}, {"epoch": 1}, {"epoch": 2}, {"epoch": 3}], ids=str)
+@pytest.fixture(scope="module")
+def undisturbed(tiny_bert: Path) -> tuple[list[float], list[torch.Tensor], Any]:
+    """Losses, weights and predictions of a run without signals."""
+    losses = Losses()
+    trainer, found, _ = fit(cat_task(), tiny_bert, SETTINGS, watch=losses)
+    return losses.values, weights(trainer), found.answers
+
+
+@pytest.mark.parametrize(
+    ("number", "at"),
+    [
+        (signal.SIGTERM, {"update": 10}),
+        (signal.SIGINT, {"update": 26}),
+        (signal.SIGTERM, {"epoch": 1}),
+        (signal.SIGTERM, {"epoch": 2}),
+    ],
+    ids=str,
+)
 def test_a_signal_saves_and_the_run_resumes_to_the_same_bits(
-    number: signal.Signals, at: dict[str, int], tiny_bert: Path, tmp_path: Path
+    number: signal.Signals,
+    at: dict[str, int],
+    undisturbed: tuple[list[float], list[torch.Tensor], Any],
+    tiny_bert: Path,
+    tmp_path: Path,
 ) -> None:
     handlers = [signal.getsignal(each) for each in interrupts.SIGNALS]
-    whole, after, cut = Losses(), Losses(), Signals(number, **at)
-    expected, answers, _ = fit(cat_task(), tiny_bert, SETTINGS, watch=whole)
+    expected_losses, expected_weights, expected_answers = undisturbed
+    after, cut = Losses(), Signals(number, **at)
     with pytest.raises(interrupts.Interrupted) as stopped:
         fit(cat_task(), tiny_bert, SETTINGS, watch=cut, checkpoint=tmp_path / "checkpoints")
     done = len(cut.losses.values)
     assert stopped.value.exit_code == 128 + number
     assert str(stopped.value).endswith(f"after update {done}, with a checkpoint")
-    assert done - at.get("update", 32 * at.get("epoch", 0)) in (0, 1)  # it stops with the next update
+    assert done - at.get("update", 16 * at.get("epoch", 0)) in (0, 1)  # it stops with the next update
     trainer, found, _ = fit(cat_task(), tiny_bert, SETTINGS, watch=after, checkpoint=tmp_path / "checkpoints")
-    assert cut.losses.values + after.values == whole.values
-    assert all(torch.equal(ours, theirs) for ours, theirs in zip(weights(trainer), weights(expected), strict=True))
-    assert found.answers == answers.answers
+    assert cut.losses.values + after.values == expected_losses
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(weights(trainer), expected_weights, strict=True))
+    assert found.answers == expected_answers
     assert [signal.getsignal(each) for each in interrupts.SIGNALS] == handlers
 
 
@@ -66,12 +86,13 @@ def test_a_signal_while_dev_is_predicted_is_not_lost(tiny_bert: Path, tmp_path: 
         os.kill(os.getpid(), signal.SIGTERM)
         return engine.logits(features)
 
-    with pytest.raises(interrupts.Interrupted, match="after update 32, with a checkpoint"):
+    with pytest.raises(interrupts.Interrupted, match="after update 16, with a checkpoint"):
         trainer.fit(features, evaluate)
 
 
 def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here while the checkpoint is written that the first one asked for."""
+    monkeypatch.setattr(interrupts, "SAME", 0.0)
     trainer, features = build(cat_task(), tiny_bert, SETTINGS)
     trainer.checkpoints = Checkpoints(folder=tmp_path / "checkpoints")
     write = torch.save
@@ -86,3 +107,17 @@ def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypa
         trainer.fit(features, lambda _: None)
     assert str(stopped.value) == "stopped by Ctrl-C"
     assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_a_signal_that_a_launcher_repeats_is_one_request(tiny_bert: Path, tmp_path: Path) -> None:
+    """A terminal sends Ctrl-C to the whole group, and torchrun then once more to each process."""
+    trainer, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path / "checkpoints")
+    once = Signals(signal.SIGINT, update=10)
+
+    def twice(event: Event) -> None:
+        once(event)
+        once(event)
+
+    trainer.engine.__dict__["watch"] = twice
+    with pytest.raises(interrupts.Interrupted, match="with a checkpoint"):
+        trainer.fit(features, lambda _: None)
