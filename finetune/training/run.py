@@ -104,7 +104,7 @@ def run(
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=saving)
         trainer = Trainer(
             engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-            pause_after=pause_after, row_ids=[row.id for row in rows[task.train_split]],
+            pause_after=pause_after, rows=rows[task.train_split],
         )  # fmt: skip
         if recipe.frozen:
             features = {

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from accelerate import Accelerator
 
+from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
@@ -61,7 +62,7 @@ Result = TypeVar("Result", bound=Scored)
 class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
-    With `pause_after` it stops after that epoch and can be resumed. `row_ids` are the rows' ids, for messages.
+    With `pause_after` it stops after that epoch and can be resumed. `rows` are the features' own, for messages.
     """
 
     engine: Engine
@@ -69,7 +70,7 @@ class Trainer:
     data_seed: int
     checkpoints: Checkpoints | None = None
     pause_after: int | None = None
-    row_ids: Sequence[str] = ()
+    rows: Sequence[Row] = ()
 
     @property
     def model(self) -> Model:
@@ -102,7 +103,7 @@ class Trainer:
             state["scaler"] = self.accelerator.scaler
         updater = Updater(
             engine=self.engine, model=model, optimizer=optimizer, schedule=schedule, settings=self.settings,
-            data_seed=self.data_seed, row_ids=self.row_ids,
+            data_seed=self.data_seed, rows=self.rows,
         )  # fmt: skip
         progress = (self.checkpoints and self.checkpoints.restore(state, self.watch)) or Progress()
         with interrupts.deferred():
