@@ -132,14 +132,14 @@ class SentenceTask(Task):
 
     def baselines(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
         """Majority or mean, and TF-IDF with a linear model."""
-        gold, read = [row.gold for row in train], read_by_tfidf(train)
-        texts, unseen, seen = [row.texts for row in read], [row.texts for row in rows], [row.gold for row in read]
+        gold, unseen = [row.gold for row in train], [row.texts for row in rows]
+        texts, seen = zip(*((row.texts, row.gold) for row in read_by_tfidf(train)), strict=True)
         if self.regression:
             constant = baselines.mean(gold, len(rows))  # type: ignore[arg-type]
-            ridge = baselines.tfidf_regress(texts, seen, unseen)  # type: ignore[arg-type]
+            ridge = baselines.tfidf_regress(texts, seen, unseen)
             return {"mean": _answers(constant), "tfidf-ridge": _answers(ridge)}
         constant_label = baselines.majority(gold, len(rows))  # type: ignore[type-var]
-        labels, probabilities, classes = baselines.tfidf_classify(texts, seen, unseen)  # type: ignore[arg-type]
+        labels, probabilities, classes = baselines.tfidf_classify(texts, seen, unseen)
         columns = [classes.index(label) if label in classes else None for label in self.labels]
         tfidf = [
             Answer(value=label, probabilities=[0.0 if c is None else float(row[c]) for c in columns])
