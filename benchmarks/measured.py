@@ -227,7 +227,7 @@ def false_positives_table(measured: dict[str, Any]) -> str:
 
 def blocks() -> dict[str, str]:
     """Every generated block, by marker."""
-    every = all_records(ROOT / "results")[0]
+    every = all_records(ROOT / "results")
     records = [record for record in every if settings_of(record) in (GLUE, QUICKSTART)]
     speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
     return declared.blocks() | {

@@ -1,5 +1,12 @@
 """UserError: the one class of error that a user can cause and fix."""
 
+from reprlib import Repr
+from typing import Any
+
+MOST_SHOWN = 100  # characters of a value in a message
+LONGEST_LINE = 400  # characters of a library's error in a message
+LONGEST, MOST = 200, 5_000  # characters of a name, and names, of which the nearest is searched
+
 
 class UserError(Exception):
     """What is wrong and where (`what`), then how to fix it (`way_out`).
@@ -15,14 +22,28 @@ class UserError(Exception):
 
 
 def first_line(error: BaseException) -> str:
-    """Class and first line of a library's error, for a message."""
+    """Class and first line of a library's error, shortened, for a message."""
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return f"{type(error).__name__}: {shortened(lines[0], LONGEST_LINE)}" if lines else type(error).__name__
+
+
+def shortened(text: str, most: int) -> str:
+    """A text, or its beginning and `...`."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def shown(value: Any) -> str:
+    """A value as Python shows it, for a message; of a long one the start and the end."""
+    short = Repr()
+    short.maxstring = short.maxother = short.maxlong = MOST_SHOWN
+    return short.repr(value)
 
 
 def nearest(name: str, allowed: list[str]) -> str:
     """`Did you mean 'mrpc'? ` if an allowed name is close to `name`, else empty."""
     import difflib
 
+    if len(name) > LONGEST or len(allowed) > MOST:  # the time grows with the product of their lengths
+        return ""
     close = difflib.get_close_matches(name, allowed, n=2, cutoff=0.6)
     return f"Did you mean {' or '.join(repr(match) for match in close)}? " if close else ""

@@ -107,7 +107,7 @@ def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
         raise UserError(f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs")
     if not seeds:
         return [found]
-    others = same_but_seeds(load_record(found.record_file), all_records(out)[0])
+    others = same_but_seeds(load_record(found.record_file), all_records(out))
     return [found, *(RunFolder.of(out, record.task, record.id) for record in others)]
 
 

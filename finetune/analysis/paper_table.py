@@ -1,7 +1,6 @@
 """`finetune table`: scores from the records of runs, next to published ones; nothing is trained."""
 
 import statistics
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +9,15 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from finetune.analysis.published import Anchor, anchors, structure
+from finetune.data.paths import is_file
 from finetune.errors import UserError, nearest
 from finetune.metrics.metric import Metric
+from finetune.metrics.scores import plain_metrics
 from finetune.runs.recipe import Settings
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import Summary, failed, groups, summarised
+from finetune.runs.toml import read_toml
 
 TABLES = Path(__file__).parents[1] / "recipes" / "tables"
 
@@ -73,14 +75,12 @@ def table_files() -> dict[str, Path]:
 
 def load_table(name: str) -> Table:
     """A table by its name, or from a file. Raises UserError for an unknown or invalid one."""
-    file = Path(name) if Path(name).is_file() else table_files().get(name)
+    file = Path(name) if is_file(name) else table_files().get(name)
     if file is None:
         known = list(table_files())
         raise UserError(f"no table or file is called '{name}'", f"{nearest(name, known)}There are {', '.join(known)}")
     try:
-        return Table.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: is not TOML ({error})") from error
+        return Table.model_validate(read_toml(file))
     except ValidationError as error:
         faults = "; ".join(
             f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].lower()}" for fault in error.errors(include_url=False)
@@ -154,17 +154,17 @@ def _mean(runs: Sequence[RunRecord], row: Row) -> float:
 
 def _fitting(row: Row, records: Sequence[RunRecord]) -> list[RunRecord]:
     """The runs of a row's task, settings and limit."""
-    mine = [record for record in records if record.task == row.task]
+    mine = [record for record in records if record.task == row.task and row.split in record.scores]
+    theirs = dict.fromkeys(name for record in mine for name in plain_metrics(record.scores[row.split]))
+    if mine and row.metric not in theirs:
+        raise UserError(f"row '{row.name}': {row.task} has no metric '{row.metric}'", f"It has {', '.join(theirs)}")
     return [record for record, given in zip(mine, applied(mine), strict=True) if _fits(record, given, row)]
 
 
 def _fits(record: RunRecord, given: Mapping[str, Any], row: Row) -> bool:
-    """Whether a run of the row's task has the row's limit, split and settings."""
-    if record.recipe["limit"] != row.limit or row.split not in record.scores:
+    """Whether a run of the row's task and split has the row's limit, metric and settings."""
+    if record.recipe.get("limit") != row.limit or row.metric not in record.scores[row.split]:
         return False
-    if row.metric not in record.scores[row.split]:
-        there = ", ".join(name for name in record.scores[row.split] if "/" not in name)
-        raise UserError(f"row '{row.name}': {row.task} has no metric '{row.metric}'", f"It has {there}")
     wanted = {key: value for key, value in row.settings.items() if key not in structure(row.settings)}
     same = structure(record.recipe) == structure(row.settings)
     return same and all(given.get(key) == value for key, value in wanted.items())

@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 
 from finetune.analysis.paper_table import Line, Table, rule
 from finetune.analysis.published import Anchor
-from finetune.data.atomic import write_atomically
+from finetune.data.atomic import output_file
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.runs.dev_choices import is_optimistic
@@ -92,11 +92,10 @@ def write_table(file: Path, name: str, table: Table, lines: Sequence[Line]) -> N
     }
     if file.suffix not in formats:
         raise UserError(f"{file}: tables are written as {', '.join(formats)}", "Use one of these suffixes")
-    try:
+    text = formats[file.suffix]()
+    with output_file(file, remedy="Name another file") as scratch:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, formats[file.suffix]())
-    except OSError as error:
-        raise UserError(f"{file}: cannot be written ({error.strerror})", "Name another file") from error
+        scratch.write_text(text, encoding="utf-8")
 
 
 def score_words(summary: Summary | None, metric: Metric) -> str:

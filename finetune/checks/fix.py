@@ -12,6 +12,7 @@ from finetune.checks.split_data import Part, labelled
 from finetune.data.characters import cleaned, without_controls
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.mojibake import repaired
+from finetune.data.paths import exists, is_folder
 from finetune.data.values import as_text, is_missing
 from finetune.data.writing import ESCAPED, write_rows, written_format
 from finetune.errors import UserError
@@ -19,10 +20,10 @@ from finetune.errors import UserError
 
 def require_new_file(to: Path, target: str) -> None:
     """Raises UserError where no fixed copy of the target can be written to that file."""
-    if Path(target).is_dir():
+    if is_folder(target):
         raise UserError(f"--fix writes one file, and {target} is a folder", "Check its files one by one")
     written_format(to)
-    if to.exists():
+    if exists(to):
         raise UserError(f"{to} already exists, and --fix does not overwrite", "Name another file")
 
 

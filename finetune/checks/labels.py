@@ -13,8 +13,8 @@ from finetune.data.messages import shown
 from finetune.data.values import as_number
 
 FEW = 10  # rows that a label needs to be learned
-MOST_LABELS = 20_000  # above which misspelled ones are not searched
 SHOWN = 5
+LONGEST = 60  # characters of a label in a message
 NO_LABEL_COLUMN = Issue(
     code="no-label-column",
     severity="error",
@@ -140,7 +140,7 @@ def variants(part: Part) -> Iterator[Finding]:
 
 def typos(part: Part) -> Iterator[Finding]:
     """Rare labels one edit away from a frequent one."""
-    if not part.kind.named or len(part.label_counts) > MOST_LABELS:
+    if not part.kind.named:
         return
     if found := misspelled(part.label_counts):
         pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(found.items())[:SHOWN])
@@ -164,7 +164,7 @@ def small_classes(part: Part) -> Iterator[Finding]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    every = [str(name) for name in names]
+    every = [name if len(name) <= LONGEST else shown(name, LONGEST) for name in names]
     return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")
 
 

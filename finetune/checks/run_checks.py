@@ -82,7 +82,7 @@ def _capped(layout: Layout, recipe: Recipe) -> int:
 
 def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:
     """A recipe with these settings, validated."""
-    own = str(Path(path).resolve())  # no task has such a name
+    own = path if Path(path).is_absolute() else f"./{path}"  # no task has such a name
     named = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     start = parse({"task": own, "model": MODEL}, origin=path)
     return start.with_settings(named, origin="command line", options=lambda _: every_option())

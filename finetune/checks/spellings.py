@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from itertools import combinations
 
 from finetune.data.characters import cleaned
 
 TYPO_LENGTH, TYPO_SHARE = 4, 0.1  # letters, and rows as a share of those of the label that was meant
+LONGEST, MOST_LETTERS = 60, 400_000  # letters of a label, and of all that are searched
 
 
 def unified(counts: Mapping[str, int]) -> dict[str, str]:
@@ -19,19 +19,36 @@ def unified(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def misspelled(counts: Mapping[str, int]) -> dict[str, str]:
-    """Each rare label that is one edit away from one at least ten times as frequent, with that one; not numbers."""
-    near: defaultdict[str, set[str]] = defaultdict(set)
-    for name in counts:
-        if len(name) >= TYPO_LENGTH:
-            for key in (name, *(name[:place] + name[place + 1 :] for place in range(len(name)))):
-                near[key].add(name)
+    """Each rare label that is one edit away from one at least ten times as frequent, with that one; not numbers.
+
+    Labels of a text's length are left out, and none is searched for where there are too many: memory grows with the
+    square of a label's length.
+    """
+    names = [name for name in counts if TYPO_LENGTH <= len(name) <= LONGEST]
+    most = max((counts[name] for name in names), default=0)
+    frequent = sorted((name for name in names if TYPO_SHARE * counts[name] >= 1), key=lambda name: -counts[name])
+    rare = [name for name in names if counts[name] <= TYPO_SHARE * most]
+    if sum(map(len, frequent)) > MOST_LETTERS or sum(map(len, rare)) > MOST_LETTERS:
+        return {}
+    near: defaultdict[str, list[str]] = defaultdict(list)
+    for name in frequent:
+        for key in _with_one_left_out(name):
+            near[key].append(name)
     found: dict[str, str] = {}
-    for names in near.values():
-        for pair in combinations(sorted(names), 2):
-            rare, frequent = sorted(pair, key=lambda name: counts[name])
-            if counts[rare] <= TYPO_SHARE * counts[frequent] and _one_edit(rare, frequent):
-                found[rare] = max(frequent, found.get(rare, frequent), key=lambda name: counts[name])
-    return found
+    for name in rare:
+        for key in _with_one_left_out(name):
+            meant = next((other for other in near.get(key, ()) if _is_typo(name, other, counts)), name)
+            found[name] = max(meant, found.get(name, meant), key=lambda name: counts[name])
+    return {name: meant for name, meant in found.items() if meant != name}
+
+
+def _with_one_left_out(name: str) -> set[str]:
+    """A name, and it without each of its letters."""
+    return {name, *(name[:place] + name[place + 1 :] for place in range(len(name)))}
+
+
+def _is_typo(rare: str, frequent: str, counts: Mapping[str, int]) -> bool:
+    return counts[rare] <= TYPO_SHARE * counts[frequent] and _one_edit(rare, frequent)
 
 
 def _one_edit(one: str, other: str) -> bool:

@@ -1,14 +1,16 @@
 """The command line. A command's module is imported only when it is called, so that `--help` is instant."""
 
+import io
 import os
 import sys
+import traceback
 from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.terminal import echo, first_process, print_error
+from finetune.cli.terminal import echo, first_process, print_error, print_warnings
 from finetune.errors import UserError
 from finetune.runs import interrupts
 
@@ -28,6 +30,9 @@ COMMANDS = {  # name: help
     "cp": "Copy a recipe to edit.",
     "check": "Check data or a recipe before training: `finetune check reviews.csv --fix fixed.csv`.",
 }
+UsageError: Any = typer.BadParameter.__mro__[
+    2
+]  # click's error of any kind, of which newer versions of typer have their own
 RECIPES = ("init", "ls", "show", "cp")  # the commands of recipes.py; every other has a module of its name
 
 
@@ -60,17 +65,59 @@ def finetune() -> None:
 
 
 def main() -> None:
-    """Runs the command line; a UserError is one line on standard error and exit code 2."""
+    """Runs the command line; an error that the user can fix is one line on standard error and exit code 2."""
+    print_warnings()
     try:
+        _require_utf_8(sys.argv[1:])
         with interrupts.raised():
-            app()
+            sys.exit(app(standalone_mode=False))
     except UserError as error:
         print_error(error)
         sys.exit(2)
+    except UsageError as error:
+        _print_usage_error(error)
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        echo("aborted", err=True)
+        sys.exit(1)
     except interrupts.Interrupted as stopped:
         if first_process():
             echo(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)
         sys.exit(stopped.exit_code)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python prints an error at exit
+        _discard_output()
         sys.exit(1)
+    except OSError as error:  # of a file that no code below expects to fail
+        if error.filename is None:  # standard output, if it is a file on a full disk
+            _discard_output()
+        print_error(_in_words(error))
+        sys.exit(2)
+    except Exception:
+        echo(traceback.format_exc(), err=True)  # a fault of ours, whose text may hold control characters too
+        sys.exit(1)
+
+
+def _require_utf_8(arguments: list[str]) -> None:
+    """Raises UserError for an argument that could not be written to a record or printed."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise UserError(f"the argument '{argument}' is not UTF-8", "Rename the file that it names") from None
+
+
+def _print_usage_error(error: Any) -> None:
+    """Prints what typer says of wrong options, and how to call the command."""
+    shown = io.StringIO()
+    error.show(file=shown)
+    echo(shown.getvalue(), err=True, nl=False)
+
+
+def _in_words(error: OSError) -> UserError:
+    place = "an output cannot be written" if error.filename is None else error.filename
+    return UserError(f"{place}: {error.strerror or error}", "Check the name, its permissions and the free space")
+
+
+def _discard_output() -> None:
+    """Lets what is left of standard output go nowhere, else Python prints an error at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

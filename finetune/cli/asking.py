@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import typer
 
 from finetune.cli.terminal import echo
-from finetune.runs.recipe import override_value
+from finetune.runs.toml import override_value
 from finetune.task_types.candidates import Ambiguous, copied, single_settings
 
 T = TypeVar("T")

@@ -72,8 +72,8 @@ def _check_recipes(planned: list[Planned], data: Path | None, device: str | None
             console.print(facts_table(title, facts))
         for example in findings.examples:
             for tokens in example["tokens"]:
-                console.print(" ".join(tokens))
-            console.print(f"-> {example['label']}")
+                console.print_line(" ".join(tokens))
+            console.print_line(f"-> {example['label']}")
 
 
 def _check_data(
@@ -98,9 +98,9 @@ def _print_report(report: Report) -> None:
     """Prints files, first rows, columns, findings and their counts."""
     console = standard_output()
     for part in report.parts:
-        console.print(file_line(part.split, part.table), soft_wrap=True)
+        console.print_line(file_line(part.split, part.table))
     for line in first_rows(report.layout, report.parts[0].table):
-        console.print(line, soft_wrap=True)
+        console.print_line(line)
     console.print(layout_table(report.layout))
     for text in _finding_lines(report.findings):
         console.print(*text, sep="", soft_wrap=True)

@@ -10,7 +10,7 @@ from finetune.analysis.compare import Comparison
 from finetune.analysis.compare import compare as compared
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import plain, standard_output
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import echo, one_line
 from finetune.metrics.significance import Difference
 from finetune.task_types.registry import find
 
@@ -36,7 +36,7 @@ def compare(
     console = standard_output()
     console.print(_comparison_table(found))
     for note in found.notes:
-        console.print(f"note: {note}", soft_wrap=True)
+        console.print_line(f"note: {note}")
     if changed and found.changed:
         console.print(_changed_table(found, changed))
 
@@ -48,7 +48,7 @@ def _comparison_table(found: Comparison) -> Table:
     several = len(found.differences) > 1
     sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
     title = f"{found.task}, {found.rows:,} rows of {found.split}; A is {sides[0]}, B is {sides[1]}"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=one_line(title), title_justify="left")
     for column in (
         "metric",
         "A",
@@ -90,7 +90,7 @@ def _changed_table(found: Comparison, most: int) -> Table:
     better = [sum(change.better == side for change in found.changed) for side in "ab"]
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
     title = f"{better[0]} rows that only A has right, {better[1]} that only B has right{first}"
-    table = Table(title=title, title_justify="left", show_lines=True)
+    table = Table(title=one_line(title), title_justify="left", show_lines=True)
     for column in ("id", "text", "label", "A", "B"):
         table.add_column(column, overflow="fold")
     for change in found.changed[:most]:

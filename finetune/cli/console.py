@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from finetune.cli.terminal import printable
+from finetune.cli.terminal import one_line, printable
 
 PIPED_WIDTH = 300  # characters
 
@@ -17,6 +17,10 @@ class Terminal(Console):
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def print_line(self, text: str) -> None:
+        """Prints one line, whatever newlines the text of a note, a path or a cell has; a terminal wraps it."""
+        self.print(one_line(text), soft_wrap=True)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Escapes control characters; every string, in tables too, goes through here."""
@@ -38,7 +42,7 @@ def standard_error() -> Terminal:
 
 def facts_table(title: str, facts: dict[str, Any]) -> Table:
     """A table with one line per fact; empty ones are left out."""
-    table = Table(title=title, title_justify="left", show_header=False)
+    table = Table(title=one_line(title), title_justify="left", show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
     for name, value in facts.items():

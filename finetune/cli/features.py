@@ -12,7 +12,7 @@ from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
 from finetune.data.source import source_of
-from finetune.runs.recipe import override_value
+from finetune.runs.toml import override_value
 from finetune.training.targets import load_target, split_arguments
 
 

@@ -12,7 +12,7 @@ from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, Ta
 from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import echo, one_line
 from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import unwatched
@@ -67,14 +67,14 @@ def _summary(facts: Mapping[str, Any], task: Task) -> str:
     lines = [f"{facts['rows']:,} rows in {facts['seconds']:.1f} s -> {facts['output']}"]
     if facts["errors"]:
         lines.append(f"{facts['errors']:,} rows have no prediction: the column `error` says why")
-    lines += [f"note: {note}" for note in facts["notes"]]
+    lines += [one_line(f"note: {note}") for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:
         shown = {name: task.metric(name).shown(score) for name, score in scores.items()}
-        lines.append(", ".join(f"{name} {shown[name]}" for name in plain_metrics(scores)))
+        lines.append(one_line(", ".join(f"{name} {shown[name]}" for name in plain_metrics(scores))))
         groups = dict.fromkeys(name.rpartition("/")[0] for name in scores if "/" in name)
         lines += [
-            f"  {group}: "
+            one_line(f"  {group}: ")
             + ", ".join(f"{n.rpartition('/')[2]} {v}" for n, v in shown.items() if n.rpartition("/")[0] == group)
             for group in groups
         ]

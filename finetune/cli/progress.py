@@ -4,9 +4,9 @@ import statistics
 import time
 from functools import partial
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from finetune.cli.console import Terminal
 from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
 from finetune.runs.events import (
@@ -29,7 +29,7 @@ LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not 
 class ProgressDisplay:
     """A watcher that shows loss, examples/s, time left and the best score."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self.console = console
         self.bar: Progress | None = None
         self.shown: TaskID | None = None
@@ -43,9 +43,9 @@ class ProgressDisplay:
             case AlreadyDone():
                 self._show_done_before(event)
             case Note():
-                self.console.print(f"note: {event.text}", soft_wrap=True)
+                self.console.print_line(f"note: {event.text}")
             case Started():
-                self.console.print(f"running on {event.device}: {event.folder}", soft_wrap=True)
+                self.console.print_line(f"running on {event.device}: {event.folder}")
             case Training():
                 self._begin(event)
             case Updates():
@@ -64,7 +64,7 @@ class ProgressDisplay:
     def _show_done_before(self, run: AlreadyDone) -> None:
         changed = [f"{name} {run.then.get(name)} -> {n}" for name, n in run.now.items() if run.then.get(name) != n]
         versions = f"library versions differ now: {', '.join(changed)}" if changed else "library versions are the same"
-        self.console.print(f"already done: {run.folder} ({versions}); --force runs it again", soft_wrap=True)
+        self.console.print_line(f"already done: {run.folder} ({versions}); --force runs it again")
 
     def _begin(self, plan: Training) -> None:
         self.plan, self.best, self.line_at = plan, "", time.monotonic()

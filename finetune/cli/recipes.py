@@ -12,15 +12,17 @@ from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
 from finetune.cli.run_tables import print_record, runs_table
-from finetune.cli.terminal import echo, print_error
+from finetune.cli.terminal import echo
+from finetune.data.atomic import output_file
+from finetune.data.paths import exists, is_file, read_small_text
 from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import read_predictions
-from finetune.runs.recipe import to_toml
 from finetune.runs.record import listed_runs, load_record
+from finetune.runs.toml import MOST_BYTES, to_toml
 from finetune.task_types.options import option_names, option_values
 from finetune.task_types.registry import available
 from finetune.task_types.starting_recipe import commented, starting_recipe
@@ -38,11 +40,8 @@ def ls(out: Out = RESULTS) -> None:
     console.print(facts_table("recipes", named))
     metrics = {name: ", ".join(plain_metrics(task.metric_names)) for name, task in sorted(available().items())}
     console.print(facts_table("tasks", metrics))
-    runs, damaged = listed_runs(out)
-    if runs:
+    if runs := listed_runs(out):
         console.print(runs_table(runs))
-    for error in damaged:
-        print_error(error)
 
 
 def show(
@@ -54,7 +53,7 @@ def show(
 ) -> None:
     """Prints a recipe as TOML, or a run's facts, scores and predictions."""
     found = find_run(target, out)
-    is_recipe = target in recipe_files() or Path(target).is_file()
+    is_recipe = target in recipe_files() or is_file(target)
     if found is None and (predictions or not is_recipe):
         found = latest_run(target, out)
     if found is None:
@@ -70,12 +69,11 @@ def cp(
     """Writes the file and prints the command that runs it. Raises UserError if the file exists."""
     for file in find_recipes(name):
         target = to or Path(file.name)
-        if target.exists():
+        if exists(target):
             raise UserError(f"{target} already exists", "Name another file: `finetune cp NAME FILE`")
-        try:
-            target.write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"{target}: cannot be written ({error.strerror})", "Name another file") from error
+        text = read_small_text(file, most=MOST_BYTES)
+        with output_file(target, remedy="Name another file") as scratch:
+            scratch.write_text(text, encoding="utf-8")
         echo(f"{file.stem} -> {target}; run it: finetune run {target}")
 
 
@@ -114,7 +112,7 @@ def _print_run(found: RunFolder, predictions: int, *, as_json: bool) -> None:
     console.print(facts_table(str(found.path), facts))
     print_record(console, record)
     for split in record.scores if predictions else ():
-        console.print(f"first {predictions} predictions of {split}, wrong ones marked x")
+        console.print_line(f"first {predictions} predictions of {split}, wrong ones marked x")
         console.print(_predictions_table(read_predictions(found.predictions(split))[:predictions]))
 
 

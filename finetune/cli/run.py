@@ -13,7 +13,7 @@ from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
-from finetune.cli.terminal import echo, first_process, print_error
+from finetune.cli.terminal import echo, first_process, one_line, print_error
 from finetune.data.files import is_data
 from finetune.data.reading import table_of
 from finetune.data.source import source_of
@@ -102,10 +102,10 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
     for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
         for split, file in read.files.items():
             table = table_of(file, read.encoding)
-            console.print(file_line(split, table), soft_wrap=True)
+            console.print_line(file_line(split, table))
             if split == "train":
                 for line in first_rows(read.layout, table):
-                    console.print(line, soft_wrap=True)
+                    console.print_line(line)
         console.print(layout_table(read.layout))
 
 
@@ -116,13 +116,13 @@ def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disc
         if as_json:
             echo(record.model_dump_json())
         elif quiet:
-            echo(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}")
+            echo(one_line(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}"))
         else:
             print_record(console, record)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
         for text in summary_lines(records, discarded=discarded, diverged=diverged):
-            console.print(text, soft_wrap=True)
+            console.print_line(text)
     if len(records) == 1 and not as_json and not quiet:
         number = records[0].id
         console.print(f"next: finetune predict {number} FILE, finetune report {number}")

@@ -9,6 +9,7 @@ from rich.text import Text
 from finetune.analysis.published import published_for
 from finetune.cli.console import Terminal, plain
 from finetune.cli.long_table import LongTable
+from finetune.cli.terminal import one_line
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.runs.dev_choices import all_notes
@@ -30,12 +31,12 @@ def print_record(console: Terminal, record: RunRecord) -> None:
     if (groups := groups_table(record)) is not None:
         console.print(groups)
     for note in all_notes(record):
-        console.print(f"note: {note}", soft_wrap=True)
+        console.print_line(f"note: {note}")
 
 
 def record_table(record: RunRecord) -> Table:
     """A run's scores next to its baselines and published scores of the same model and split."""
-    table = Table(title=f"{record.task}, run {record.id} ({record.model})", title_justify="left")
+    table = Table(title=one_line(f"{record.task}, run {record.id} ({record.model})"), title_justify="left")
     metrics = plain_metrics(next(iter(record.scores.values())))
     for column in ("split", "method", *metrics):
         table.add_column(column, justify="left" if column in ("split", "method") else "right")
@@ -60,7 +61,8 @@ def groups_table(record: RunRecord) -> Table | None:
     for split, scores in record.scores.items():
         for group in groups:
             names = [f"{group}/{metric}" for metric in metrics]
-            table.add_row(split, group, *(record.metric(name).shown(scores[name]) for name in names))
+            shown = (record.metric(name).shown(scores[name]) if name in scores else "" for name in names)
+            table.add_row(split, group, *shown)
     return table if groups else None
 
 

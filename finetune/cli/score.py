@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from finetune.cli.arguments import Data, Json
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import echo, one_line
 from finetune.data.source import source_of
 from finetune.inference.score_answers import score_file
 from finetune.task_types.options import configured
@@ -31,5 +31,5 @@ def score(
     words = [f"{name} {found.metric(name).scaled(score):.3f}" for name, score in scored.scores.items()]
     words += [f"{name} {value:.6g}" for name, value in scored.thresholds.items()]
     for note in scored.notes:
-        echo(f"note: {note}", err=True)
+        echo(one_line(f"note: {note}"), err=True)
     echo(json.dumps(scored.scores | scored.thresholds) if as_json else f"{split} {', '.join(words)}")

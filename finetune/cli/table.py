@@ -9,7 +9,7 @@ from finetune.analysis.paper_table import lines_of, load_table, table_files
 from finetune.analysis.paper_table_formats import as_grid, write_table
 from finetune.cli.arguments import RESULTS, Out
 from finetune.cli.console import facts_table, standard_output
-from finetune.cli.terminal import echo, print_error
+from finetune.cli.terminal import echo, one_line
 from finetune.errors import UserError
 from finetune.runs.record import all_records
 
@@ -19,25 +19,20 @@ def table(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
     out: Out = RESULTS,
 ) -> None:
-    """Prints or writes a table, or lists the tables; exits with 2 if a record is damaged."""
+    """Prints or writes a table, or lists the tables."""
     console = standard_output()
     if name is None:
         console.print(facts_table("tables", {name: load_table(name).title for name in table_files()}))
         return
     found = load_table(name)
-    records, damaged = all_records(out)
-    lines = lines_of(found, records)
+    lines = lines_of(found, all_records(out))
     if not any(line.runs for line in lines):
         nothing = UserError(f"no finished run in {out} fits this table", "--out names the folder of runs")
         if not any(line.published_dev or line.published_test for line in lines):
             raise nothing
-        echo(f"note: {nothing}", err=True)
+        echo(one_line(f"note: {nothing}"), err=True)
     if output is None:
         console.print(as_grid(found, lines))
     else:
         write_table(output, name, found, lines)
         echo(f"{output}: {found.title}", err=True)
-    for error in damaged:
-        print_error(error)
-    if damaged:
-        raise typer.Exit(2)

@@ -2,6 +2,8 @@
 
 import os
 import re
+import warnings
+from typing import Any
 
 import typer
 
@@ -9,6 +11,8 @@ from finetune.errors import UserError
 
 # Control characters (C0 without tab and newline, C1), line separators, bidi controls, and lone surrogates.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+FORGED = re.compile("\n(?!  - )")  # a line that is not one of a list of faults
+MOST = 5_000  # characters of an error
 
 
 def first_process() -> bool:
@@ -21,11 +25,36 @@ def printable(text: str) -> str:
     return OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def one_line(text: str) -> str:
+    """The text with escapes for its newlines too, which may be those of a file name or a cell."""
+    return printable(text).replace("\n", "\\u000a")
+
+
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Prints a text on standard output or standard error."""
     typer.echo(printable(text), err=err, nl=nl)
 
 
+def error_text(error: UserError) -> str:
+    """An error as one line; several faults of a recipe have a line each."""
+    text = FORGED.sub(r"\\u000a", printable(str(error)))
+    return f"error: {text}" if len(text) < MOST else f"error: {text[: MOST // 2]} ... {text[-MOST // 2 :]}"
+
+
 def print_error(error: UserError) -> None:
-    """Prints an error as one line on standard error."""
-    echo(f"error: {error}", err=True)
+    """Prints an error on standard error."""
+    echo(error_text(error), err=True)
+
+
+def print_warnings() -> None:
+    """From now on a warning of the library, such as one about a damaged record, is one line on standard error, once."""
+    seen: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = one_line(str(message))
+        if text not in seen:
+            seen.add(text)
+            echo(f"warning: {text}", err=True)
+
+    warnings.simplefilter("always", UserWarning, append=True)  # Python's own way to show one once differs by caller
+    warnings.showwarning = show

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from finetune.data.paths import require_output
 from finetune.errors import UserError
 
 
@@ -47,6 +48,7 @@ def remove_scratch(folder: Path) -> None:
 @contextmanager
 def output_file(file: Path, *, remedy: str = "Choose another file") -> Iterator[Path]:
     """`scratch_file` for a file that a user named. Raises UserError where it cannot be written."""
+    require_output(file)
     try:
         with scratch_file(file) as scratch:
             yield scratch

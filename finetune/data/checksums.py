@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from finetune.data.atomic import write_atomically
 from finetune.errors import UserError
 
+NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)  # of a file in the same folder
 CHECKSUMS = "checksums.json"  # of the other files in its folder
 
 
@@ -42,7 +44,7 @@ def verify_folder(folder: Path, *, remedy: str) -> None:
         return
     try:
         expected = json.loads(saved.read_text(encoding="utf-8"))
-        damaged = not isinstance(expected, dict) or not all(Path(name).name == name for name in expected)
+        damaged = not isinstance(expected, dict) or not all(map(NAME.fullmatch, expected))
     except (ValueError, OSError, RecursionError):
         damaged = True
     if damaged:

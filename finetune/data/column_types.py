@@ -164,7 +164,7 @@ def _long(texts: Sequence[str]) -> bool:
 
 def _spaced(texts: Sequence[str]) -> bool:
     """Whether the texts are of a script that puts spaces between words."""
-    letters = [char for text in texts[:200] for char in text if char.isalpha()]
+    letters = [char for text in texts[:200] for char in text[:1_000] if char.isalpha()]
     return not letters or sum(
         "\u2e80" <= char <= "\u9fff" or "\u0e00" <= char <= "\u0eff" for char in letters
     ) < 0.3 * len(letters)

@@ -72,7 +72,8 @@ class Output:
 class Format:
     """A file format; add one to the tuple in `formats/registry.py`, and it is read, written, fixed and predicted.
 
-    - `name`, and `title` for messages; `text`: it is text in an encoding; `compressed`: gzip would not help.
+    - `name`, and `title` for messages; `text`: it is text in an encoding; `lines`: a row is a line
+      of it, or some; `compressed`: gzip would not help.
     - `suffixes`: of the files that `write` writes, which returns how many cells it escaped. `cells` are
       the values it holds: texts only, values (numbers, dates), or also lists and objects. `fits` (path, columns,
       rows) raises UserError where it does not hold these columns, or about so many rows.
@@ -93,6 +94,7 @@ class Format:
     count: Callable[[Path, FileFormat], tuple[int, frozenset[str]]] | None = None
     class_names: Callable[[Path, FileFormat], Mapping[str, Mapping[str, str]]] | None = None
     text: bool = True
+    lines: bool = True
     compressed: bool = False
     suffixes: tuple[str, ...] = ()
     cells: Literal["texts", "values", "lists"] = "texts"

@@ -5,6 +5,7 @@ from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
+from finetune.data.bounds import LONGEST_LINE
 from finetune.data.encodings.detect import Encoding, find_encoding
 from finetune.data.open_files import open_bytes, open_text
 from finetune.errors import UserError
@@ -34,8 +35,6 @@ class FileStart:
     @cached_property
     def gzip(self) -> bool:
         """Whether the file is compressed."""
-        if self.path.is_dir():
-            raise UserError(f"{self.path}: is a folder", "Name a file in it")
         with open_bytes(self.path, gzipped=False) as file:
             return file.read(2) == b"\x1f\x8b"
 
@@ -72,6 +71,7 @@ class FileStart:
         return lines
 
     def first_lines(self, count: int) -> list[str]:
-        """The first lines that are not empty, each complete however long it is."""
+        """The first lines that are not empty, each complete unless it is too long for a row."""
         with open_text(self.path, gzipped=self.gzip, encoding=self.encoding.name) as file:
-            return list(islice((line for line in file if line.strip()), count))
+            lines = iter(lambda: file.readline(LONGEST_LINE), "")
+            return list(islice((line for line in lines if line.strip()), count))

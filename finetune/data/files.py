@@ -6,6 +6,7 @@ from pathlib import Path
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.paired_files import is_label_file
+from finetune.data.paths import exists, is_folder, require_file, require_utf_8
 from finetune.errors import UserError
 
 NAMES = {
@@ -25,7 +26,7 @@ NO_DATA = re.compile(
 def is_data(target: str) -> bool:
     """Whether a target is a file or folder of data: whatever exists and is not a recipe."""
     path = Path(target)
-    return path.is_dir() or (path.is_file() and path.suffix.lower() != ".toml")
+    return is_folder(path) or (exists(path) and path.suffix.lower() != ".toml")
 
 
 def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]:
@@ -33,13 +34,21 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
 
     Raises UserError where a folder has no file for training, or two that could be one split.
     """
-    files = _in_folder(path) if path.is_dir() else {"train": path}
+    try:
+        files = _in_folder(path) if is_folder(path) else {"train": path}
+    except OSError as error:
+        raise UserError(
+            f"{error.filename}: cannot be read ({error.strerror})", "Name a file or another folder"
+        ) from error
     for name, given in (("dev", dev), ("test", test)):
         if given:
             files[name] = Path(given)
     for name, file in files.items():
-        if not file.is_file() and not (file.is_dir() and class_folders(file)):
+        if not exists(file):
             raise UserError(f"{file}: no such file ({name})", "Check its name")
+        require_utf_8(file)
+        if not (is_folder(file) and class_folders(file)):
+            require_file(file)
     return files
 
 

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from finetune.data.bounds import LONGEST_TEXT
+from finetune.data.paths import read_small_text
 from finetune.data.values import as_text
 from finetune.errors import UserError, first_line
 
@@ -33,10 +35,10 @@ def names_given(value: Any) -> dict[str, str]:
 def names_in(path: Path) -> dict[str, str]:
     """The names in a file. Raises UserError where it cannot be read or has none."""
     try:
-        content = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        content = read_small_text(path, most=LONGEST_TEXT, encoding="utf-8-sig")
+    except UserError as error:
         raise UserError(
-            f"{path}: the names of labels cannot be read ({first_line(error)})",
+            f"the names of labels cannot be read: {error.what}",
             "Give labels=FILE with one name per line, or labels=0=bad,1=good",
         ) from error
     if path.suffix.lower() == ".json":

@@ -9,6 +9,7 @@ from finetune.data.span_form import span_form
 from finetune.data.values import evaluated
 
 MOST_FIELDS = 200  # of one column
+MOST_FIELDS_IN_ALL = 2_000
 DEEPEST = 4  # objects within objects
 SEEN = 20_000
 OBJECTS = 0.5  # share of the cells that hold one
@@ -30,6 +31,8 @@ def fields_of(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> dict[s
     """
     fields: dict[str, list[Any]] = {}
     for name, cells in columns.items():
+        if len(fields) >= MOST_FIELDS_IN_ALL:
+            break
         some = [parsed(cell) for cell in islice(cells, SEEN) if cell is not None]
         keys = Counter(key for cell in some for one in _objects(cell) for key in one if str(key).isprintable())
         few = sum(bool(_objects(cell)) for cell in some) <= OBJECTS * len(some)

@@ -7,20 +7,61 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+from finetune.data.bounds import LONGEST_LINE, require_expanded
+from finetune.data.paths import require_file
 from finetune.errors import UserError, first_line
+
+CHUNK = 1 << 20  # bytes
 
 
 @contextmanager
 def open_bytes(path: Path, *, gzipped: bool) -> Iterator[IO[bytes]]:
-    """Opens a file's bytes, decompressed if gzip. Raises UserError where they cannot be read, at once or later."""
+    """Opens a file's bytes, decompressed if gzip.
+
+    Raises UserError, at once or later, where they cannot be read, and where a compressed file expands as no text does.
+    """
+    require_file(path)
     try:
         with gzip.open(path, "rb") if gzipped else path.open("rb") as file:
-            yield file  # type: ignore[misc]
+            yield io.BufferedReader(_Expanding(path, file), CHUNK) if gzipped else file  # type: ignore[type-var, misc]
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or first_line(error)
         raise UserError(f"{path}: cannot be read ({reason})", "Check its name and that it is complete") from error
+
+
+class _Expanding(io.RawIOBase):
+    """The bytes of a compressed file, counted."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self.path = path
+        self.file = file
+        self.packed = path.stat().st_size
+        self.size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        count: int = self.file.readinto(buffer)
+        self.size += count
+        require_expanded(self.path, self.size, packed=self.packed)
+        return count
+
+
+def require_lines(path: Path, *, gzipped: bool) -> None:
+    """Raises UserError for a file with a line that is too long for a row."""
+    length = 0
+    with open_bytes(path, gzipped=gzipped) as file:
+        while length <= LONGEST_LINE and (chunk := file.read(CHUNK)):
+            last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+            length = length + len(chunk) if last < 0 else len(chunk) - last
+    if length > LONGEST_LINE:
+        raise UserError(
+            f"{path}: has a line of more than {LONGEST_LINE >> 20} MB without an end",
+            "Is it a text file of rows? Put each row on a line",
+        )
 
 
 @contextmanager
@@ -56,7 +97,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """
     empty: list[int] = []
     try:
-        file = path.open("rb")
+        file = require_file(path).open("rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its permissions") from error
     with file:

@@ -8,6 +8,7 @@ from pathlib import Path
 from finetune.data.file_format import FileFormat
 from finetune.data.formats.delimited import FORMAT
 from finetune.data.formats.dialect import Dialect
+from finetune.data.open_files import open_bytes
 from finetune.data.table import Table
 from finetune.errors import UserError
 
@@ -55,9 +56,7 @@ def _are_a_pair(texts: Sequence[str], labels: Sequence[str]) -> bool:
 
 
 def _lines(path: Path, encoding: str) -> list[str]:
-    try:
-        text = path.read_text(encoding=encoding, errors="replace")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its name") from error
+    with open_bytes(path, gzipped=False) as file:
+        text = file.read().decode(encoding, "replace")
     lines = re.split(r"\r\n|\n|\r", text)
     return lines[:-1] if lines and not lines[-1] else lines

@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
+from finetune.data.bounds import require_column, require_filled
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
 from finetune.data.paired_files import labels_of_texts, read_pair
@@ -46,10 +47,14 @@ def survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
     """The number of rows of a file (an estimate in some formats), and its columns."""
     if form.format.count is not None:
         return form.format.count(path, form)
-    rows, names = 0, set[str]()
+    rows, filled, names = 0, 0, set[str]()
     for record in records(path, form):
         rows = record.row
-        names.update(record.values)
+        filled += len(record.values)
+        for name in record.values.keys() - names:
+            names.add(name)
+            require_column(path, name, number=len(names))
+            require_filled(path, columns=len(names), rows=rows, filled=filled)
     return rows, frozenset(names)
 
 

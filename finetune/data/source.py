@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.checksums import sha256_of
+from finetune.data.paths import is_folder, require_file
 from finetune.errors import UserError, first_line
 
 
@@ -26,7 +27,7 @@ class Source:
         """
         if self.folder is None:
             return None
-        if not self.folder.is_dir():
+        if not is_folder(self.folder):
             raise UserError(f"{self.folder}: no such folder", "Give --data or $FINETUNE_DATA a folder that exists")
         looked = [*(self.folder / name for name in names), self.folder]
         found: list[Path] = []
@@ -59,7 +60,7 @@ def content_hash(path: Path) -> str:
         files = sorted(file for file in path.rglob("*") if file.is_file())
         facts = "".join(f"{file.relative_to(path)}:{content_hash(file)};" for file in files)
         return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
-    return sha256_of(path)
+    return sha256_of(require_file(path))
 
 
 def source_of(data: Path | None) -> Source:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from finetune.data.bounds import require_column
 from finetune.data.file_format import FileFormat, NumberedCells
 from finetune.data.nested_fields import fields_of
 from finetune.data.records import Record, encoding_fault
@@ -58,6 +59,7 @@ def table_of_records(path: Path, form: FileFormat, records: Iterable[Record]) ->
         for name, value in record.values.items():
             if name not in columns:
                 columns[name] = []
+                require_column(path, name, number=len(columns))
                 _require_filled(path, len(columns), len(rows), filled)
             cells = columns[name]
             cells += [None] * (len(rows) - len(cells))
@@ -73,6 +75,8 @@ def table_of_records(path: Path, form: FileFormat, records: Iterable[Record]) ->
 
 def table_of_cells(path: Path, form: FileFormat, names: Sequence[str], numbered: NumberedCells) -> Table:
     """Builds a table from rows with the same columns, in half the time: valid rows make no Record."""
+    for number, name in enumerate(names, start=1):
+        require_column(path, name, number=number)
     columns: list[list[Any]] = [[] for _ in names]
     rows, lines, faults, seen = array("q"), array("q"), [], _Seen()
     for row, line, values, given in numbered:

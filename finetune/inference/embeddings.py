@@ -12,6 +12,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from finetune.data.atomic import output_file
+from finetune.data.paths import is_folder, require_output
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
@@ -66,7 +67,8 @@ def write_features(
         raise UserError(
             f"layers = '{recipe.layers}' has weights that only training learns", "Choose a sum, or concat-last-4"
         )
-    if not file.absolute().parent.is_dir():
+    require_output(file)
+    if not is_folder(file.absolute().parent):
         raise UserError(f"{file}: cannot be written (no such folder)", "Create the folder, or choose another file")
     found = _vectors(recipe, task, source=source, split=split, pool=pool, watch=watch, device=device)
     with output_file(file) as scratch:

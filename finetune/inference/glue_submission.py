@@ -8,6 +8,7 @@ from tempfile import TemporaryFile
 from typing import Any, cast
 
 from finetune.data.atomic import output_file
+from finetune.data.paths import require_output
 from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -118,8 +119,7 @@ def _predicted(official: OfficialFile, rows: Sequence[Row], predictor: Predictor
 
 def _check_writable(file: Path) -> None:
     """Checked now, not after hours of prediction."""
-    if file.is_dir():
-        raise UserError(f"{file}: is a folder", "Name a file with -o")
+    require_output(file)
     try:
         with TemporaryFile(dir=file.parent):
             return

@@ -13,6 +13,7 @@ from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.messages import so_many
+from finetune.data.paths import exists, is_folder, require_output
 from finetune.data.reading import first_rows, records, survey
 from finetune.data.records import Record
 from finetune.data.table import Table
@@ -22,6 +23,7 @@ from finetune.inference.answer_rows import ERROR, answer_records, free_name, wit
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
 from finetune.inference.predictor import Predictor
+from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess, named_columns
@@ -57,7 +59,7 @@ class Prediction:
             "format": self.format,
             "rows": self.rows,
             "errors": self.failed,
-            "truncated": self.truncated / max(1, self.answered),
+            "truncated": self.truncated / max(1, self.rows),
             "resumed": self.resumed,
             "seconds": self.seconds,
             "rows_per_second": self.answered / max(self.seconds, 1e-9),
@@ -84,19 +86,19 @@ def predict_file(
     total, taken = survey(path, form)
     require_writable(output, {*taken, "answer"}, rows=total)
     found = Prediction(format=str(form), notes=[*form.encoding_notes(path), *notes])
-    journal = Journal(output, of=_fingerprint(predictor, path, form, layout))
-    with journal as done:
-        found.resumed = done
-        if done:
-            watch(Note(f"{so_many(done)} predicted before; resuming after them"))
-        for window in _windows(records(path, form), skip=done):
+    with Journal(output, of=_fingerprint(predictor, path, form, layout)) as journal:
+        found.resumed = journal.rows
+        if journal.note:
+            found.notes.append(f"{output}: {journal.note}: predicted again")
+        if journal.rows:
+            watch(Note(f"{so_many(journal.rows)} predicted before; resuming after them"))
+        for window in windows(records(path, form), skip=journal.rows):
             answered = answer_records(predictor, layout, window)
-            journal.add(with_answer(record, one, taken) for record, one in zip(window, answered, strict=True))
-            found.truncated += sum(one.truncated for one in answered)
-            done += len(window)
-            rate = (done - found.resumed) / (time.perf_counter() - started)
-            watch(RowsPredicted(done=done, total=max(done, total), rate=rate))
-        found.rows = done
+            rows = (with_answer(record, one, taken) for record, one in zip(window, answered, strict=True))
+            journal.add(rows, truncated=sum(one.truncated for one in answered))
+            rate = (journal.rows - found.resumed) / (time.perf_counter() - started)
+            watch(RowsPredicted(done=journal.rows, total=max(journal.rows, total), rate=rate))
+        found.rows, found.truncated = journal.rows, journal.truncated
         names, found.failed = journal.names(error=free_name(ERROR, taken))
         escaped = write_rows(output, journal, names, escaped=names if escape else {*names} - taken)
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
@@ -111,16 +113,15 @@ def predict_file(
 
 
 def _require_other(output: Path, path: Path) -> None:
-    if not output.absolute().parent.is_dir():
+    require_output(output)
+    if not is_folder(output.absolute().parent):
         raise UserError(f"{output}: cannot be written (no such folder)", "Create the folder, or choose another file")
-    if output.exists() and output.samefile(path):
+    if exists(output) and output.samefile(path):
         raise UserError(f"{output}: output would overwrite the input", "Name another file with -o")
 
 
 def _truncation_note(found: Prediction, lost: str) -> str:
-    share = f"{100 * found.truncated / found.answered:.2g} %"
-    now = " predicted now" if found.resumed else ""
-    return f"{found.truncated:,} of {so_many(found.answered)}{now} ({share}) {lost}"
+    return f"{found.truncated:,} of {so_many(found.rows)} ({100 * found.truncated / found.rows:.2g} %) {lost}"
 
 
 def default_output(path: Path) -> Path:
@@ -166,18 +167,26 @@ def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) 
     return replace(found, id=""), [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
 
 
-def _windows(coming: Iterable[Record], *, skip: int) -> Iterator[list[Record]]:
-    """Windows that grow from FIRST_WINDOW rows (a rate is shown soon) to WINDOW (sorting by length saves padding)."""
-    rest = islice(coming, skip, None)
-    size = FIRST_WINDOW
-    while window := list(islice(rest, size)):
-        yield window
+def windows(coming: Iterable[Record], *, skip: int) -> Iterator[list[Record]]:
+    """The windows of rows that are predicted together, without the first ones, of `skip` rows.
+
+    They grow from FIRST_WINDOW rows (a rate is shown soon) to WINDOW (sorting by length saves padding). Logits depend
+    in their last bits on the rest of a batch, so a window's rows depend on nothing but their number in the file.
+    """
+    rows, start, size = iter(coming), 0, FIRST_WINDOW
+    while window := list(islice(rows, size)):
+        if start >= skip:
+            yield window
+        start += len(window)
         size = min(WINDOW, 2 * size)
 
 
 def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Layout) -> str:
-    """A hash of the file's path, size and time, its encoding, the model and the columns."""
-    stat = path.stat()
+    """A hash of what decides the output: the file's path, size and time, its encoding, the model and its task, the
+    columns, versions of libraries, device type and precision.
+    """
+    stat, accelerator = path.stat(), predictor.engine.accelerator
     facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, predictor.fingerprint, layout.text, layout.label]
-    facts += [] if form.encoding == "utf-8" else [form.encoding]
+    facts += [form.encoding, predictor.task.name, predictor.task.version, versions()]
+    facts += [accelerator.device.type, accelerator.mixed_precision]
     return sha256(json.dumps(facts).encode()).hexdigest()

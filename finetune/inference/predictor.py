@@ -10,12 +10,14 @@ import torch
 from transformers import PretrainedConfig
 
 from finetune.data.checksums import CHECKSUMS
+from finetune.data.paths import exists
 from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.answer_rows import answer_values
 from finetune.inference.engine import Engine
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
+from finetune.models.config_bounds import saved_settings
 from finetune.models.device import build_accelerator, resolve_device, usable_precision
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import Weights
@@ -152,7 +154,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     named = find_run(name, out)
     candidates = [] if named else runs_of(name, out)
     found = named or next(iter(candidates), None)
-    if found is None and not Path(name).exists() and name in registry.available():
+    if found is None and not exists(name) and name in registry.available():
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
         raise UserError(f"{found.path}: its model is missing", "Weights are not kept in git: run it with --force")
@@ -172,7 +174,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
         name=name,
         files=files,
         config=config,
-        settings=getattr(config, "finetune", None) or {},
+        settings=saved_settings(config),
         candidates=candidates,
     )
 

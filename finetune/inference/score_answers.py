@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from finetune.data.paths import read_small
 from finetune.data.rows import Row
 from finetune.data.source import Source
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Answer, Task
 
+MOST_BYTES = 1_000_000_000  # of a file of predictions
 SHOWN = 3  # ids in a note
 Given = dict[str, Any]  # row id -> prediction
 
@@ -116,11 +118,11 @@ def _label(task: Task, row: Row) -> Any:
 def _read(file: Path) -> Given:
     """A file's values by row id."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read ({error.strerror})", "Name a file of predictions") from error
-    except ValueError as error:
-        raise UserError(f"{file}: is not JSON ({error})", "It maps each row id to its prediction") from error
+        found = json.loads(read_small(file, most=MOST_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"{file}: is not JSON ({first_line(error)})", "It maps each row id to its prediction"
+        ) from error
     if not isinstance(found, dict):
         raise UserError(f"{file}: is not a JSON object", "It maps each row id to its prediction")
     return found

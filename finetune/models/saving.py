@@ -2,6 +2,7 @@
 layer mix, for which transformers has no class.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,14 @@ from finetune.data.atomic import sync
 from finetune.data.checksums import write_checksums
 from finetune.errors import UserError, first_line
 from finetune.models.backbone import Backbone, Head, HeadFor, Model
+from finetune.models.config_bounds import FIXED, REMEDY, require_config, saved_settings
 from finetune.models.families import FAMILIES, has_own_class, require_encoder, set_dropout
 from finetune.models.freezing import set_trainable
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import OWN_WEIGHTS
 from finetune.runs.recipe import Recipe
+
+SHOWN = 4  # names of weights in a message
 
 
 def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
@@ -66,7 +70,7 @@ def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torc
     new = [name for name in new if name in kept]
     if new and recipe.frozen:
         raise UserError(
-            f"{folder}: lacks {', '.join(new)}, which would stay random in a frozen encoder",
+            f"{folder}: lacks {_some(new)}, which would stay random in a frozen encoder",
             f"layers=[{backbone.config.num_hidden_layers}] reads the last layer through a new one that is trained",
         )
     return model, new
@@ -75,7 +79,7 @@ def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torc
 def empty_model(config: PretrainedConfig, head_for: HeadFor) -> Model:
     """A model on torch's meta device. Raises UserError for a family that the head does not support."""
     with torch.device("meta"):
-        backbone = Backbone(AutoModel.from_config(config, trust_remote_code=False), **_reading(config))
+        backbone = _new_backbone(config)
         return Model(backbone, head_for(backbone))
 
 
@@ -99,7 +103,7 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
     head = head_for(backbone)
     if missing := sorted(info["missing_keys"]):
         raise UserError(
-            f"{folder}: does not contain a fully trained model ({', '.join(missing)} missing)",
+            f"{folder}: does not contain a fully trained model ({_some(missing)} missing)",
             "Train one with `finetune run`, or name a fine-tuned checkpoint",
         )
     kind = head_kind.removeprefix("AutoModel")
@@ -149,14 +153,15 @@ def _save(model: Model, folder: Path, config: PretrainedConfig) -> None:
 
 def load_config(folder: Path) -> PretrainedConfig:
     """The encoder's configuration; code in the folder is not run. Raises UserError where there is none."""
+    require_config(folder)
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
+        for name, value in FIXED.items():
+            setattr(config, name, value)
+    except Exception as error:  # a config of a wrong type makes transformers fail in any way
         raise UserError(
-            f"{folder}: does not contain a model that transformers can load ({first_line(error)})",
-            "A model folder needs config.json, model.safetensors and the tokenizer's files",
+            f"{folder}: does not contain a model that transformers can load ({first_line(error)})", REMEDY
         ) from error
-    config._attn_implementation = None  # a name there may mean code on the Hub
     return config
 
 
@@ -175,7 +180,7 @@ def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tu
             use_safetensors=True,
             output_loading_info=True,
         )
-    except (OSError, ValueError, RuntimeError) as error:
+    except Exception as error:  # damaged weights and odd configs make transformers fail in any way
         raise UserError(
             f"{folder}: the weights cannot be loaded ({first_line(error)})",
             "The folder needs a complete model.safetensors",
@@ -184,7 +189,7 @@ def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tu
 
 
 def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Model:
-    backbone = Backbone(AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False), **_reading(config))
+    backbone = _new_backbone(config)
     model = Model(backbone, head_for(backbone))
     try:
         model.load_state_dict(load_file(folder / OWN_WEIGHTS))
@@ -195,9 +200,25 @@ def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Mode
     return model
 
 
+def _new_backbone(config: PretrainedConfig) -> Backbone:
+    """A random encoder, read as its run did. Raises UserError for a config that makes none."""
+    try:
+        encoder = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
+        return Backbone(encoder, **_reading(config))
+    except UserError:
+        raise
+    except Exception as error:  # values that do not fit together make transformers fail in any way
+        raise UserError(f"config.json makes no '{config.model_type}' encoder ({first_line(error)})", REMEDY) from error
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of some names, and how many there are."""
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
 def _reading(config: PretrainedConfig) -> dict[str, Any]:
     """The arguments of `Backbone` that a run saved in its model's config."""
-    saved = getattr(config, "finetune", None) or {}
+    saved = saved_settings(config)
     names = {"layers": "layers", "bilstm": "bilstm", "bare": "linear_only"}
     return {ours: saved[name] for name, ours in names.items() if name in saved}
 

@@ -1,7 +1,6 @@
 """Describes, from a run's record, what was chosen on dev, which makes dev scores optimistic."""
 
-from pathlib import Path
-
+from finetune.data.paths import is_file
 from finetune.runs.record import RunRecord
 
 OWN_DATA = ("shape", "text", "label")  # options that only user data has
@@ -58,5 +57,5 @@ def _unbiased(record: RunRecord, others: list[str]) -> str:
     if others:
         return f"; those of {' and '.join(others)} are not"
     options = record.recipe.get("options") or {}
-    own = any(name in options for name in OWN_DATA) or Path(str(record.recipe["task"])).is_file()
+    own = any(name in options for name in OWN_DATA) or is_file(str(record.recipe["task"]))
     return "; test=FILE scores rows that chose nothing" if own else ""

@@ -1,6 +1,7 @@
 """Events: how a run reports progress to its watcher, and the log that saves them."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -153,11 +154,17 @@ def unwatched(event: Event) -> None:
 
 
 class EventLog:
-    """Appends each event with its Unix time, one JSON object per line, then passes it on."""
+    """Appends each event with its Unix time, one JSON object per line, then passes it on.
+
+    A line that a killed process did not finish is dropped first.
+    """
 
     def __init__(self, file: Path, *, then: Watcher) -> None:
         self.file = file
         self.then = then
+        if file.is_file():
+            whole = file.read_bytes().rfind(b"\n") + 1
+            os.truncate(file, whole)
 
     def __call__(self, event: Event) -> None:
         """Logs an event, except for the steps of predicting and encoding, which are for displays only."""

@@ -1,6 +1,7 @@
 """Expands a recipe with a `[grid]` table, or with several seeds, to single-run recipes."""
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ from finetune.errors import UserError
 from finetune.runs.recipe import OptionNames, Recipe, Train, flat, no_options
 
 VARIANT = "variant"  # the key whose values are tables of settings set together
+SHOWN = 5  # settings in a message
+MOST_RUNS = 10_000  # of one recipe
 SEEN_BY_LOGISTIC = {"solver", "precision"}  # of the settings of `train`
 
 
@@ -25,8 +28,8 @@ def full_name(key: str) -> str:
 def expand(recipe: Recipe, *, seeds: int = 1, origin: str, options: OptionNames = no_options) -> list[Recipe]:
     """The recipes of every combination of the grid's values, each for `seeds` seeds, starting at the recipe's seed.
 
-    A grid's values are checked like any other setting. Raises UserError for an empty list, a wrong value, and a
-    setting that two of its keys set.
+    A grid's values are checked like any other setting. Raises UserError for an empty list, a wrong value, a setting
+    that two of its keys set, and more than MOST_RUNS runs.
     """
     axes = dict(recipe.grid)
     variants = axes.get(VARIANT, [])
@@ -35,8 +38,9 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str, options: OptionNames 
             f"{origin}: grid.{VARIANT} is not a list of tables", f'Write {VARIANT} = [{{ layers = "last" }}]'
         )
     names = set_by(axes)
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise UserError(f"{origin}: [grid] sets {', '.join(twice)} in two places", "Remove one of them")
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise UserError(f"{origin}: [grid] sets {', '.join(twice[:SHOWN])} in two places", "Remove one of them")
+    _require_countable([len(values) for values in axes.values()] + [seeds], origin=origin)
     if seeds > 1:
         if "seed" in names:
             raise UserError(f"{origin}: --seeds and a grid over 'seed' exclude each other", "Give one of the two")
@@ -47,6 +51,19 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str, options: OptionNames 
     single = recipe.model_copy(update={"grid": {}})
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     return [single.with_settings(_spread(point), origin=f"{origin} [grid]", options=options) for point in points]
+
+
+def _require_countable(sizes: Sequence[int], *, origin: str) -> None:
+    """Raises UserError, before any recipe is built, for more than MOST_RUNS combinations."""
+    count = 1
+    for size in sizes:
+        count *= size
+        if count > MOST_RUNS:
+            raise UserError(
+                f"{origin}: [grid] and --seeds ask for {'x'.join(map(str, sizes[:SHOWN]))} runs or more, and "
+                f"{MOST_RUNS:,} is the most",
+                "Remove values or seeds",
+            )
 
 
 def require_different(recipes: Sequence[Recipe]) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.data.files import is_data, split_files
+from finetune.data.paths import is_file, is_folder
 from finetune.data.source import content_hash
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder, data_name, folder_name
-from finetune.runs.record import RunRecord, load_record
+from finetune.runs.record import RunRecord, load_record, readable
 
 SHOWN = 3  # runs in a message
 
@@ -15,7 +16,7 @@ SHOWN = 3  # runs in a message
 def find_run(target: str, out: Path) -> RunFolder | None:
     """The finished run of a folder, or of a prefix of an id; None where there is none."""
     path = Path(target)
-    if (path / "record.json").is_file():
+    if is_file(path / "record.json"):
         return RunFolder(path)
     found = sorted(out.glob(f"*/{target}*/record.json")) if target.isalnum() and not is_data(target) else []
     if len(found) > 1:
@@ -60,13 +61,15 @@ def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
 
 
 def _finished(task: str, out: Path) -> list[RunFolder]:
-    folders = [RunFolder(file.parent) for file in (out / folder_name(task)).glob("*/record.json")]
-    return sorted(folders, key=lambda folder: load_record(folder.record_file).finished, reverse=True)
+    folder = out / folder_name(task)
+    files = sorted(folder.glob("*/record.json")) if is_folder(folder) else []
+    found = [(record.finished, file.stat().st_mtime_ns, file) for file, record in readable(files, load_record)]
+    return [RunFolder(file.parent) for *_, file in sorted(found, reverse=True)]
 
 
 def _training_file(data: Path) -> Path:
     """The file that a run of this data trains on."""
-    if not data.is_dir():
+    if not is_folder(data):
         return data
     return split_files(data)["train"]
 

@@ -1,15 +1,15 @@
 """Recipe: the settings of a run, one TOML file; its keys, their types, limits and defaults."""
 
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from finetune.errors import UserError, nearest
+from finetune.errors import UserError, nearest, shown
+from finetune.runs.toml import read_toml, require_shallow, to_toml
 
 # Defined here so that reading a recipe does not need torch.
 Layers = Literal[
@@ -27,6 +27,13 @@ Schedule = Literal[
 ]
 
 
+LARGEST = 2**63 - 1  # what TOML, numpy and torch's seeds take
+MOST_FAULTS = 10  # listed in a message
+LONGEST_KEY = 100  # characters of a key in a message
+LONGEST_NAME = 4_096  # characters of a path on Linux
+
+Layer = Annotated[int, Field(ge=-1_000, le=1_000)]
+Seed = Annotated[int, Field(ge=0, le=LARGEST)]
 OptionNames = Callable[[str], Sequence[str]]  # from a task's name to the options that a recipe for it may set
 
 
@@ -49,47 +56,65 @@ class Train(Settings):
     batch_size: int = Field(
         32,
         ge=1,
+        le=65_536,
         description="features an update (rows, where each makes one), over all processes and accumulated parts",
     )
-    epochs: int = Field(3, ge=1)
+    epochs: int = Field(3, ge=1, le=10_000)
     solver: Literal["adam", "logistic"] = Field("adam", description="logistic: scikit-learn's, on a frozen encoder")
-    learning_rate: float = Field(2e-5, gt=0, description="the peak, reached at the end of the warm-up")
+    learning_rate: float = Field(2e-5, ge=1e-12, le=10, description="the peak, reached at the end of the warm-up")
     schedule: Schedule = Field("linear", description="what the learning rate does after the warm-up")
     warmup: float = Field(0.1, ge=0, le=1, description="share of the updates with a rising learning rate")
-    weight_decay: float = Field(0.01, ge=0, description="not applied to biases and LayerNorm")
-    adam_epsilon: float = Field(1e-6, gt=0)
+    weight_decay: float = Field(0.01, ge=0, le=100, description="not applied to biases and LayerNorm")
+    adam_epsilon: float = Field(1e-6, ge=1e-20, le=1)
     bias_correction: bool = Field(True, description="false: Adam as in the original BERT code")
-    clip_norm: float = Field(1.0, gt=0, description="largest norm of an update's gradient")
-    accumulation: int = Field(1, ge=1, description="parts in which a batch goes through the model")
-    layer_decay: float = Field(
-        1.0, gt=0, le=1, description="factor of the learning rate from each layer to the one below it"
+    clip_norm: float = Field(1.0, ge=1e-6, le=1e9, description="largest norm of an update's gradient")
+    accumulation: int = Field(
+        1, ge=1, le=65_536, description="parts of at least one row in which a batch goes through the model"
     )
-    dropout: float | None = Field(None, ge=0, lt=1, description="every dropout; default: as the checkpoint says")
+    layer_decay: float = Field(
+        1.0, ge=0.001, le=1, description="factor of the learning rate from each layer to the one below it"
+    )
+    dropout: float | None = Field(None, ge=0, le=0.99, description="every dropout; default: as the checkpoint says")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="auto: bf16 where it is native")
     select: Literal["last", "best"] = Field("last", description="which epoch's weights are the result")
     patience: int | None = Field(
-        None, ge=1, description="stop after so many epochs without a better score; `select` says with which weights"
+        None,
+        ge=1,
+        le=10_000,
+        description="stop after so many epochs without a better score; `select` says with which weights",
     )
+
+    @model_validator(mode="after")
+    def _parts_have_rows(self) -> Self:
+        if self.accumulation > self.batch_size:
+            raise ValueError(
+                f"accumulation {self.accumulation} is more parts than batch_size {self.batch_size} has rows"
+            )
+        return self
 
 
 class Recipe(Settings):
     """One run, or with `[grid]` several."""
 
-    task: str = Field(description="a task's name, or FILE.py:NAME")
-    model: str = Field("google-bert/bert-base-uncased", description="a Hub name, a folder, or minilm")
-    max_length: int = Field(128, ge=4, description="tokens in a sequence, [CLS] and [SEP] included")
-    seed: int = Field(42, ge=0)
-    init_seed: int | None = Field(None, ge=0, description="seed of the head's initial weights; default: seed")
-    data_seed: int | None = Field(None, ge=0, description="seed of the order of rows and of dropout; default: seed")
+    task: str = Field(max_length=LONGEST_NAME, description="a task's name, or FILE.py:NAME")
+    model: str = Field(
+        "google-bert/bert-base-uncased", max_length=LONGEST_NAME, description="a Hub name, a folder, or minilm"
+    )
+    max_length: int = Field(128, ge=4, le=131_072, description="tokens in a sequence, [CLS] and [SEP] included")
+    seed: Seed = 42
+    init_seed: Seed | None = Field(None, description="seed of the head's initial weights; default: seed")
+    data_seed: Seed | None = Field(None, description="seed of the order of rows and of dropout; default: seed")
     frozen: bool = Field(False, description="frozen encoder (feature-based); only new layers are trained")
-    layers: Layers | list[int] = Field(
+    layers: Layers | Annotated[list[Layer], Field(max_length=100)] = Field(
         "last", description="hidden layers that the head reads; a list of indices is concatenated"
     )
     bilstm: bool = Field(False, description="a BiLSTM of two layers, 768 wide, before the head")
-    freeze_layers: int = Field(0, ge=0, description="freeze the embeddings and so many first layers")
-    reinit_layers: int = Field(0, ge=0, description="re-initialise so many last layers and the pooler")
+    freeze_layers: int = Field(0, ge=0, le=1_000, description="freeze the embeddings and so many first layers")
+    reinit_layers: int = Field(0, ge=0, le=1_000, description="re-initialise so many last layers and the pooler")
     deterministic: bool = Field(False, description="only algorithms that give the same bits on a GPU; slower")
-    limit: int | None = Field(None, ge=1, description="rows of each split to use, sampled with a fixed seed")
+    limit: int | None = Field(
+        None, ge=1, le=LARGEST, description="rows of each split to use, sampled with a fixed seed"
+    )
     options: dict[str, str | int | float | bool | list[float] | list[str] | dict[str, str]] = Field(
         {}, description="options of the task"
     )
@@ -117,40 +142,14 @@ class Recipe(Settings):
             for parent in parents:
                 inner = inner.setdefault(parent, {})
                 if not isinstance(inner, dict):
-                    raise UserError(f"{origin}: cannot set '{key}': '{parent}' is a value, not a section")
+                    raise UserError(f"{origin}: cannot set {shown(key)}: {shown(parent)} is a value, not a section")
             inner[last] = value
         return parse(table, origin=origin, options=options)
 
 
 def load(path: Path, *, options: OptionNames = no_options) -> Recipe:
     """Reads a recipe file. Raises UserError for TOML that does not parse and for every fault in its settings."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: is not TOML ({error})", "Compare with `finetune cp glue-mrpc`") from error
-    return parse(table, origin=str(path), options=options)
-
-
-def to_toml(table: dict[str, Any]) -> str:
-    """A table of plain values and nested tables as TOML, one setting per line."""
-    lines = [_toml_line(key, value) for key, value in table.items() if not isinstance(value, dict)]
-    for name, inner in table.items():
-        if isinstance(inner, dict) and inner:
-            lines += ["", f"[{name}]", *(_toml_line(key, value) for key, value in inner.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _toml_line(key: str, value: Any) -> str:
-    """`key = value`, on one line also for lists and tables in them, which tomli_w would break."""
-    if not isinstance(value, list | dict):
-        return tomli_w.dumps({key: value}).rstrip("\n")
-    if isinstance(value, dict):
-        whole = "{ " + ", ".join(_toml_line(name, inner) for name, inner in value.items()) + " }" if value else "{}"
-    else:
-        whole = "[" + ", ".join(_toml_line("_", item).removeprefix("_ = ") for item in value) + "]"
-    return tomli_w.dumps({key: 0}).rstrip("0\n") + whole
+    return parse(read_toml(path), origin=str(path), options=options)
 
 
 def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_options) -> Recipe:
@@ -158,6 +157,7 @@ def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_optio
 
     An option of the task, which `options` names, may be among the recipe's own keys (`fold = 1`) or in `[options]`.
     """
+    require_shallow(table, origin=origin)
     if isinstance(table.get("grid"), dict):
         table = table | {"grid": flat(table["grid"])}
     known = _known_options(table, options)
@@ -168,10 +168,16 @@ def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_optio
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
-        faults = list(dict.fromkeys(explain(fault, known) for fault in error.errors(include_url=False)))
-        raise UserError(
-            f"{origin}: " + ("; ".join(faults) if len(faults) < 2 else "\n  - ".join(["", *faults]))
-        ) from None
+        raise UserError(f"{origin}: {_listed(error, known)}") from None
+
+
+def _listed(error: ValidationError, options: Sequence[str]) -> str:
+    """The faults of a recipe: one on the same line, several on a line each, of many the first and their number."""
+    found = error.errors(include_url=False)
+    faults = list(dict.fromkeys(explain(fault, options) for fault in found[:MOST_FAULTS]))
+    if len(found) > MOST_FAULTS:
+        faults.append(f"and {len(found) - MOST_FAULTS:,} more")
+    return faults[0] if len(faults) == 1 else "\n  - ".join(["", *faults])
 
 
 def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]:
@@ -195,14 +201,7 @@ def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def override_value(text: str) -> Any:
-    """The value in `key=value`: read as TOML where it is TOML (2e-5, true, ["a"]), else a plain string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
+@cache
 def setting_names() -> dict[str, str]:
     """Every dotted key with its allowed values, for messages and listings."""
 
@@ -235,14 +234,20 @@ def _option(schema: dict[str, Any]) -> str:
         "array": "a list",
     }.get(schema.get("type", ""), "a value")
     words = {"minimum": "at least", "exclusiveMinimum": "over", "maximum": "at most", "exclusiveMaximum": "under"}
-    bounds = [f"{word} {schema[key]:g}" for key, word in words.items() if key in schema]
+    bounds = [f"{word} {_bound(schema[key])}" for key, word in words.items() if key in schema]
+    sizes = {"maxLength": "characters", "maxItems": "values"}
+    bounds += [f"of at most {schema[key]:,} {unit}" for key, unit in sizes.items() if key in schema]
     return f"{noun} {' and '.join(bounds)}".strip()
+
+
+def _bound(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def explain(fault: ErrorDetails, options: Sequence[str] = ()) -> str:
     """One pydantic error as text: the key, what was given, what is allowed. `options` are the task's."""
     names = setting_names()
-    key = ".".join(str(part) for part in fault["loc"])
+    key = ".".join(str(part)[:LONGEST_KEY] for part in fault["loc"])[:LONGEST_KEY]
     key = next((name for name in names if key.startswith(f"{name}.") and "[" in key), key)  # one kind of several
     if fault["type"] == "extra_forbidden":
         ours = [*names, *options]
@@ -252,6 +257,8 @@ def explain(fault: ErrorDetails, options: Sequence[str] = ()) -> str:
     if fault["type"] == "missing":
         return f"'{key}' is missing: it must be {names.get(key, 'given')}"
     allowed = names.get(key)
+    if fault["type"] == "value_error":  # of several settings together
+        return f"{key}: {fault['msg'].removeprefix('Value error, ')}"
     if allowed is None:  # a whole table, such as `train = 3`, or a place inside [grid]
-        return f"'{key}' is {fault['input']!r}: {fault['msg'].lower()}"
-    return f"'{key}' is {fault['input']!r}; it must be {allowed}"
+        return f"'{key}' is {shown(fault['input'])}: {fault['msg'].lower()}"
+    return f"'{key}' is {shown(fault['input'])}; it must be {allowed}"

@@ -3,19 +3,43 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
 
 from finetune.data.atomic import write_atomically
+from finetune.data.paths import is_folder, read_small
 from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
 from finetune.runs.recipe import Recipe
+from finetune.runs.whole_record import (
+    LARGEST_SCORE,
+    Id,
+    Whole,
+    epochs_are_whole,
+    recipe_is_whole,
+    require_baselines,
+    require_scores,
+)
+
+MOST_BYTES = 16_000_000  # of a record.json; ours have 13,000, and 100 epochs with 1,000 labels some millions
+MOST_REASON = 300  # characters of what is wrong with a record
+MOST_FAULTS = 1_000  # of a record, that are looked at
+REMEDY = "Run its recipe again with --force, or delete its folder"
+
+
+Texts = Annotated[list[str], FailFast()]  # else a million wrong items are a million errors
+
+
+class DamagedRecord(UserWarning):
+    """A record that cannot be read, and is left out of what is made of many."""
+
 
 CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, default=str).encode
 
@@ -34,7 +58,7 @@ class SavedMetric(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    scale: float = Metric.scale
+    scale: Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)] = Metric.scale
     greater_is_better: bool = Metric.greater_is_better
 
 
@@ -52,36 +76,36 @@ class RunRecord(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     format: int = 1
-    id: str
+    id: Id
     task: str
     task_version: int
     finished: str
-    recipe: dict[str, Any]
+    recipe: Annotated[dict[str, Any], AfterValidator(recipe_is_whole)]
     model: str
     weights: str
     data: str
     data_origin: dict[str, str]
     data_files: dict[str, str] = {}
-    rows: dict[str, int]
-    features: dict[str, int]
+    rows: dict[str, Whole]
+    features: dict[str, Whole]
     truncated: dict[str, float]
-    notes: list[str]
+    notes: Texts
     versions: dict[str, str]
     git_commit: str | None
     device: str
     precision: str
-    processes: int
+    processes: Whole
     seconds: dict[str, float]
     examples_per_second: float
-    peak_memory_bytes: int
-    epochs: Annotated[list[dict[str, Any]], BeforeValidator(_with_nan)]
-    selected_epoch: int
+    peak_memory_bytes: Whole
+    epochs: Annotated[list[dict[str, Any]], BeforeValidator(_with_nan), AfterValidator(epochs_are_whole)]
+    selected_epoch: Whole
     headline: str
     scores: Annotated[Scores, BeforeValidator(_with_nan)]
     baselines: Annotated[dict[str, Scores], BeforeValidator(_with_nan)]
-    new_weights: list[str]
+    new_weights: Texts
     options: dict[str, Any] = {}
-    chosen: list[str] = ["threshold", "threshold_em", "thresholds"]
+    chosen: Texts = ["threshold", "threshold_em", "thresholds"]
     cross_fitted: bool = False
     files: dict[str, str] = {}
     checksum: str = ""
@@ -104,7 +128,7 @@ class ListedRun(BaseModel):
 
         seed: int
 
-    id: str
+    id: Id
     task: str
     finished: str
     model: str
@@ -192,17 +216,37 @@ def write_record(file: Path, record: RunRecord) -> None:
 
 def load_record(file: Path) -> RunRecord:
     """Reads a record. Raises UserError for one that is damaged or of another format."""
-    return _read(file, RunRecord)
+    record = _read(file, RunRecord)
+    try:
+        require_baselines(record.scores, record.baselines, record.rows)
+    except ValueError as error:
+        raise _damaged(file, error) from None
+    return record
 
 
-def all_records(out: Path) -> tuple[list[RunRecord], list[UserError]]:
-    """Every record under a results folder, by task and time; and what is wrong with those that cannot be read."""
-    return _read_all(out, RunRecord)
+def all_records(out: Path) -> list[RunRecord]:
+    """Every record under a results folder, by task and time; warns of those that cannot be read."""
+    found = [record for _, record in readable(_record_files(out), load_record)]
+    return sorted(found, key=lambda record: (record.task, record.finished))
 
 
-def listed_runs(out: Path) -> tuple[list[ListedRun], list[UserError]]:
+def listed_runs(out: Path) -> list[ListedRun]:
     """`all_records` with the part of each record that a list shows."""
-    return _read_all(out, ListedRun)
+    found = [run for _, run in readable(_record_files(out), lambda file: _read(file, ListedRun))]
+    return sorted(found, key=lambda run: (run.task, run.finished))
+
+
+def readable(files: Iterable[Path], read: Callable[[Path], AnyRecord]) -> Iterator[tuple[Path, AnyRecord]]:
+    """(file, record) of each file that can be read; a damaged one is left out with a DamagedRecord warning."""
+    for file in files:
+        try:
+            yield file, read(file)
+        except UserError as error:
+            warnings.warn(f"{error}; it is left out", DamagedRecord, stacklevel=2)
+
+
+def _record_files(out: Path) -> list[Path]:
+    return sorted(out.glob("*/*/record.json")) if is_folder(out) else []
 
 
 def _checksum_line(value: str) -> str:
@@ -214,26 +258,31 @@ def _checksum(text: str) -> str:
 
 
 def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
+    content = read_small(file, most=MOST_BYTES, remedy=REMEDY)
     try:
-        text = file.read_text(encoding="utf-8")
-        record = kind.model_validate_json(text)
+        record = kind.model_validate_json(content)
         if isinstance(record, RunRecord) and record.checksum:
-            plain = text.replace(_checksum_line(record.checksum), _checksum_line(""))
-            if _checksum(plain) != record.checksum:
-                raise UserError(f"{file}: is damaged or was edited (its checksum is wrong)", "Run again with --force")
-        return record
-    except (OSError, UnicodeDecodeError, ValidationError) as error:
-        lines = str(error).splitlines()
-        raise UserError(
-            f"{file}: cannot be parsed as a run record ({' '.join(lines[:3])})", "Run again with --force"
-        ) from error
+            _require_checksum(file, content.decode("utf-8"), record.checksum)
+        require_scores(record.headline, record.scores)
+    except ValueError as error:  # ValidationError is one too
+        raise _damaged(file, error) from None
+    return record
 
 
-def _read_all(out: Path, kind: type[AnyRecord]) -> tuple[list[AnyRecord], list[UserError]]:
-    records, damaged = list[AnyRecord](), []
-    for file in sorted(out.glob("*/*/record.json")):
-        try:
-            records.append(_read(file, kind))
-        except UserError as error:
-            damaged.append(error)
-    return sorted(records, key=lambda record: (record.task, record.finished)), damaged
+def _require_checksum(file: Path, text: str, checksum: str) -> None:
+    if _checksum(text.replace(_checksum_line(checksum), _checksum_line(""))) != checksum:
+        raise UserError(f"{file}: is damaged or was edited (its checksum is wrong)", REMEDY)
+
+
+def _damaged(file: Path, error: ValueError) -> UserError:
+    return UserError(f"{file}: is not a whole record of a run ({_reason(error)})", REMEDY)
+
+
+def _reason(error: ValueError) -> str:
+    """The first fault; only the number of very many, whose list would take a gigabyte."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    if error.error_count() > MOST_FAULTS:
+        return f"{error.error_count():,} faults"
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")[:MOST_REASON]

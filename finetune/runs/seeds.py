@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from finetune.metrics.metric import Metric
+from finetune.metrics.scores import plain_metrics
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
@@ -53,10 +54,15 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
     found: dict[str, list[RunRecord]] = {}
     for record, settings in zip(every, applied(every), strict=True):
         kept = {key: value for key, value in settings.items() if key not in (*SEEDS, *over, "model")}
-        facts = [record.task, record.task_version, record.weights, record.precision, kept]
+        facts = [record.task, record.task_version, record.weights, record.precision, kept, _scored(record)]
         key = json.dumps([*facts, None if over else record.data], sort_keys=True)
         found.setdefault(key, []).append(record)
     return list(found.values())
+
+
+def _scored(record: RunRecord) -> dict[str, list[str]]:
+    """The metrics of each split: only runs that were scored alike are summarised together."""
+    return {split: plain_metrics(scores) for split, scores in record.scores.items()}
 
 
 def same_but_seeds(record: RunRecord, records: Iterable[RunRecord]) -> list[RunRecord]:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from finetune.data.files import is_data
-from finetune.errors import UserError, nearest
+from finetune.errors import UserError, nearest, shown
 from finetune.task_types import own_data, registry
 from finetune.task_types.declared_options import declared_names, declared_options
 from finetune.task_types.task import Task
@@ -42,7 +42,7 @@ def option_names(name: str) -> tuple[str, ...]:
 
 
 def _is_own(name: str) -> bool:
-    return name not in registry.available() and is_data(name)
+    return is_data(name) and name not in registry.available()
 
 
 def configured(task: Task, options: Mapping[str, Any]) -> Task:
@@ -79,4 +79,4 @@ def _checked(owner: Any, name: str, value: Any) -> Any:
         return TypeAdapter(declared.type).validate_python(value, strict=True)
     except ValidationError as error:
         reasons = "; ".join(fault["msg"].lower() for fault in error.errors(include_url=False))
-        raise UserError(f"'{name}' is {value!r}: {reasons}", "Give another value") from None
+        raise UserError(f"'{name}' is {shown(value)}: {reasons}", "Give another value") from None

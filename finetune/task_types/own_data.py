@@ -12,6 +12,7 @@ from typing import Any
 from finetune.data.files import split_files
 from finetune.data.messages import places, so_many
 from finetune.data.packed_rows import PackedRows, packed
+from finetune.data.paths import read_small, require_utf_8
 from finetune.data.reading import forget_tables, table_of, version_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
@@ -29,6 +30,7 @@ from finetune.task_types.types import data_types, named_type, trained_task
 
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data
 SHOWN = 3  # row numbers shown in a note
+MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
 AT_ONCE = 1_000  # rows whose labels are collected at once
 
 
@@ -83,8 +85,8 @@ class OwnData:
     def _given(self, rows: Sequence[Row]) -> set[int]:
         """The indexes of the dev rows of an earlier run. Raises UserError where they are not in the data."""
         try:
-            names = set(json.loads(Path(self.split).read_text(encoding="utf-8"))["dev"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            names = set(json.loads(read_small(Path(self.split), most=MOST_BYTES))["dev"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(
                 f"{self.split}: cannot be parsed as a run's split.json ({first_line(error)})", "Name one"
             ) from error
@@ -117,6 +119,7 @@ def every_option() -> tuple[str, ...]:
 def own_task(name: str, options: Mapping[str, Any]) -> Task:
     """The task of a file or folder; `options` are those of `OPTIONS`, the rest is guessed."""
     given = {key: value if key == "labels" else str(value) for key, value in options.items()}
+    require_utf_8(name)
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
     split, encoding = given.pop("split", ""), given.pop("encoding", "")
     table = table_of(files["train"], encoding)

@@ -5,10 +5,12 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from importlib.metadata import entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
 
+from finetune.data.paths import is_file
 from finetune.errors import UserError, first_line, nearest
 from finetune.task_types.task import Task
 
@@ -71,7 +73,13 @@ def _own_modules() -> list[ModuleType]:
 
 
 def _plugin_modules() -> list[ModuleType]:
-    return [_imported(entry.value, where=f"plugin {entry.name}") for entry in entry_points(group="finetune.tasks")]
+    return [_imported(entry.value, where=f"plugin {entry.name}") for entry in _plugins(tuple(sys.path))]
+
+
+@lru_cache(maxsize=1)
+def _plugins(_: tuple[str, ...]) -> EntryPoints:
+    """The entry points, cached until `sys.path`, where plugins are found, changes."""
+    return entry_points(group="finetune.tasks")
 
 
 def _imported(module: str, *, where: str) -> ModuleType:
@@ -82,7 +90,7 @@ def _imported(module: str, *, where: str) -> ModuleType:
 
 
 def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
+    if not is_file(path):
         raise UserError(f"{path}: no such task file", "Give `task` as FILE.py:NAME, the path seen from here")
     name = f"finetune_task_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)

@@ -1,13 +1,18 @@
 """Resolves the task of a finished run from its files: no weights are needed, and no code named there is run."""
 
 import json
+from pathlib import Path
+from typing import Any
 
-from finetune.errors import UserError
+from finetune.data.paths import is_file, read_small
+from finetune.errors import UserError, first_line
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import load_record
 from finetune.task_types import registry
 from finetune.task_types.task import Task
 from finetune.task_types.types import layout_from, trained_task
+
+MOST_BYTES = 100_000_000  # of a config.json, which names every label
 
 
 def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
@@ -16,15 +21,27 @@ def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
     Raises UserError where the task is unknown here, or differs.
     """
     file = folder.model / "config.json"
-    settings = json.loads(file.read_text(encoding="utf-8")).get("finetune", {}) if file.is_file() else {}
+    settings = _settings(file) if is_file(file) else {}
     record = load_record(folder.record_file)
     if task is not None and task.name != record.task:
         raise UserError(f"{folder.path} is of {record.task}, not of {task.name}", "Name its own task")
     if task is not None:
         return task
     if "layout" in settings:
-        return trained_task(layout_from(settings["layout"]), name=settings["task"])
+        return trained_task(layout_from(settings["layout"]), name=settings.get("task", record.task))
     return named_by(str(folder.path), settings.get("task", record.recipe["task"]))
+
+
+def _settings(config: Path) -> dict[str, Any]:
+    """What the run saved in the model's config. Raises UserError where it is damaged."""
+    try:
+        found = json.loads(read_small(config, most=MOST_BYTES)).get("finetune", {})
+        if isinstance(found, dict) and isinstance(found.get("task", ""), str):
+            return found
+        reason = "its settings are not those of a run"
+    except (ValueError, AttributeError, RecursionError) as error:
+        reason = first_line(error)
+    raise UserError(f"{config}: cannot be parsed ({reason})", "Run it again with --force")
 
 
 def named_by(folder: str, name: str) -> Task:

@@ -45,10 +45,13 @@ def build_optimizer(model: Model, settings: Train) -> Optimizer:
 def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int) -> LRScheduler:
     """Linear warm-up, then `settings.schedule`."""
     constant = settings.schedule == "constant"  # without warm-up in transformers
+    warmup = math.ceil(settings.warmup * updates)
+    if settings.schedule == "polynomial":  # which divides by the number of updates after the warm-up
+        warmup = min(warmup, updates - 1)
     return get_scheduler(  # type: ignore[no-any-return]
         "constant_with_warmup" if constant else settings.schedule,
         optimizer,
-        num_warmup_steps=math.ceil(settings.warmup * updates),
+        num_warmup_steps=warmup,
         num_training_steps=updates,
         scheduler_specific_kwargs={"lr_end": 0.0} if settings.schedule == "polynomial" else None,
     )

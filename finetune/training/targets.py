@@ -2,17 +2,18 @@
 
 import fnmatch
 import json
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from finetune.data.files import is_data
+from finetune.data.paths import exists, is_file
 from finetune.errors import UserError, nearest
 from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, set_by
 from finetune.runs.recipe import Recipe, flat
+from finetune.runs.toml import override_value, read_toml
 from finetune.task_types.options import data_options, option_names, resolved
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task
@@ -36,7 +37,7 @@ def find_recipes(target: str) -> list[Path]:
     path = Path(target)
     if is_data(target):
         raise UserError(f"{target} is data, not a recipe", f"`finetune init {target}` prints a recipe for it")
-    if path.is_file():
+    if is_file(path):
         return [path]
     named = recipe_files()
     found = [file for name, file in named.items() if fnmatch.fnmatchcase(name, target)]
@@ -116,11 +117,11 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings on top of those of their preset."""
     name, own = settings[PRESET], {key: value for key, value in settings.items() if key != PRESET}
     known = preset_files()
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise UserError(
             f"no preset is called '{name}'", f"{nearest(str(name), list(known))}There are {', '.join(known)}"
         )
-    table = tomllib.loads(known[name].read_text(encoding="utf-8"))
+    table = read_toml(known[name])
     given = {full_name(key) for key in own}
     grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in given}
     return flat(table) | ({"grid": grid} if grid else {}) | own
@@ -142,8 +143,8 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
     targets = []
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if equals and not Path(argument).exists():
-            settings[key] = recipe.override_value(value)
+        if equals and not exists(argument):
+            settings[key] = override_value(value)
         else:
             targets.append(argument)
     return targets, settings

@@ -104,4 +104,6 @@ def korean_encoder(tiny_bert: Path, folder: Path, *, pieces: bool) -> Path:
     (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
     config = {"tokenizer_class": "BertTokenizer", "model_max_length": 128, "do_lower_case": pieces}
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    sizes = json.loads((folder / "config.json").read_text()) | {"vocab_size": len(vocabulary)}
+    (folder / "config.json").write_text(json.dumps(sizes))
     return folder

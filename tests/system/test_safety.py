@@ -95,17 +95,20 @@ def test_a_task_file_runs_where_the_user_names_it(sent: tuple[Path, Path], here:
     assert "is of mine, not of rte" in other.stderr
 
 
+@pytest.mark.parametrize("kind", ["known", "unknown"])
 @pytest.mark.parametrize("where", ["config.json", "tokenizer_config.json"])
 def test_the_code_of_a_model_folder_does_not_run(
-    where: str, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: str, kind: str, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`auto_map` names Python files of the folder, for a kind of model that transformers does not know."""
+    """`auto_map` names Python files of the folder, for a kind of model that transformers knows, or does not."""
     folder = shutil.copytree(tiny_bert, tmp_path / "model")
     marker = tmp_path / "code-ran"
     (folder / "evil.py").write_text(f"from pathlib import Path\nPath({str(marker)!r}).touch()\nclass Evil: pass\n")
     kinds = ["AutoConfig", "AutoModel", "AutoModelForSequenceClassification"]
     names: dict[str, Any] = dict.fromkeys(kinds, "evil.Evil") | {"AutoTokenizer": ["evil.Evil", "evil.Evil"]}
-    rewrite(folder / where, auto_map=names, **{"model_type" if where == "config.json" else "tokenizer_class": "evil"})
+    rewrite(folder / where, auto_map=names)
+    if kind == "unknown":
+        rewrite(folder / where, **{"model_type" if where == "config.json" else "tokenizer_class": "evil"})
     monkeypatch.setattr("builtins.input", lambda *_: "y")  # whoever is asked may say yes to anything
     task = SentenceTask(name="any", read=None, labels=("a", "b"), metrics=())  # type: ignore[arg-type]
     for use in (load_config, load_tokenizer, lambda place: load_trained(place, task.head), load_predictor):

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from finetune.task_types.marked_text import cut
+from finetune.task_types.marked_text import clean, cut
 
 # Placeholders of the page's CSS colours; matplotlib itself uses none of them.
 INK, QUIET, GRID, SURFACE = "#010203", "#020304", "#030405", "#040506"
@@ -24,6 +24,7 @@ NAMES = {
     **{colour: f"var(--series{number})" for number, colour in enumerate(SERIES, start=1)},
 }
 NAME = 22  # characters of a tick label
+LABEL = 60  # characters of an axis label
 LONGEST = 2_000  # characters of a chart's description
 WIDTH = 360  # units of the view box, about the width on a screen of 400 pixels
 STYLE: dict[Any, Any] = {
@@ -60,14 +61,14 @@ def drawn(draw: Callable[[Figure], Any], *, says: str, height: int = 240) -> Mar
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": says}):  # so that ids are unique on the page
         draw(figure)
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
-    return _inline(text.getvalue(), says, height)
+    return _inline(clean(text.getvalue()), says, height)
 
 
 def axes_of(figure: Figure, *, x: str = "", y: str = "", **facts: Any) -> Axes:
     """The axes of a figure, labelled."""
     axes = figure.subplots(**facts)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set_xlabel(cut(x, LABEL))
+    axes.set_ylabel(cut(y, LABEL))
     return axes  # type: ignore[no-any-return]
 
 

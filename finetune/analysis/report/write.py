@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.analysis.report.run_files import find_folders, read_run_files
-from finetune.data.atomic import write_atomically
+from finetune.data.atomic import output_file
+from finetune.data.paths import require_output
 from finetune.errors import UserError
 
 
@@ -21,13 +22,10 @@ def write_report(names: Sequence[str], output: Path, *, out: Path) -> int:
             f"a report needs a package that is not installed ({error.name})",
             "Install it: pip install 'bert-finetune[report]'",
         ) from error
-    if output.is_dir():
-        raise UserError(f"{output}: is a folder", "Name a file: -o report.html")
+    require_output(output)
     from finetune.analysis.report.page import render
 
     page = render([read_run_files(folder) for folder in find_folders(names, out)])
-    try:
-        write_atomically(output, page)
-    except OSError as error:
-        raise UserError(f"{output}: cannot be written ({error.strerror})", "Name another file with -o") from error
+    with output_file(output, remedy="Name another file with -o") as scratch:
+        scratch.write_text(page, encoding="utf-8")
     return len(page.encode())

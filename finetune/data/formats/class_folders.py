@@ -10,6 +10,7 @@ from finetune.data.encodings.detect import find_encoding
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.open_files import open_bytes
+from finetune.data.paths import is_folder
 from finetune.data.records import Record
 
 FEWEST = 2  # classes
@@ -36,7 +37,7 @@ def class_folders(folder: Path) -> list[Path]:
 
 def sniff(start: FileStart) -> ClassFolders | None:
     """Returns the layout if a path is a folder of class folders."""
-    return ClassFolders(encoding=start.given) if start.path.is_dir() and class_folders(start.path) else None
+    return ClassFolders(encoding=start.given) if is_folder(start.path) and class_folders(start.path) else None
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:

@@ -2,20 +2,25 @@
 
 import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, time, timedelta
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
+from zipfile import ZipFile
 
+from finetune.data.bounds import require_expanded
 from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import FileStart
 from finetune.data.records import Record, column_names
 from finetune.data.written_cells import flat, without_surrogates
 from finetune.errors import UserError, first_line
 
+TOP = 1_000  # lines in which the header is
 TITLES = 5  # most title lines above the header of a sheet
-MOST_ROWS = 1_048_576  # of a sheet
+MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
+MOST_NAMELESS = 1_000  # columns without a name left of the last one
 LONGEST = 32_767  # characters of a cell
 
 
@@ -26,18 +31,39 @@ def sniff(start: FileStart) -> bool:
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row of the first sheet that is not empty."""
-    names: list[str] = []
-    row = 0
-    for line, cells in enumerate(_sheet(path, form), start=1):
-        if all(cell is None for cell in cells):
-            continue
-        if not names and _filled(cells) < 2 and line <= TITLES:
-            continue  # a title above the header
-        if not names:
-            names = column_names(["" if cell is None else str(cell) for cell in cells])
-            continue
-        row += 1
-        yield Record(row=row, line=line, values=dict(zip(names, cells, strict=False)))
+    with _sheet(path, form) as sheet:
+        claimed = sheet.max_column or 0
+        sheet.reset_dimensions()  # else rows are padded to the size that the file claims
+        top = islice(_rows(path, sheet, width=MOST_COLUMNS), TOP)
+        above, header = next(((line, cells) for line, cells in top if _is_header(line, cells)), (0, ()))
+        names = _names(path, above, header, claimed)
+        below = ((line, cells) for line, cells in _rows(path, sheet, width=max(1, len(names))) if line > above)
+        filled = ((line, cells) for line, cells in below if any(cell is not None for cell in cells))
+        for row, (line, cells) in enumerate(filled, start=1):
+            yield Record(row=row, line=line, values=dict(zip(names, cells, strict=True)))
+
+
+def _names(path: Path, line: int, header: Sequence[Any], claimed: int) -> list[str]:
+    """The names of the columns: those in the header, and some right of it if the sheet claims that there are any.
+
+    Raises UserError for a sheet without a header, and for one with most of its columns left of a far cell.
+    """
+    width = max((place for place, cell in enumerate(header, start=1) if cell is not None), default=0)
+    if not width:
+        raise UserError(f"{path}: has no header in its first {TOP:,} lines", "Put the columns' names above the rows")
+    nameless = width - _filled(header)
+    if nameless > MOST_NAMELESS:
+        raise UserError(
+            f"{path}: line {line} has a cell in column {width:,}, and {nameless:,} columns left of it have no name",
+            "Delete the cells right of the table",
+        )
+    width = claimed if width < claimed <= width + MOST_NAMELESS else width
+    return column_names(["" if cell is None else str(cell) for cell in header[:width]])
+
+
+def _is_header(line: int, cells: Sequence[Any]) -> bool:
+    """Whether a row that is not empty is the header, not a title above it."""
+    return _filled(cells) >= 2 or (line > TITLES and any(cell is not None for cell in cells))
 
 
 def _filled(cells: Sequence[Any]) -> int:
@@ -45,15 +71,30 @@ def _filled(cells: Sequence[Any]) -> int:
     return sum(cell is not None and str(cell).strip() != "" for cell in cells)
 
 
-def _sheet(path: Path, form: FileFormat) -> Iterator[tuple[Any, ...]]:
-    """The cells of the first sheet, row by row."""
+@contextmanager
+def _sheet(path: Path, form: FileFormat) -> Iterator[Any]:
+    """The first sheet, whatever size it claims to have."""
     openpyxl = _openpyxl(f"{path}: reading", ", or save the sheet as CSV")
     with form.open_bytes(path) as file:
-        content = io.BytesIO(file.read())
+        content = file.read()
     try:
-        yield from openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0].values
+        with ZipFile(io.BytesIO(content)) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+        require_expanded(path, size, packed=len(content))
+        sheet = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
+        yield sheet
+    except UserError:
+        raise
     except Exception as error:  # a damaged file makes zip, XML and openpyxl fail in any way
         raise UserError(f"{path}: is not a valid Excel file ({first_line(error)})", "Save it again") from error
+
+
+def _rows(path: Path, sheet: Any, *, width: int = MOST_COLUMNS) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """(line, cells) of the sheet, empty lines too. Raises UserError for a line that no sheet has."""
+    for line, cells in enumerate(sheet.iter_rows(max_col=width, values_only=True), start=1):
+        if line > MOST_ROWS:
+            raise UserError(f"{path}: has a row below {MOST_ROWS:,}, the last of a sheet", "Save it again")
+        yield line, cells
 
 
 def _openpyxl(doing: str, otherwise: str = "") -> Any:

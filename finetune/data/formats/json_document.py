@@ -114,4 +114,13 @@ def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
     return 0
 
 
-FORMAT = Format(name="json", title="JSON", suffixes=(".json",), cells="lists", sniff=sniff, read=read, write=_write)
+FORMAT = Format(
+    name="json",
+    title="JSON",
+    lines=False,
+    suffixes=(".json",),
+    cells="lists",
+    sniff=sniff,
+    read=read,
+    write=_write,
+)

@@ -9,6 +9,7 @@ from finetune.data.formats.dialect import Dialect, csv_reader
 from finetune.data.formats.run_on import joined
 from finetune.data.issues import CELLS, QUOTE, Fault
 
+MOST_LINES = 1 << 20  # of a cell
 RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a Markdown table
 MOST_IN_CELL = 1 << 26  # most characters of a cell over several lines: with more, its quote was not closed
 
@@ -77,7 +78,7 @@ class _Lines:
         self.ended = False
 
     def __iter__(self) -> Iterator[str]:
-        while self.size <= MOST_IN_CELL:
+        while self.size <= MOST_IN_CELL and len(self.taken) <= MOST_LINES:
             following = self.returned.popleft() if self.returned else next(self.coming, None)
             if following is None:
                 break

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+from finetune.data.bounds import require_expanded
 from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import FileStart
 from finetune.data.records import Record
@@ -15,6 +16,7 @@ from finetune.data.written_cells import flat, without_surrogates
 from finetune.errors import UserError, first_line
 
 BATCH = 10_000  # rows
+FEW_ROWS, MOST_ROWS = 10_000_000, 20  # rows that any file may declare, and rows for each of its bytes
 
 
 def sniff(start: FileStart) -> bool:
@@ -29,11 +31,24 @@ def _opened(path: Path, form: FileFormat) -> Iterator[Any]:
 
     with form.open_bytes(path) as file:
         try:
-            yield pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
+            opened = pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
+            _require_sizes(path, opened.metadata)
+            yield opened
         except (pa.ArrowException, ValueError) as error:
             raise UserError(
                 f"{path}: is not a valid Parquet file (truncated?): {first_line(error)}", "Write or download it again"
             ) from error
+
+
+def _require_sizes(path: Path, declared: Any) -> None:
+    """Raises UserError for a file that declares more rows or bytes than it can hold."""
+    packed = path.stat().st_size
+    groups = [declared.row_group(number) for number in range(declared.num_row_groups)]
+    require_expanded(path, sum(max(0, group.total_byte_size) for group in groups), packed=packed)
+    if declared.num_rows > max(FEW_ROWS, MOST_ROWS * packed):
+        raise UserError(
+            f"{path}: declares {declared.num_rows:,} rows in {packed:,} bytes", "Write or download it again"
+        )
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:

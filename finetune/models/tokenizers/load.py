@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from finetune.errors import UserError, first_line
+from finetune.models.config_bounds import require_config
+from finetune.models.tokenizers.template import pair_template
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -35,13 +37,30 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     """A model's fast tokenizer. Raises UserError where the folder has none."""
     from transformers import AutoTokenizer
 
+    vocabulary = require_config(folder).get("vocab_size")
     try:
-        return AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
-    except (OSError, ValueError) as error:
+        tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
+        fault = _fault(tokenizer, vocabulary)
+    except Exception as error:  # files of a wrong type make transformers and tokenizers fail in any way
+        fault = first_line(error)
+    if fault:
         raise UserError(
-            f"{folder}: the tokenizer cannot be loaded ({first_line(error)})",
-            "The folder needs tokenizer.json, or the vocabulary",
-        ) from error
+            f"{folder}: the tokenizer cannot be loaded ({fault})", "The folder needs tokenizer.json, or the vocabulary"
+        )
+    return tokenizer
+
+
+def _fault(tokenizer: "PreTrainedTokenizerBase", vocabulary: int | None) -> str:
+    """Why a tokenizer does not fit its model, whose embeddings have rows for so many tokens; empty where it does."""
+    if not isinstance(tokenizer.model_max_length, int | float) or tokenizer.model_max_length < 1:
+        return f"model_max_length is {str(tokenizer.model_max_length)[:40]}"
+    if tokenizer.pad_token_id is None:
+        return "it has no padding token"
+    last = max(tokenizer.get_vocab().values(), default=0)
+    if vocabulary is not None and last >= vocabulary:
+        return f"its ids go up to {last:,}, and the model has {vocabulary:,} tokens"
+    pair_template(tokenizer)  # encodes a pair
+    return ""
 
 
 def load_text_tokenizer(folder: Path) -> TextTokenizer:
@@ -50,7 +69,11 @@ def load_text_tokenizer(folder: Path) -> TextTokenizer:
     Raises UserError as `load_tokenizer` does.
     """
     light = JsonTokenizer(folder)
-    return light if light.is_faithful() else load_tokenizer(folder)
+    try:
+        faithful = light.is_faithful()
+    except Exception:  # the file is not what it should be: the other way reports it
+        faithful = False
+    return light if faithful else load_tokenizer(folder)
 
 
 class JsonTokenizer:

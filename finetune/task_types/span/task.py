@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from finetune.models.backbone import Backbone
     from finetune.task_types.span.head import SpanHead
 
-Positive = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1, le=131_072)]  # tokens, of which no encoder reads more
+Kept = Annotated[int, Field(ge=1, le=200)]
 THRESHOLDS = ("threshold", "threshold_em")
 SPARE = 10  # spans that are kept in addition to the n best, since some have the same text
 
@@ -43,7 +44,7 @@ class SpanTask(Task):
     stride: Positive = option(128, "stride of the windows over a long context, in tokens")
     max_question_tokens: Positive = option(64, "of a longer question the rest is truncated")
     max_answer_tokens: Positive = option(30, "the longest span that can be an answer")
-    n_best: Positive = option(20, "how many spans are kept for each question")
+    n_best: Kept = option(20, "how many spans are kept for each question")
     threshold: float | None = option(None, "null odds over which no answer is predicted; chosen on dev if not given")
     threshold_em: float | None = option(None, "the same, chosen for exact match")
     metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from finetune.analysis.published import anchors, published_for
 from finetune.cli.run_tables import summary_table
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
-from finetune.runs.record import RunRecord, all_records
+from finetune.runs.record import DamagedRecord, RunRecord, all_records
 from finetune.runs.seeds import failed, summarised
 from finetune.task_types.registry import available
 
@@ -212,15 +213,18 @@ def test_the_command(here: Finetune, tmp_path: Path) -> None:
     (path.parent / "2").mkdir()
     (path.parent / "2" / "record.json").write_text("{")
     damaged = here("table", "glue")
-    assert damaged.returncode == 2
+    assert damaged.returncode == 0
     assert "86.1" in damaged.stdout
-    assert "record.json" in damaged.stderr
+    (warned,) = damaged.stderr.splitlines()
+    assert warned.startswith("warning: ")
+    assert "2/record.json" in warned
     assert "table-7" in here("table").stdout
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "results" / "tables").glob("*.md")), ids=lambda file: file.stem)
 def test_the_kept_tables_are_what_the_records_give(file: Path) -> None:
-    records, damaged = all_records(ROOT / "results")
-    assert damaged == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DamagedRecord)
+        records = all_records(ROOT / "results")
     table = load_table(file.stem)
     assert file.read_text(encoding="utf-8") == as_markdown(file.stem, table, lines_of(table, records))

@@ -113,7 +113,7 @@ def test_what_cannot_be_reported_is_said_in_a_line(shapes: dict[str, Path], tmp_
     assert "gold and answer" in refused(broken)
     (broken / "record.json").write_text("{")
     assert "record.json" in refused(broken)
-    assert "is a folder" in refused(shapes["toy-cats"], to=tmp_path)
+    assert "not a regular file" in refused(shapes["toy-cats"], to=tmp_path)
     assert "cannot be written" in refused(shapes["toy-cats"], to=tmp_path / "no" / "folder.html")
     assert not (tmp_path / "r.html").exists()
 

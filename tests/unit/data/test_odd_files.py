@@ -11,18 +11,16 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.files import as_csv, cells, write
+from support.fuzzed_files import assert_checked_or_refused, fuzz_data_files
+from support.fuzzing import DAMAGES
 
 from finetune.checks import tokenization as tokens
-from finetune.checks.fix import write_fixed
-from finetune.checks.run_checks import check_data
 from finetune.data.detect import detect
 from finetune.data.file_format import Output
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import read_table
 from finetune.data.writing import write_rows
-from finetune.errors import UserError
-from finetune.task_types.guess import guess
-from finetune.task_types.own_data import usable_rows
+from finetune.inference.predictor import Predictor
 
 WORDS = st.sampled_from(["the cat sat", "a dog ran here", "영화가 좋다", "the cat sat on it", "a dog", "no cat at all"])
 
@@ -125,39 +123,6 @@ def texts(draw: st.DrawFn) -> tuple[str, bytes]:
     return f".{kind}", text.encode(encoding, "replace" if encoding in ("cp949", "latin-1") else "surrogatepass")
 
 
-def assert_checked_or_refused(path: Path, model: Path) -> None:
-    """Reading and checking: either a UserError in one line, or every row in its place."""
-    assert_read_or_refused(path)
-    try:
-        report = check_data(str(path), {"model": str(model)})
-        json.dumps(report.as_json())
-        count = len(report.parts[0].table) + len(report.parts[0].table.faults)
-        for finding in report.findings:
-            assert len(finding.rows) == len(finding.lines) <= finding.count <= count
-            assert set(finding.rows) <= set(range(1, count + 1))
-        assert "\n" not in "".join(finding.what + finding.remedy for finding in report.findings)
-        write_fixed(report.parts[0], path.with_name("fixed.jsonl"))
-    except UserError as error:
-        assert "\n" not in str(error)
-
-
-def assert_read_or_refused(path: Path) -> None:
-    """Everything up to rows: either a UserError in one line, or every row in its place."""
-    try:
-        table = read_table(path)
-        numbers = [*table.rows, *(fault.row for fault in table.faults)]
-        assert sorted(numbers) == list(range(1, len(numbers) + 1))  # no row is lost, none comes twice
-        assert all(len(column) == len(table) for column in table.columns.values())
-        assert str(table.form)
-        layout = guess(table, {})
-        rows, _, notes = usable_rows(layout, table, unlabelled=True)
-        assert len(rows) <= len(table)
-        assert bool(notes) == (len(rows) < len(numbers))
-    except UserError as error:
-        assert path.name in str(error)
-        assert "\n" not in str(error)
-
-
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")) | st.sampled_from(
     ["\r", "a\rb", "\r\n"]
 )
@@ -202,3 +167,12 @@ def test_what_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tu
     write_rows(path, [{"text": text, "label": label} for text, label in written], ["text", "label"])
     if detect(path).layout.quoted:  # else no cell needed quotes
         assert cells(read_table(path)) == written
+
+
+def test_damaged_files_of_every_format_end_in_one_line(
+    tmp_path: Path, tiny_bert: Path, reviewer: Predictor, one_tokenizer: None
+) -> None:
+    found = fuzz_data_files(60, seed=0, folder=tmp_path, model=tiny_bert, predictor=reviewer)
+    assert (found.tried, found.survived) == (60, 60)
+    assert min(found.refused, found.accepted) > 10
+    assert len(found.kinds) == len(DAMAGES)

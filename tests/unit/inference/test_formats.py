@@ -88,9 +88,8 @@ def test_dates_of_a_sheet_are_dates_in_the_next(reviewer: Predictor, tmp_path: P
 
 def test_an_object_of_the_data_that_looks_like_a_mark_is_kept(tmp_path: Path) -> None:
     rows = [{"x": {KIND: "date", "is": "no date"}}, {"x": {KIND: ["date"]}}, {"x": {"is": 1}}]
-    journal = Journal(tmp_path / "out.jsonl", of="")
-    with journal:
-        journal.add(rows)
+    with Journal(tmp_path / "out.jsonl", of="") as journal:
+        journal.add(rows, truncated=0)
         assert list(journal) == rows
 
 

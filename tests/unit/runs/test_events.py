@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from finetune.analysis.report.run_files import read_losses
+from finetune.cli.console import Terminal
 from finetune.cli.progress import ProgressDisplay
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import (
@@ -25,6 +25,7 @@ from finetune.runs.events import (
     Started,
     Training,
     Updates,
+    unwatched,
 )
 
 SCORES = {"dev": {"accuracy": 0.75}}
@@ -85,7 +86,18 @@ def test_the_log_keeps_the_keys_of_each_event(tmp_path: Path) -> None:
 )
 def test_the_display_shows_each_event(events: list[Event], shown: str) -> None:
     output = io.StringIO()
-    display = ProgressDisplay(Console(file=output, width=200))
+    console = Terminal()
+    console.file, console.width = output, 200
+    display = ProgressDisplay(console)
     for event in events:
         display(event)
     assert shown in output.getvalue()
+
+
+def test_a_line_that_a_killed_process_did_not_finish_is_dropped(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    EventLog(file, then=unwatched)(Note("one"))
+    with file.open("a") as opened:
+        opened.write('{"time": 1.0, "event": "upda')
+    EventLog(file, then=unwatched)(Note("two"))
+    assert [json.loads(line)["text"] for line in file.read_text().splitlines()] == ["one", "two"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from finetune.errors import UserError
 from finetune.runs import grid, recipe
 from finetune.runs.record import run_id
+from finetune.runs.toml import override_value
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import find
 from finetune.training.targets import recipe_files, split_arguments
@@ -49,10 +50,10 @@ def test_the_glue_recipes_have_the_settings_of_the_paper() -> None:
         ({"learning_rate": 1e-4}, "Did you mean 'train.learning_rate'?"),
         ({"zzz": 1}, "task, model, max_length"),
         ({"train.epochs": "3"}, "'train.epochs' is '3'"),
-        ({"train.learning_rate": 0.0}, "over 0"),
+        ({"train.learning_rate": 0.0}, "at least 1e-12"),
         ({"train.schedule": "lineer"}, "linear, cosine"),
         ({"train.warmup": 1.5}, "at least 0 and at most 1"),
-        ({"train.learning_rate": float("nan")}, "over 0"),
+        ({"train.learning_rate": float("nan")}, "at most 10"),
         ({"train.epochs": True}, "it must be a whole number at least 1"),
         ({"seed": -1}, "'seed' is -1"),
         ({"limit": 0}, "'limit' is 0"),
@@ -83,7 +84,7 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
     [("2e-5", 2e-5), ("3", 3), ("true", True), ("minilm", "minilm"), ("[1, 2]", [1, 2]), ("a/b", "a/b"), ('"3"', "3")],
 )
 def test_override_values_are_read_as_toml_else_as_text(text: str, value: Any) -> None:
-    assert recipe.override_value(text) == value
+    assert override_value(text) == value
 
 
 def test_arguments_are_parted_into_targets_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

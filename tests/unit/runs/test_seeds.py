@@ -35,8 +35,8 @@ def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Pa
         file.parent.mkdir(parents=True)
         file.write_text(record.model_dump_json(indent=2))
         json.loads(file.read_text(), parse_constant=pytest.fail)  # for readers that know JSON alone
-    records, damaged = all_records(tmp_path)
-    assert damaged == []
+    records = all_records(tmp_path)
+    assert len(records) == 3
     (again,) = [record for record in records if record.id == "1"]
     assert math.isnan(again.scores["dev"]["accuracy"])
     assert math.isnan(again.epochs[0]["headline"])

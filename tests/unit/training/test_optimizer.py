@@ -73,3 +73,17 @@ def test_every_schedule_rises_over_the_warm_up(schedule: str) -> None:
         last.step()
     assert rates[:5] == pytest.approx([0, 0.25, 0.5, 0.75, 1])
     assert rates[5:] == pytest.approx([1] * 5) if "constant" in schedule else rates[5] < 1
+
+
+@pytest.mark.parametrize("warmup", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("updates", [1, 2])
+@pytest.mark.parametrize("schedule", get_args(Schedule))
+def test_every_schedule_takes_few_updates_and_any_warm_up(schedule: str, updates: int, warmup: float) -> None:
+    """transformers' polynomial one divides by the number of updates after the warm-up."""
+    settings = Train(schedule=schedule, learning_rate=1e-3, warmup=warmup)
+    optimizer = build_optimizer(torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(2, 2))]), settings)
+    last = build_schedule(optimizer, settings, updates=updates)
+    for _ in range(updates):
+        optimizer.step()
+        last.step()
+        assert 0 <= optimizer.param_groups[0]["lr"] <= 1e-3

@@ -96,7 +96,7 @@ def test_a_run_that_lost_patience_does_not_train_on_when_it_is_resumed(tiny_bert
 
 def test_training_that_diverges_is_an_error(tiny_bert: Path) -> None:
     with pytest.raises(UserError, match=r"train\.learning_rate"):
-        fit(length_task(), tiny_bert, Train(learning_rate=1e30, epochs=3, warmup=0.0))
+        fit(length_task(), tiny_bert, Train(epochs=3, warmup=0.0).model_copy(update={"learning_rate": 1e30}))
 
 
 def never(_: Any) -> Any:
@@ -106,7 +106,7 @@ def never(_: Any) -> Any:
 def test_weights_that_the_last_update_of_an_epoch_made_no_numbers_are_neither_scored_nor_saved(
     tiny_bert: Path, tmp_path: Path
 ) -> None:
-    settings = Train(learning_rate=1e39, epochs=1, batch_size=64, warmup=0.0)
+    settings = Train(epochs=1, batch_size=64, warmup=0.0).model_copy(update={"learning_rate": 1e39})
     trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoints")
     with pytest.raises(
         Diverged, match=r"(inf|nan) after update 1 \(learning rate 1e\+39, rows \d+, \d+, \d+ and 61 more"

@@ -1,0 +1,80 @@
+"""Names of files that a user or a stranger gives: what is there, and the text of a small file."""
+
+import os
+import stat
+from pathlib import Path
+
+from finetune.errors import UserError, first_line
+
+KINDS = {
+    stat.S_IFIFO: "a pipe (FIFO)",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+}
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether there is a file; False for a name that no file can have, for which `Path.is_file` raises OSError."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether there is a folder; False for a name that none can have."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def exists(path: str | Path) -> bool:
+    """Whether there is anything of that name; False for a name that nothing can have."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def require_utf_8(name: str | Path) -> None:
+    """Raises UserError for a name that could not be written to a record: Python gives its bytes as lone surrogates."""
+    try:
+        str(name).encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{name}: the name is not UTF-8", "Rename it") from None
+
+
+def require_file(path: Path) -> Path:
+    """The path. Raises UserError where it is not a regular file: reading a pipe or a device may never end."""
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character
+        reason = getattr(error, "strerror", None) or first_line(error)
+        raise UserError(f"{path}: cannot be read ({reason})", "Check its name and permissions") from error
+    if kind != stat.S_IFREG:
+        remedy = "Name a file in it" if kind == stat.S_IFDIR else "Write what it yields into a file, and name that"
+        raise UserError(f"{path}: is {KINDS.get(kind, 'special')}, not a regular file", remedy)
+    return path
+
+
+def read_small(file: Path, *, most: int, remedy: str = "Name another file") -> bytes:
+    """The content of a file of at most `most` bytes.
+
+    Raises UserError for a folder, a pipe or a device, for a larger file, and for one that cannot be read.
+    """
+    try:
+        with require_file(file).open("rb") as opened:
+            content = opened.read(most + 1)
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror})", "Check its name and permissions") from error
+    if len(content) > most:
+        raise UserError(f"{file}: is larger than {most / 1e6:g} MB, the most that is read", remedy)
+    return content
+
+
+def read_small_text(file: Path, *, most: int, encoding: str = "utf-8") -> str:
+    """`read_small` as text. Raises UserError for bytes that are not UTF-8 too."""
+    try:
+        return read_small(file, most=most).decode(encoding)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}: byte {error.start} is not UTF-8", "Name a text file, saved as UTF-8") from error
+
+
+def require_output(file: Path) -> None:
+    """Raises UserError where a file that is to be written is a folder, a pipe or a device: it would be replaced."""
+    if exists(file) and not is_file(file):
+        raise UserError(f"{file}: is not a regular file, so it is not overwritten", "Name another file")

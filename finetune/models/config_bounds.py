@@ -1,0 +1,186 @@
+"""What must hold of a model's folder: checked before transformers reads it, and before memory is taken for weights.
+
+A folder may be a stranger's. Its config can ask for any size, name code elsewhere, and point at other files.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finetune.data.bounds import LONGEST_TEXT
+from finetune.data.paths import read_small, require_file
+from finetune.errors import UserError, first_line
+
+REMEDY = "A model folder needs config.json, model.safetensors and the tokenizer's files, as save_pretrained writes them"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """The least and the most of a whole number in a config."""
+
+    least: int
+    most: int
+
+
+WIDTH, LAYERS, HEADS = Bound(least=1, most=1 << 16), Bound(least=1, most=512), Bound(least=1, most=1 << 10)
+BOUNDS = {  # by the names of all families
+    **dict.fromkeys(("hidden_size", "dim", "d_model", "embedding_size"), WIDTH),
+    **dict.fromkeys(("intermediate_size", "hidden_dim"), Bound(least=1, most=1 << 20)),
+    **dict.fromkeys(("num_hidden_layers", "n_layers"), LAYERS),
+    **dict.fromkeys(("num_attention_heads", "n_heads", "num_key_value_heads"), HEADS),
+    **dict.fromkeys(("num_hidden_groups", "inner_group_num"), LAYERS),
+    "vocab_size": Bound(least=1, most=10_000_000),
+    "max_position_embeddings": Bound(least=4, most=10_000_000),
+    "type_vocab_size": Bound(least=0, most=1_000),
+    "num_labels": Bound(least=0, most=1_000_000),
+}
+SHARES = ("layer_norm_eps", "norm_eps", "initializer_range")  # and all dropouts: between 0 and 1
+FIXED: dict[
+    str, Any
+] = {  # what a config may set for other uses: attention that is code on the Hub, outputs that are not tensors
+    "_attn_implementation": None,
+    "_experts_implementation": None,
+    "transformers_weights": None,
+    "return_dict": True,
+    "output_hidden_states": False,
+    "output_attentions": False,
+    "chunk_size_feed_forward": 0,
+    "pruned_heads": {},
+}
+LONGEST = 10_000_000  # tokens
+SETTINGS: dict[str, Any] = {  # types in what a run saves for prediction
+    "finetune": dict,
+    "task": str,
+    "layout": dict,
+    "layers": (str, list),
+    "bilstm": bool,
+    "bare": bool,
+    "max_length": int,
+    "precision": str,
+    "options": dict,
+}
+FEW_PARAMETERS = 1 << 26  # that any config may ask for
+PARAMETERS_PER_BYTE = 4  # of the weights' files; more than 2 would be of no known precision
+
+
+def require_config(folder: Path) -> dict[str, Any]:
+    """The config as a table. Raises UserError where it breaks a bound, or asks for more than the weights hold."""
+    file = folder / "config.json"
+    table = _table(file)
+    if (folder / "adapter_config.json").exists():
+        raise UserError(f"{folder}: is an adapter, not a model", "Merge it into its encoder, and save that")
+    if not isinstance(table.get("model_type"), str):
+        raise UserError(f"{file}: has no model_type", REMEDY)
+    if table.get("quantization_config") is not None:
+        raise UserError(f"{file}: its weights are quantized, which is not supported", "Name the unquantized model")
+    for name, bound in BOUNDS.items():
+        if name in table and table[name] is not None:
+            _require_within(file, name, table[name], bound)
+    for name, value in table.items():
+        if name in SHARES or "dropout" in name:
+            _require_share(file, name, value)
+    _require_together(file, table)
+    _require_names(file, table)
+    _require_weights(folder, table)
+    return table
+
+
+def saved_settings(config: Any) -> dict[str, Any]:
+    """What a run of finetune saved in a model's config. Raises UserError where it has another form."""
+    settings = getattr(config, "finetune", None) or {}
+    named = settings if isinstance(settings, dict) else {"finetune": settings}
+    for name, value in named.items():
+        if not isinstance(value, SETTINGS.get(name, object)):
+            raise UserError(f"config.json: {name} of 'finetune' is {str(value)[:40]}", "Train the model again")
+    length = named.get("max_length", 1)
+    if not 1 <= length <= LONGEST:
+        raise UserError(f"config.json: max_length of 'finetune' is {length}", f"It is from 1 to {LONGEST:,}")
+    return named
+
+
+def _table(file: Path) -> dict[str, Any]:
+    """A JSON object. Raises UserError for anything else."""
+    try:
+        table = json.loads(read_small(file, most=LONGEST_TEXT))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file}: is not JSON ({first_line(error)})", REMEDY) from error
+    if not isinstance(table, dict):
+        raise UserError(f"{file}: is not a JSON object", REMEDY)
+    return table
+
+
+def _require_within(file: Path, name: str, value: Any, bound: Bound) -> None:
+    if type(value) is not int or not bound.least <= value <= bound.most:
+        raise UserError(
+            f"{file}: {name} is {str(value)[:40]}", f"It is a whole number from {bound.least} to {bound.most:,}"
+        )
+
+
+def _require_share(file: Path, name: str, value: Any) -> None:
+    """Raises UserError for a probability, or the like, that is not between 0 and 1."""
+    if value is not None and not (type(value) in (int, float, bool) and 0 <= value <= 1):
+        raise UserError(f"{file}: {name[:40]} is {str(value)[:40]}", "It is from 0 to 1")
+
+
+def _require_together(file: Path, table: Mapping[str, Any]) -> None:
+    """Raises UserError for values that are each possible, but not together."""
+    width, heads = _first(table, "hidden_size", "dim"), _first(table, "num_attention_heads", "n_heads")
+    if width and heads and width % heads and "head_dim" not in table:
+        raise UserError(f"{file}: {heads} attention heads do not divide the width {width}", REMEDY)
+    padding, vocabulary = table.get("pad_token_id"), table.get("vocab_size")
+    if padding is not None and (type(padding) is not int or not 0 <= padding < (vocabulary or padding + 1)):
+        raise UserError(
+            f"{file}: pad_token_id is {str(padding)[:40]}",
+            f"It is the id of a token in the vocabulary, of {vocabulary or 'several'} tokens",
+        )
+
+
+def _require_names(file: Path, table: Mapping[str, Any]) -> None:
+    """Raises UserError where the names of classes are not texts, or the labels not numbered from 0."""
+    kinds, labels = table.get("architectures") or [], table.get("id2label") or {}
+    if not isinstance(kinds, list) or not all(isinstance(name, str) for name in kinds):
+        raise UserError(f"{file}: architectures is {str(kinds)[:40]}", "It is a list of names of classes")
+    numbers = {str(number) for number in range(len(labels))} if isinstance(labels, dict) else set()
+    if (
+        not isinstance(labels, dict)
+        or set(labels) != numbers
+        or not all(isinstance(v, str | int) for v in labels.values())
+    ):
+        raise UserError(f"{file}: id2label is {str(labels)[:40]}", "It has the name of each label, from 0 on")
+
+
+def _require_weights(folder: Path, table: Mapping[str, Any]) -> None:
+    """Raises UserError for shards outside the folder, and for weights of far fewer bytes than the config asks for."""
+    index = folder / "model.safetensors.index.json"
+    if index.exists():
+        names = _table(index).get("weight_map")
+        if not isinstance(names, dict) or not all(_is_plain(name) for name in names.values()):
+            raise UserError(
+                f"{index}: does not name its files", "It maps each weight to a .safetensors file next to it"
+            )
+    files = [require_file(file) for file in folder.glob("*.safetensors")]
+    size, asked = sum(file.stat().st_size for file in files), _least_parameters(table)
+    if files and asked > max(FEW_PARAMETERS, PARAMETERS_PER_BYTE * size):
+        raise UserError(
+            f"{folder}: config.json asks for {asked:,} parameters or more, and the weights have {size:,} bytes", REMEDY
+        )
+
+
+def _is_plain(name: Any) -> bool:
+    """Whether it is the name of a file of weights in the same folder."""
+    return isinstance(name, str) and name == Path(name).name and name.endswith(".safetensors")
+
+
+def _least_parameters(table: Mapping[str, Any]) -> int:
+    """The parameters of the embeddings and of the layers' dense weights."""
+    width = _first(table, "hidden_size", "dim")
+    rows = _first(table, "vocab_size") + _first(table, "max_position_embeddings") + _first(table, "type_vocab_size")
+    layers = _first(table, "num_hidden_groups", "num_hidden_layers", "n_layers")  # ALBERT's layers share their weights
+    return rows * (_first(table, "embedding_size") or width) + layers * 4 * width * width
+
+
+def _first(table: Mapping[str, Any], *names: str) -> int:
+    """The first of these numbers that a config has; else 0."""
+    return next((int(table[name]) for name in names if table.get(name)), 0)

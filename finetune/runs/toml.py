@@ -1,0 +1,78 @@
+"""TOML of recipes: reading with bounds, and writing one setting a line."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from finetune.data.paths import read_small_text
+from finetune.errors import UserError, first_line
+
+MOST_BYTES = 1_000_000  # of a file; built-in recipes have 1,000
+DEEPEST = 10  # tables and lists in each other
+MOST_DOTS = 50  # of a key; tomllib needs memory that is quadratic in them
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The table in a file. Raises UserError where it cannot be read, is too large or too deep, or is not TOML."""
+    text = read_small_text(path, most=MOST_BYTES)
+    try:
+        return parse_toml(text, origin=str(path))
+    except ValueError as error:
+        raise UserError(f"{path}: is not TOML ({first_line(error)})", "Compare with `finetune cp glue-mrpc`") from error
+
+
+def parse_toml(text: str, *, origin: str) -> dict[str, Any]:
+    """The table in a text. Raises ValueError if it is not TOML, and UserError if it is nested too deep."""
+    if any(part.count(".") > MOST_DOTS for part in re.split("[=\n]", text)):
+        raise _too_deep(origin)
+    try:
+        table = tomllib.loads(text)
+    except RecursionError:
+        raise _too_deep(origin) from None
+    require_shallow(table, origin=origin)
+    return table
+
+
+def require_shallow(table: dict[str, Any], *, origin: str) -> None:
+    """Raises UserError for tables and lists that are nested too deep to be walked through."""
+    level: list[Any] = [table]
+    for _ in range(DEEPEST):
+        level = [inner for value in level for inner in (value.values() if isinstance(value, dict) else value)]
+        level = [value for value in level if isinstance(value, dict | list)]
+    if level:
+        raise _too_deep(origin)
+
+
+def override_value(text: str) -> Any:
+    """The value in `key=value`: read as TOML where it is TOML (2e-5, true, ["a"]), else a plain string."""
+    try:
+        return parse_toml(f"value = {text}", origin="command line")["value"]
+    except ValueError:
+        return text
+
+
+def to_toml(table: dict[str, Any]) -> str:
+    """A table of plain values and nested tables as TOML, one setting per line."""
+    lines = [_toml_line(key, value) for key, value in table.items() if not isinstance(value, dict)]
+    for name, inner in table.items():
+        if isinstance(inner, dict) and inner:
+            lines += ["", f"[{name}]", *(_toml_line(key, value) for key, value in inner.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_line(key: str, value: Any) -> str:
+    """`key = value`, on one line also for lists and tables in them, which tomli_w would break."""
+    if not isinstance(value, list | dict):
+        return tomli_w.dumps({key: value}).rstrip("\n")
+    if isinstance(value, dict):
+        whole = "{ " + ", ".join(_toml_line(name, inner) for name, inner in value.items()) + " }" if value else "{}"
+    else:
+        whole = "[" + ", ".join(_toml_line("_", item).removeprefix("_ = ") for item in value) + "]"
+    return tomli_w.dumps({key: 0}).rstrip("0\n") + whole
+
+
+def _too_deep(origin: str) -> UserError:
+    return UserError(f"{origin}: tables or lists are nested more than {DEEPEST} deep", "Remove the inner ones")

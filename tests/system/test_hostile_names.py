@@ -1,0 +1,215 @@
+"""Names that somebody chose badly or in bad faith: not UTF-8, too long, with markup, of pipes, devices and folders."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.cli import Finetune, assert_error
+from support.hostile import write_runs
+from support.paths import ROOT
+from support.runs import FinishedRun, as_csv
+
+ROWS = as_csv(("review", "mark"), *((f"the {'cat' if i % 2 else 'dog'} sat {i}", "ab"[i % 2]) for i in range(40)))
+LONG = "x" * 300  # characters, of which a file's name may have 255
+
+
+def real(*arguments: bytes | str, cwd: Path | bytes, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """The real command, whose arguments may be any bytes."""
+    return subprocess.run(
+        [sys.executable, "-m", "finetune", *arguments],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        timeout=120,
+    )
+
+
+def assert_one_line(done: subprocess.CompletedProcess[bytes], command: object) -> None:
+    lines = done.stderr.splitlines()
+    assert (done.returncode, lines[-1][:7]) == (2, b"error: "), (command, done.stderr)
+    assert not [line for line in lines[:-1] if line.startswith((b"error: ", b"Traceback"))], done.stderr
+
+
+def test_an_argument_that_is_not_utf_8_is_one_line_for_the_real_command(tmp_path: Path) -> None:
+    file = tmp_path / "reviews-\udcff.csv"
+    file.write_text(ROWS)
+    for command in (["run", os.fsencode(file)], ["ls", "--out", b"results-\xff"]):
+        done = real(*command, cwd=tmp_path)
+        assert_one_line(done, command)
+        assert b"\\udcff" in done.stderr
+        assert b"UTF-8" in done.stderr
+
+
+BAD = "a-\udcff"
+COMMANDS = [
+    ["run", BAD],
+    ["run", "glue-mrpc", f"model={BAD}"],
+    ["evaluate", BAD, "mrpc"],
+    ["score", "mrpc", BAD],
+    ["compare", BAD, "b"],
+    ["table", BAD],
+    ["features", "minilm", BAD],
+    ["submission", BAD, "-o", "a.zip"],
+    ["predict", BAD, "a.csv"],
+    ["init", BAD],
+    ["ls", "--out", BAD],
+    ["show", BAD],
+    ["report", BAD],
+    ["cp", BAD],
+    ["check", BAD],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_no_command_takes_an_argument_that_is_not_utf_8(command: list[str], here: Finetune) -> None:
+    done = here(*command)
+    assert done.returncode == 2
+    assert_error(done.stderr, "UTF-8", r"\udcff")
+
+
+def test_a_folder_that_is_not_utf_8_may_be_above_and_a_file_is_named(tmp_path: Path) -> None:
+    above = tmp_path / "work-\udcff"
+    (above / "data").mkdir(parents=True)
+    for file in (above / "train.csv", above / "data" / "train.csv"):
+        file.write_text(ROWS)
+    for command in (["init", "train.csv"], ["check", "train.csv"], ["ls"]):
+        done = real(*command, cwd=above)
+        assert done.returncode == 0, (command, done.stderr)
+    (above / "data" / "train.csv").rename(above / "data" / "train-\udcff.csv")
+    for command in (["check", "data"], ["init", "data"]):
+        assert_one_line(real(*command, cwd=above), command)
+    for command in (["check", "."], ["init", "."]):
+        assert b"Traceback" not in real(*command, cwd=above).stderr
+    assert b"Traceback" not in real("check", "glue-mrpc", cwd=tmp_path, FINETUNE_DATA=str(above)).stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", LONG],
+        ["run", f"{LONG}.csv"],
+        ["run", "FILE", f"dev={LONG}"],
+        ["run", "FILE", f"split={LONG}"],
+        ["run", "glue-mrpc", f"model={LONG}"],
+        ["run", "glue-mrpc", f"task={LONG}"],
+        ["run", "glue-mrpc", f"task={LONG}.py:x"],
+        ["run", "glue-mrpc", "model=~nobody/x"],
+        ["run", "glue-mrpc", "--data", LONG],
+        ["evaluate", LONG, "mrpc"],
+        ["predict", LONG, "FILE"],
+        ["predict", "RUN", LONG],
+        ["predict", "RUN", "FILE", "-o", f"{LONG}.csv"],
+        ["predict", "RUN", "FILE", "-o", "FOLDER.csv"],
+        ["predict", "RUN", "FILE", "-o", "PIPE.csv"],
+        ["score", "mrpc", LONG],
+        ["score", "mrpc", "PIPE.csv"],
+        ["score", "mrpc", "FOLDER.csv"],
+        ["compare", LONG, LONG],
+        ["table", LONG],
+        ["table", "FOLDER.csv"],
+        ["table", "glue", "-o", f"{LONG}.csv"],
+        ["table", "glue", "-o", "FOLDER.csv"],
+        ["table", "glue", "-o", "PIPE.csv"],
+        ["report", LONG],
+        ["report", "RUN", "-o", LONG],
+        ["report", "RUN", "-o", "."],
+        ["report", "RUN", "-o", "PIPE.csv"],
+        ["report", "RUN", "-o", "/dev/full"],
+        ["report", "RUN", "-o", "nowhere/r.html"],
+        ["submission", "RUN", "-o", LONG],
+        ["submission", "RUN", "-o", "PIPE.csv"],
+        ["features", "minilm", "FILE", "-o", "FOLDER.npz"],
+        ["features", "minilm", "FILE", "-o", f"{LONG}.npz"],
+        ["cp", "glue-mrpc", LONG],
+        ["cp", "glue-mrpc", "FOLDER.csv"],
+        ["cp", "glue-mrpc", "PIPE.csv"],
+        ["cp", "glue-mrpc", "/dev/full"],
+        ["cp", "glue-mrpc", "nowhere/mine.toml"],
+        ["cp", "BINARY.toml", "mine.toml"],
+        ["show", LONG],
+        ["show", "BINARY.toml"],
+        ["init", LONG],
+        ["init", "PIPE.csv"],
+        ["init", "/dev/zero"],
+        ["check", LONG],
+        ["check", "FILE", "--fix", f"{LONG}.csv"],
+        ["check", "FILE", "--fix", "FOLDER.csv"],
+        ["check", "FILE", "--fix", "PIPE.csv"],
+        ["run", "glue-mrpc", "--seeds", "1000000000"],
+        ["run", "glue-mrpc", "preset=[1]"],
+        ["run", "glue-mrpc", f"seed={'[' * 5_000}"],
+    ],
+    ids=lambda command: " ".join(command).replace(LONG, "LONG")[:40],
+)
+def test_odd_names_are_one_line(command: list[str], here: Finetune, copied_run: FinishedRun, tmp_path: Path) -> None:
+    run = copied_run("sentence")
+    (tmp_path / "reviews.csv").write_text(ROWS)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00\x01")
+    for suffix in (".csv", ".npz"):
+        (tmp_path / f"folder{suffix}").mkdir()
+        os.mkfifo(tmp_path / f"pipe{suffix}")
+    names = {"FILE": "reviews.csv", "FOLDER": "folder", "PIPE": "pipe", "BINARY": "binary", "RUN": run.name}
+    for name, there in names.items():
+        command = [word.replace(name, there) for word in command]
+    before = sorted(tmp_path.iterdir())
+    done = here(*command)
+    assert done.returncode == 2, done.stderr
+    assert_error(done.stderr)
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "pipe.csv").is_fifo()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_standard_output_is_one_line(tmp_path: Path) -> None:
+    for command in ("ls", "--help"):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run([sys.executable, "-m", "finetune", command], stdout=full, stderr=-1, cwd=ROOT)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+        assert b"No space left" in done.stderr
+
+
+@pytest.mark.parametrize("width", ["80", "200"])
+def test_markup_is_text_on_a_terminal(tmp_path: Path, width: str) -> None:
+    """On a terminal rich styles what it prints, so it must not read the user's brackets as styles."""
+    out = tmp_path / "[/x][bold]"
+    write_runs(out)
+    shown = b""
+    for command in (
+        ["ls"],
+        ["show", "mrpc"],
+        ["show", "mrpc", "--predictions", "2"],
+        ["show", "[/x]"],
+        ["table", "glue"],
+    ):
+        ours, theirs = pty.openpty()
+        started = subprocess.Popen(
+            [sys.executable, "-m", "finetune", *command, "--out", str(out)],
+            stdout=theirs,
+            stderr=theirs,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": width, "TERM": "xterm"},
+        )
+        os.close(theirs)
+        while True:
+            try:
+                part = os.read(ours, 10_000)
+            except OSError:  # Linux's way to say that the other side was closed
+                break
+            shown += part
+            if not part:
+                break
+        os.close(ours)
+        assert started.wait(60) == (2 if "[/x]" in command else 0), shown
+    assert b"Traceback" not in shown
+    assert b"[/x]" in shown
+
+
+def test_what_typer_says_has_no_control_characters(here: Finetune) -> None:
+    for command in (["ls", "--no\x1b[31m"], ["no\x1b[31m"], ["ls", "a\x1b[31m"], ["table", "a", "--out"]):
+        done = here(*command)
+        assert done.returncode == 2
+        assert "\x1b" not in done.stderr
+        assert "Error: " in done.stderr

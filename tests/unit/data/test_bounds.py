@@ -1,0 +1,218 @@
+"""A file may ask for anything; what it gets is bounded, and what is refused is one line."""
+
+import gzip
+import io
+import json
+import os
+import resource
+import socket
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.cli import Finetune, assert_error
+
+from finetune.checks.run_checks import check_data
+from finetune.checks.spellings import misspelled
+from finetune.data.detect import detect
+from finetune.data.reading import read_table, survey
+from finetune.errors import UserError, nearest
+
+SPARE = 3 << 30  # bytes of address space that a test may take
+
+
+@pytest.fixture(autouse=True)
+def bounded_memory() -> Iterator[None]:
+    """Address space is limited, so that a file which takes gigabytes fails instead of filling the machine."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + SPARE, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(UserError) as error:
+        read_table(path)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 1_000
+    return str(error.value)
+
+
+def written(path: Path, *parts: str | bytes) -> Path:
+    with path.open("wb") as file:
+        for part in parts:
+            file.write(part if isinstance(part, bytes) else part.encode())
+    return path
+
+
+ROWS = [f"the cat sat {i},{'good' if i % 2 else 'bad'}\n" for i in range(40)]
+
+
+def test_a_bomb_of_gzip_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb", 9) as file:
+        file.write(b"text,label\n")
+        for _ in range(16):
+            file.write(b"a line of text,b\n" * (1 << 20))
+    assert "compressed bytes expand" in refused(path)
+    with gzip.open(path, "wt") as text:  # much the same, but no more than a text may
+        text.write("text,label\n" + "".join(ROWS) * 100)
+    assert len(read_table(path)) == 4_000
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".txt"])
+def test_a_line_without_an_end_is_refused(tmp_path: Path, suffix: str) -> None:
+    begin = '{"text": "' if suffix == ".jsonl" else "text,label\n"
+    path = written(tmp_path / f"long{suffix}", begin, *[b"a" * (1 << 20)] * 70)
+    assert "a line of more than 64 MB" in refused(path)
+
+
+def test_columns_are_bounded(tmp_path: Path) -> None:
+    wide = [",".join(f"{word} {i}" for i in range(100_000)) + "\n" for word in ("name", "cell", "other")]
+    assert "more than 20,000 columns" in refused(written(tmp_path / "wide.csv", *wide))
+    assert "more than 20,000 columns" in refused(
+        written(tmp_path / "wide.jsonl", json.dumps({f"k{i}": i for i in range(100_000)}))
+    )
+    assert "has 1,000,000 characters" in refused(written(tmp_path / "name.csv", f"text,{'x' * 1_000_000}\n", *ROWS))
+    path = written(tmp_path / "ten.csv", ",".join(f"c{i}" for i in range(10_000)) + "\n", "1," * 9_999 + "1\n")
+    assert len(read_table(path).columns) == 10_000
+
+
+def test_rows_with_other_names_are_refused(tmp_path: Path) -> None:
+    rows = [json.dumps({"text": f"the cat {i}", f"k{i}": 1}) + "\n" for i in range(100_000)]
+    path = written(tmp_path / "keys.jsonl", *rows)
+    assert "nearly all of them empty" in refused(path)
+    with pytest.raises(UserError, match="nearly all of them empty"):
+        survey(path, detect(path))
+
+
+def test_json_nested_deep_is_refused(tmp_path: Path) -> None:
+    assert "is not JSON" in refused(written(tmp_path / "deep.json", "[" * 100_000, "]" * 100_000))
+    cells = [json.dumps({"text": f"the cat {i}", "label": "x"})[:-1] + ', "d": ' for i in range(3)]
+    deep = [f"{cell}{'[' * 100_000}{']' * 100_000}}}\n" for cell in cells]
+    assert len(read_table(written(tmp_path / "deep.jsonl", *deep)).faults) == 3
+
+
+def xlsx(path: Path, change: Callable[[str], str] = str) -> Path:
+    """A sheet of two columns, its XML changed."""
+    book = openpyxl.Workbook()
+    for row in [("text", "label"), ("the cat", "good"), ("the dog", "bad")]:
+        book.active.append(row)
+    whole = io.BytesIO()
+    book.save(whole)
+    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for part in old.infolist():
+            content = old.read(part)
+            new.writestr(part, change(content.decode()) if "sheet1" in part.filename else content)
+    return path
+
+
+CELL = '<c r="{0}{1}" t="inlineStr"><is><t>far</t></is></c>'
+
+
+def far(column: str, row: int) -> Callable[[str], str]:
+    cell = f'<row r="{row}">{CELL.format(column, row)}</row></sheetData>'
+    return lambda xml: xml.replace("</sheetData>", cell)
+
+
+def test_a_far_cell_of_a_sheet_costs_nothing(tmp_path: Path) -> None:
+    claimed = xlsx(tmp_path / "claimed.xlsx", lambda xml: xml.replace('ref="A1:B3"', 'ref="A1:XFD1048576"'))
+    for path in (claimed, xlsx(tmp_path / "right.xlsx", far("XFD", 4)), xlsx(tmp_path / "wild.xlsx", far("ZZZ", 4))):
+        table = read_table(path)
+        assert {name: table.columns[name][:2] for name in ("text", "label")} == {
+            "text": ["the cat", "the dog"],
+            "label": ["good", "bad"],
+        }
+        assert len(table.columns) == 2
+    assert list(read_table(xlsx(tmp_path / "low.xlsx", far("A", 1_048_576))).lines) == [2, 3, 1_048_576]
+    assert "has a row below" in refused(xlsx(tmp_path / "lower.xlsx", far("A", 10**12)))
+    header = '<c r="XFD1" t="inlineStr"><is><t>far</t></is></c></row><row r="2"'
+    path = xlsx(tmp_path / "header.xlsx", lambda xml: xml.replace('</row><row r="2"', header))
+    assert "a cell in column 16,384" in refused(path)
+
+
+def test_a_column_without_a_name_right_of_the_header_is_kept(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in [("id", "text", None), (1, "the cat", "good"), (2, "the dog", "bad")]:
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    assert list(read_table(tmp_path / "a.xlsx").columns) == ["id", "text", "column 3"]
+
+
+def test_a_bomb_of_a_sheet_is_refused(tmp_path: Path) -> None:
+    path = xlsx(tmp_path / "bomb.xlsx", lambda xml: xml + " " * (1 << 27))
+    assert "compressed bytes expand" in refused(path)
+
+
+def test_parquet_that_declares_too_much_is_refused(tmp_path: Path) -> None:
+    same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(12_000_000, np.int8)), ["the cat"])
+    pq.write_table(pa.table({"text": same}), tmp_path / "rows.parquet", compression="zstd", row_group_size=12_000_000)
+    assert "declares 12,000,000 rows" in refused(tmp_path / "rows.parquet")
+    pq.write_table(pa.table({"text": ["a" * (65 << 20)], "label": [1]}), tmp_path / "cell.parquet", compression="zstd")
+    assert "compressed bytes expand" in refused(tmp_path / "cell.parquet")
+
+
+def test_labels_as_long_as_texts_and_as_many_as_rows(tmp_path: Path, tiny_bert: Path) -> None:
+    long = ["x" * 1_000_000, "x" * 999_999 + "y"]
+    rows = [f"the dog sat,{label}\n" for label in long for _ in range(3)]
+    report = check_data(str(written(tmp_path / "a.csv", "text,label\n", *ROWS, *rows)), {"model": str(tiny_bert)})
+    assert all(len(finding.what) < 1_000 for finding in report.findings)
+    counts = {f"라벨일{chr(0xAC00 + i)}": 1 + 20 * (i % 2) for i in range(11_000)}  # each one edit from all others
+    assert len(misspelled(counts)) == 5_500
+    assert misspelled({f"label number {i}": 1 + 20 * (i % 2) for i in range(100_000)}) == {}
+    assert misspelled({"positive": 100, "positve": 2, "postive": 1}) == {"positve": "positive", "postive": "positive"}
+
+
+def test_the_nearest_name_is_not_searched_among_too_many() -> None:
+    assert nearest("mprc", ["mrpc", "rte"]) == "Did you mean 'mrpc'? "
+    assert nearest("x" * 1_000_000, ["x" * 1_000_000]) == ""
+    assert nearest("name", [f"name {i}" for i in range(100_000)]) == ""
+
+
+@pytest.mark.parametrize("kind", ["fifo", "socket", "device", "folder"])
+def test_what_is_no_regular_file_is_refused_at_once(kind: str, tmp_path: Path, here: Finetune, reviews: Path) -> None:
+    """Opening a pipe waits for a writer, and a device has no end."""
+    path = tmp_path / "rows.csv"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "socket":
+        socket.socket(socket.AF_UNIX).bind(str(path))
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    for command in (
+        ["check", path],
+        ["init", path],
+        ["run", path],
+        ["predict", reviews, path],
+        ["evaluate", reviews, path],
+        ["features", reviews / "model", path, "-o", "a.npz"],
+    ):
+        done = here(*command)
+        assert done.returncode == 2, command
+        assert_error(done.stderr, str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("labels.txt", ["check", "rows.csv", "labels=labels.txt"]),
+        ("split.json", ["run", "rows.csv", "split=split.json"]),
+        ("dev.csv", ["check", "rows.csv", "dev=dev.csv"]),
+        ("predictions.json", ["score", "rte", "predictions.json"]),
+    ],
+)
+def test_other_files_that_are_pipes_are_refused(
+    name: str, command: list[str], tmp_path: Path, here: Finetune, rte: Path, tiny_bert: Path
+) -> None:
+    os.mkfifo(tmp_path / name)
+    written(tmp_path / "rows.csv", "text,label\n", *ROWS)
+    done = here(*command, *([f"model={tiny_bert}"] if command[0] == "run" else []), data=rte)
+    assert done.returncode == 2, done.stdout
+    assert_error(done.stderr, name)

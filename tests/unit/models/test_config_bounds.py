@@ -1,0 +1,286 @@
+"""A stranger's encoder or model folder: one line of error, or a model; never a traceback or gigabytes."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from support.cli import Finetune, assert_error
+from support.fuzzed_folders import fuzz_model_folders
+from support.runs import FinishedRun
+from support.toys import cat_task
+from support.training import CPU
+
+from finetune.errors import UserError
+from finetune.inference.predictor import load
+from finetune.models.pretrained import resolve
+from finetune.models.saving import build_model, load_config, load_trained
+from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
+from finetune.runs.recipe import Recipe
+
+Change = Callable[[Path], None]
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+
+
+def config(**values: Any) -> Change:
+    return lambda folder: merge(folder / "config.json", values)
+
+
+def merge(file: Path, values: dict[str, Any]) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+def content(name: str, written: str | bytes) -> Change:
+    return lambda folder: void((folder / name).write_bytes(written if isinstance(written, bytes) else written.encode()))
+
+
+def void(_: Any) -> None:
+    """Makes an expression a statement."""
+
+
+def cut(name: str, size: int) -> Change:
+    return lambda folder: void((folder / name).write_bytes((folder / name).read_bytes()[:size]))
+
+
+def flipped(place: int) -> Change:
+    def change(folder: Path) -> None:
+        damaged = bytearray((folder / WEIGHTS).read_bytes())
+        damaged[place] ^= 0xFF
+        (folder / WEIGHTS).write_bytes(damaged)
+
+    return change
+
+
+def sharded(where: Any) -> Change:
+    def change(folder: Path) -> None:
+        names = dict.fromkeys(load_file(folder / WEIGHTS), where)
+        (folder / WEIGHTS).rename(folder / "model-1.safetensors")
+        (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": names}))
+
+    return change
+
+
+def pickled(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    torch.save({}, folder / "pytorch_model.bin")
+
+
+def fifo(name: str) -> Change:
+    def change(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name)
+
+    return change
+
+
+def more_words(folder: Path) -> None:
+    with (folder / "vocab.txt").open("a") as file:
+        file.write("\nmore\nwords")
+
+
+CONFIGS: dict[str, Change] = {
+    "no heads": config(num_attention_heads=0),
+    "heads below 0": config(num_attention_heads=-1),
+    "heads that do not divide": config(num_attention_heads=3),
+    "heads as text": config(num_attention_heads="2"),
+    "no layers": config(num_hidden_layers=0),
+    "layers below 0": config(num_hidden_layers=-1),
+    "10**6 layers": config(num_hidden_layers=10**6),
+    "layers true": config(num_hidden_layers=True),
+    "width 10**9": config(hidden_size=10**9),
+    "width 0": config(hidden_size=0),
+    "width below 0": config(hidden_size=-4),
+    "other width": config(hidden_size=64),
+    "wide": config(hidden_size=65_536),
+    "vocabulary 10**12": config(vocab_size=10**12),
+    "vocabulary 10**7": config(vocab_size=10**7),
+    "vocabulary 0": config(vocab_size=0),
+    "smaller vocabulary": config(vocab_size=50),
+    "positions 10**12": config(max_position_embeddings=10**12),
+    "no positions": config(max_position_embeddings=0),
+    "types below 0": config(type_vocab_size=-1),
+    "10**9 labels": config(num_labels=10**9),
+    "padding beyond the vocabulary": config(pad_token_id=9_999),
+    "padding below 0": config(pad_token_id=-1),
+    "padding as text": config(pad_token_id="x"),
+    "dtype": config(dtype="nonsense"),
+    "dtype list": config(dtype=[1]),
+    "activation": config(hidden_act="evil"),
+    "activation number": config(hidden_act=3),
+    "unknown type": config(model_type="evil"),
+    "type list": config(model_type=["bert"]),
+    "no type": config(model_type=None),
+    "dropout 2": config(hidden_dropout_prob=2),
+    "labels list": config(id2label=["a"]),
+    "quantized": config(quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}),
+    "odd quantized": config(quantization_config="x"),
+    "architectures": config(architectures=[0.5]),
+    "labels with gaps": config(id2label={"0": "a", "5": "b"}),
+    "dropout below 0": config(classifier_dropout=-0.5),
+    "attribute": config(__class__="x"),
+    "not JSON": content("config.json", "{"),
+    "a list": content("config.json", "[]"),
+    "a number": content("config.json", "5"),
+    "empty": content("config.json", ""),
+    "deep": content("config.json", '{"a":' * 100_000 + "1" + "}" * 100_000),
+    "not UTF-8": content("config.json", b"\xff\xfe{}"),
+    "adapter": content("adapter_config.json", "{}"),
+}
+FILES: dict[str, Change] = {
+    "cut": cut(WEIGHTS, 5_000),
+    "cut in its first bytes": cut(WEIGHTS, 5),
+    "no bytes": cut(WEIGHTS, 0),
+    "header": flipped(20),
+    "header's length": flipped(7),
+    "no weights": lambda folder: (folder / WEIGHTS).unlink(),
+    "a pickle": pickled,
+    "missing shard": sharded("model-2.safetensors"),
+    "shard outside": sharded("../shards/model-1.safetensors"),
+    "shard elsewhere": sharded("/dev/zero"),
+    "shard number": sharded(5),
+    "shard pickle": sharded("pytorch_model.bin"),
+    "index": content(INDEX, "[]"),
+    "weights that are a pipe": fifo(WEIGHTS),
+    "config that is a pipe": fifo("config.json"),
+    "tokenizer that is a pipe": fifo("tokenizer.json"),
+}
+TOKENIZERS: dict[str, Change] = {
+    "no vocabulary": content("vocab.txt", ""),
+    "vocabulary not UTF-8": content("vocab.txt", b"\xff\xfe\x00"),
+    "corrupt": content("tokenizer.json", '{"x'),
+    "number": content("tokenizer.json", "5"),
+    "object": content("tokenizer.json", "{}"),
+    "settings": content("tokenizer_config.json", "{"),
+    "settings list": content("tokenizer_config.json", "[]"),
+    "class": content("tokenizer_config.json", '{"tokenizer_class": "evil.Evil"}'),
+    "class number": content("tokenizer_config.json", '{"tokenizer_class": 5}'),
+    "no padding": lambda folder: merge(folder / "tokenizer_config.json", {"pad_token": None}),
+    "padding number": lambda folder: merge(folder / "tokenizer_config.json", {"pad_token": 5}),
+    "new padding": lambda folder: merge(folder / "tokenizer_config.json", {"pad_token": "[NEW]"}),
+    "length": lambda folder: merge(folder / "tokenizer_config.json", {"model_max_length": "x"}),
+    "more words than the model": more_words,
+}
+
+
+def refused(use: Callable[[], Any]) -> None:
+    with pytest.raises(UserError) as error:
+        use()
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 1_000
+
+
+def build(folder: Path) -> None:
+    resolve(str(folder))
+    load_tokenizer(folder)
+    build_model(folder, cat_task().head, Recipe(task="any", seed=0), device=CPU)
+
+
+@pytest.mark.parametrize("change", [*CONFIGS.values(), *FILES.values()], ids=[*CONFIGS, *FILES])
+def test_an_odd_encoder_is_refused_in_one_line(change: Change, tiny_bert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_bert, tmp_path / "encoder")
+    change(folder)
+    refused(lambda: build(folder))
+
+
+@pytest.mark.parametrize("change", TOKENIZERS.values(), ids=TOKENIZERS)
+def test_an_odd_tokenizer_is_refused_in_one_line(change: Change, tiny_bert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_bert, tmp_path / "encoder")
+    change(folder)
+    refused(lambda: load_tokenizer(folder))
+    refused(lambda: load_text_tokenizer(folder))
+
+
+def test_what_a_config_sets_for_other_uses_changes_nothing(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_bert, tmp_path / "encoder")
+    merge(
+        folder / "config.json",
+        {
+            **{"return_dict": False, "output_hidden_states": True, "chunk_size_feed_forward": 3},
+            **{"attn_implementation": "a/kernel", "_attn_implementation": "a/kernel", "experts_implementation": "a/b"},
+            **{"use_kernels": True, "kernel_config": {"x": "a/b:c"}, "transformers_weights": "../other.safetensors"},
+        },
+    )
+    inputs = load_tokenizer(tiny_bert)(["the cat sat"], return_tensors="pt")
+    found = []
+    for place in (tiny_bert, folder):
+        model, _ = build_model(place, cat_task().head, Recipe(task="any", seed=0), device=CPU)
+        with torch.no_grad():
+            found.append(model.eval()(inputs["input_ids"], inputs["attention_mask"]))
+    assert torch.equal(*found)
+
+
+@pytest.mark.parametrize("change", ["cut", "header", "no bytes"])
+def test_every_command_says_so(change: str, tiny_bert: Path, copied_run: FinishedRun, here: Finetune) -> None:
+    run = copied_run("sentence")
+    data = run.parents[2] / "reviews.csv"
+    data.write_text("review,mark\nthe cat sat,good\nthe dog sat,bad\n" * 20)
+    encoder = shutil.copytree(tiny_bert, run.parents[2] / "encoder")
+    FILES[change](encoder)
+    FILES[change](run / "model")
+    for command in (
+        ["run", data, f"model={encoder}"],
+        ["features", encoder, data, "-o", "a.npz"],
+        ["predict", run, data],
+        ["evaluate", run, data],
+    ):
+        done = here(*command)
+        assert done.returncode == 2, command
+        assert_error(done.stderr)
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        {"max_length": "x"},
+        {"max_length": -1},
+        {"max_length": 10**12},
+        {"layers": 5},
+        {"layers": [99]},
+        {"layers": ["x"]},
+        {"layers": "x"},
+        {"options": []},
+        {"task": 5},
+        {"layout": []},
+        {"layout": {"shape": "evil", "text": ["review"]}},
+        {"layout": {"shape": "sentence", "text": 5}},
+        {"layout": {"shape": "classification", "text": ["review"], "labels": "x", "new": 1}},
+        {"precision": []},
+        [],
+        "x",
+    ],
+    ids=str,
+)
+def test_odd_settings_of_a_model_are_refused(saved: Any, copied_run: FinishedRun) -> None:
+    model = copied_run("sentence") / "model"
+    (model / "checksums.json").unlink()  # whoever writes odd settings writes their checksum too
+    before = load_config(model).finetune
+    merge(model / "config.json", {"finetune": before | saved if isinstance(saved, dict) else saved or [1]})
+    refused(lambda: load(model, device="cpu"))
+
+
+def test_nan_weights_give_no_answers(copied_run: FinishedRun) -> None:
+    model = copied_run("sentence") / "model"
+    (model / "checksums.json").unlink()  # whoever writes odd settings writes their checksum too
+    weights = load_file(model / WEIGHTS)
+    save_file({name: tensor * float("nan") for name, tensor in weights.items()}, model / WEIGHTS, {"format": "pt"})
+    predictor = load(model, device="cpu")
+    refused(lambda: predictor("the cat sat"))
+
+
+def test_a_model_without_a_head_is_refused_briefly(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_bert, tmp_path / "encoder")
+    merge(folder / "config.json", {"num_hidden_layers": 5})
+    refused(lambda: load_trained(folder, cat_task().head))
+
+
+def test_damaged_folders_end_in_one_line(finished_run: FinishedRun, tiny_bert: Path, tmp_path: Path) -> None:
+    model = finished_run("sentence") / "model"
+    found = fuzz_model_folders(60, seed=0, folder=tmp_path, encoder=tiny_bert, model=model)
+    assert (found.tried, found.survived) == (60, 60)
+    assert found.refused > 20
+    assert found.accepted > 3
