@@ -17,6 +17,7 @@ from typing import overload
 import numpy as np
 
 from finetune.data.atomic import scratch_file, write_atomically
+from finetune.data.checksums import sha256_of
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.backbone import POOLED
@@ -84,7 +85,7 @@ def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, pr
     """The features with the frozen encoder's hidden states, cached or computed now.
 
     If the cache has no room for them, the features are returned unchanged with a note, and each epoch encodes again.
-    Raises UserError for a cache that is damaged, or of another model.
+    Raises UserError for a cache of another model; damaged states are computed again.
     """
     sequences = Sequences(features)
     counts = [_positions(sequence, engine) for sequence in sequences]
@@ -123,42 +124,48 @@ def _arrays(
     wanted = backbone.layer_indices(pooled=engine.model.pooled)
     try:
         with locked(folder):
-            _require_same(folder, facts)
-            if any(not _file(folder, number).is_file() for number in wanted):
+            sums = _verified(folder, facts, wanted, engine)
+            if any(_file(folder, number).name not in sums for number in wanted):
                 size = 2 * sum(counts) * backbone.config.hidden_size
                 numbers = _that_fit(folder, wanted, size, engine)
                 if numbers is None:
                     return None
                 _write(folder, numbers, sequences, counts, engine)
-            write_atomically(
-                folder / FACTS, json.dumps(facts, indent=1) + "\n"
-            )  # its time is when the cache was last used
+                sums |= {file.name: sha256_of(file) for file in (_file(folder, number) for number in numbers)}
+            # The time of this file is when the cache was last used:
+            write_atomically(folder / FACTS, json.dumps({**facts, "sha256": sums}, indent=1) + "\n")
             return tuple(np.load(_file(folder, number), mmap_mode="r") for number in wanted)
     except OSError as error:
         raise UserError(
             f"{folder}: the cache cannot be used ({error.strerror})", "Set FINETUNE_CACHE=FOLDER"
         ) from error
-    except (ValueError, EOFError) as error:
-        raise UserError(f"{folder}: the cached states are damaged", "Remove that folder, and run again") from error
 
 
 def _file(folder: Path, number: int) -> Path:
     return folder / ("pooled.npy" if number == POOLED else f"layer-{number}.npy")
 
 
-def _require_same(folder: Path, facts: dict[str, object]) -> None:
-    """Raises UserError if the facts in the folder differ from those of its name."""
+def _verified(folder: Path, facts: dict[str, object], wanted: Sequence[int], engine: Engine) -> dict[str, str]:
+    """The checksums of the files in the folder; a wanted one that differs from its own is removed, with a note.
+
+    Raises UserError if the facts in the folder differ from those of its name.
+    """
     try:
         found = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return
-    if not isinstance(found, dict):
-        raise ValueError("no facts")
+        sums = dict(found.pop("sha256"))
+    except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        found, sums = facts, {}
     if found != facts:
         differ = ", ".join(name for name in facts if found.get(name) != facts[name])
         raise UserError(
             f"{folder}: cache entry belongs to a different model or version ({differ})", "Remove that folder"
         )
+    for file in (_file(folder, number) for number in wanted):
+        if file.is_file() and sums.get(file.name) != sha256_of(file):
+            engine.watch(Note(f"{file}: damaged, so it is computed again"))
+            file.unlink()
+            sums.pop(file.name, None)
+    return {name: checksum for name, checksum in sums.items() if (folder / name).is_file()}
 
 
 def _that_fit(folder: Path, wanted: Sequence[int], size: int, engine: Engine) -> list[int] | None:
