@@ -9,6 +9,7 @@ import os
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 UNCACHED = "anew"  # its key in saved results
 
 
-def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[Trainer, list[Feature], Evaluation]:
+def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[Trainer, Sequence[Feature], Evaluation]:
     """A trainer with a new head, the features of a split, and its Evaluation."""
     task = configured(find(recipe.task), recipe.options)
     folder = weights.resolve(recipe.model).folder
@@ -59,7 +60,7 @@ def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[T
     return trainer, features, Evaluation(task=task, rows={split: rows}, features={split: features})
 
 
-def held(trainer: Trainer, features: list[Feature]) -> list[Feature]:
+def held(trainer: Trainer, features: Sequence[Feature]) -> Sequence[Feature]:
     """The features with hidden states, cached or computed and stored."""
     return with_states(features, trainer.engine, weights="benchmark", precision="fp32")
 

@@ -13,6 +13,7 @@ from measuring import train_ours
 from finetune.models import backbone as models
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.kernels import cpu
+from finetune.models.kernels.malloc import keep_memory
 
 
 def plain(backbone: Backbone, head: Head) -> Model:
@@ -23,7 +24,7 @@ def plain(backbone: Backbone, head: Head) -> Model:
 
 def kept_memory(backbone: Backbone, head: Head) -> Model:
     """Plain, with freed memory kept by the allocator."""
-    cpu.keep_memory()
+    keep_memory()
     return plain(backbone, head)
 
 

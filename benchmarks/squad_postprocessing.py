@@ -26,6 +26,7 @@ from finetune.models.feature import Feature
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.registry import find
 from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.search import Window
 from finetune.task_types.span.task import SpanTask
 
 MODEL, MAX_LENGTH = "minilm", 384
@@ -110,7 +111,7 @@ def made_up(features: list[Feature]) -> list[np.ndarray]:
 
 def offsets_of(feature: Feature, *, length: int) -> dict[str, Any]:
     """run_qa's format: a pair of offsets per token of the context, None for others, padded to `length`."""
-    window = feature.note
+    window = Window(**feature.note)
     pairs = list(zip(window.starts.tolist(), window.ends.tolist(), strict=True))
     return {"offset_mapping": [None] * window.place + pairs + [None] * (length - window.place - len(pairs))}
 

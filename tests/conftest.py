@@ -1,6 +1,9 @@
 """Fixtures that all tests share; each is in a module of `support`."""
 
 import os
+from collections.abc import Iterator
+
+import pytest
 
 # Before the libraries that read these are imported:
 os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run in parallel
@@ -15,3 +18,11 @@ pytest_plugins = [
     "support.reports",
     "support.page_data",
 ]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache for these tests, not the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FINETUNE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield

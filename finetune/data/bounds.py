@@ -1,12 +1,15 @@
 """What a data file may ask for at most: checked while it is read, before memory is taken."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.data.messages import shown
+from finetune.data.records import Record
 from finetune.errors import UserError
 
 MOST_COLUMNS = 20_000
 FEW_COLUMNS, SPARSE = 1_000, 0.01  # above so many columns, that share of the cells must be filled
+MOST_FAULTS = 1_000_000  # rows that cannot be read
 LONGEST_NAME = 1_000  # characters of a column's name
 LONGEST_LINE = 1 << 26  # bytes
 LONGEST_TEXT = 1 << 28  # bytes of a file that is read at once: predictions, names of labels
@@ -25,6 +28,17 @@ def require_column(path: Path, name: str, *, number: int) -> None:
         raise UserError(
             f"{path}: the name of column {number:,} has {len(name):,} characters: {shown(name)}",
             "Put a header with short names above the rows",
+        )
+
+
+def require_readable(path: Path, faults: Sequence[Record]) -> None:
+    """Raises UserError where so many rows cannot be read that the file is of another kind."""
+    if len(faults) > MOST_FAULTS:
+        first = faults[0]
+        why = first.fault.what if first.fault else ""
+        raise UserError(
+            f"{path}: more than {MOST_FAULTS:,} rows cannot be read; the first is in line {first.line:,}: {why}",
+            "Is it a file of rows, in one of the supported formats?",
         )
 
 

@@ -60,11 +60,21 @@ def survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
 
 def table_of(path: Path, encoding: str = "") -> Table:
     """The file's table, cached until the file changes."""
+    return _read(path, encoding, version_of(path))
+
+
+def version_of(path: Path) -> tuple[int, int]:
+    """The time and size of a file, which change when it does. Raises UserError for one that cannot be read."""
     try:
         stat = path.stat()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its name") from error
-    return _read(path, encoding, (stat.st_mtime_ns, stat.st_size))
+    return stat.st_mtime_ns, stat.st_size
+
+
+def forget_tables() -> None:
+    """Drops the cached tables, whose rows are somewhere else now."""
+    _read.cache_clear()
 
 
 @lru_cache(maxsize=4)

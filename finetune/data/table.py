@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from finetune.data.bounds import require_column
+from finetune.data.bounds import require_column, require_readable
 from finetune.data.file_format import FileFormat, NumberedCells
 from finetune.data.nested_fields import fields_of
 from finetune.data.records import Record, encoding_fault
@@ -55,6 +55,7 @@ def table_of_records(path: Path, form: FileFormat, records: Iterable[Record]) ->
     for record in records:
         if record.fault:
             faults.append(record)
+            require_readable(path, faults)
             continue
         for name, value in record.values.items():
             if name not in columns:
@@ -83,6 +84,7 @@ def table_of_cells(path: Path, form: FileFormat, names: Sequence[str], numbered:
         fault = given or (encoding_fault(zip(names, values, strict=True)) if form.damaged else None)
         if fault:
             faults.append(Record(row=row, line=line, fault=fault))
+            require_readable(path, faults)
             continue
         for cells, value in zip(columns, values, strict=True):
             cells.append(seen[value] if len(value) < SHORT else value)

@@ -15,6 +15,7 @@ from finetune.models.backbone import Model
 from finetune.models.batch import Batch, collate
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature
+from finetune.models.feature_arrays import lengths
 from finetune.runs import interrupts
 from finetune.runs.events import Encoded, Predicted, Watcher
 
@@ -41,7 +42,7 @@ class Engine:
         `(positions, labels)` for a head on the sequence output. Raises Diverged for nan logits.
         """
         self.model.to(self.accelerator.device).eval()
-        batches = token_batches([len(feature) for feature in features], tokens=self._batch_tokens())
+        batches = token_batches(lengths(features), tokens=self._batch_tokens())
         mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
         pieces: list[tuple[int, np.ndarray]] = []
         done = 0
@@ -66,7 +67,7 @@ class Engine:
         self.model.to(self.accelerator.device).eval()
         started, done = time.perf_counter(), 0
         with torch.inference_mode(), self.accelerator.autocast():
-            for chosen in token_batches([len(sequence) for sequence in sequences], tokens=self._batch_tokens()):
+            for chosen in token_batches(lengths(sequences), tokens=self._batch_tokens()):
                 batch = self.batch([replace(sequences[i], label=None) for i in chosen])
                 states, mask = self.model.backbone.hidden_states(
                     layers, pooled=self.model.pooled, **batch.for_encoder()
@@ -101,12 +102,12 @@ class Engine:
         return [row[: len(feature.choices) or None] for row, feature in zip(logits, features, strict=True)]
 
 
-def token_batches(lengths: Sequence[int], *, tokens: int) -> list[np.ndarray]:
+def token_batches(lengths: Sequence[int] | np.ndarray, *, tokens: int) -> list[np.ndarray]:
     """Batches of indices, longest first, each of at most `tokens` with padding (but at least one feature)."""
     order = np.argsort(-np.asarray(lengths), kind="stable")
     batches, start = [], 0
     while start < len(order):
-        size = max(1, tokens // max(1, lengths[order[start]]))
+        size = max(1, tokens // max(1, int(lengths[order[start]])))
         batches.append(order[start : start + size])
         start += size
     return batches

@@ -1,67 +1,102 @@
 """Hidden states of a frozen encoder: computed once, then read from a cache on disk by every seed and layer choice.
 
 Only the positions that the head reads are stored, in half precision: one memory-mapped array `(positions, width)` per
-layer. `state_cache` has the folder and its size limit.
+layer. `runs.cache` has the folder and its size limit.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import overload
 
 import numpy as np
-from filelock import FileLock
 
 from finetune.data.atomic import scratch_file, write_atomically
+from finetune.data.checksums import sha256_of
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
-from finetune.inference.state_cache import FACTS, LOCK, cache_folder, fits, make_room, most_bytes
 from finetune.models.backbone import POOLED
 from finetune.models.feature import Feature
+from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
+from finetune.runs.cache import FACTS, cache_folder, fits, locked, make_room, most_bytes
 from finetune.runs.events import Note
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """One sequence's hidden states in the arrays of its split; calling it returns them, `(n, layers, width)`."""
+class FeaturesWithStates(LazyFeatures):
+    """Features with their hidden states: those of sequence i are `[bounds[i] : bounds[i + 1]]` of each layer."""
 
-    layers: tuple[np.ndarray, ...]
-    start: int
-    end: int
+    def __init__(
+        self, features: Sequence[Feature], sequences: "Sequences", layers: tuple[np.ndarray, ...], bounds: np.ndarray
+    ) -> None:
+        self.features, self.sequences, self.layers, self.bounds = features, sequences, layers, bounds
+        self.rows, self.truncated = truncated_rows(features)
+        self.lengths = lengths(features)
 
-    def __call__(self) -> np.ndarray:
-        return np.stack([layer[self.start : self.end] for layer in self.layers], axis=1)
+    def at(self, index: int) -> Feature:
+        """The feature with this index, which is not negative."""
+        feature, first = self.features[index], int(self.sequences.bounds[index])
+        if not feature.choices:
+            return replace(feature, states=partial(self._states, first))
+        choices = [
+            replace(one, states=partial(self._states, number))
+            for number, one in enumerate(feature.choices, start=first)
+        ]
+        return replace(feature, choices=choices)
+
+    def _states(self, number: int) -> np.ndarray:
+        """The hidden states of a sequence, `(n, layers, width)`."""
+        start, end = self.bounds[number : number + 2]
+        return np.stack([layer[start:end] for layer in self.layers], axis=1)
 
 
-def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, precision: str) -> list[Feature]:
+class Sequences(Sequence[Feature]):
+    """The sequences of features: of feature i `[bounds[i] : bounds[i + 1]]`, itself or its choices."""
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        self.features = features
+        self.bounds = np.cumsum([0, *(len(feature.choices) or 1 for feature in features)])
+
+    def __len__(self) -> int:
+        return int(self.bounds[-1])
+
+    @overload
+    def __getitem__(self, index: int) -> Feature: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Feature]: ...
+    def __getitem__(self, index: int | slice) -> Feature | list[Feature]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        number = int(np.searchsorted(self.bounds, index, side="right")) - 1
+        feature = self.features[number]
+        return feature.choices[int(index - self.bounds[number])] if feature.choices else feature
+
+    def __iter__(self) -> Iterator[Feature]:
+        return chain.from_iterable(feature.choices or (feature,) for feature in self.features)
+
+
+def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, precision: str) -> Sequence[Feature]:
     """The features with the frozen encoder's hidden states, cached or computed now.
 
     If the cache has no room for them, the features are returned unchanged with a note, and each epoch encodes again.
-    Raises UserError for a cache that is damaged, or of another model.
+    Raises UserError for a cache of another model; damaged states are computed again.
     """
-    sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))
+    sequences = Sequences(features)
     counts = [_positions(sequence, engine) for sequence in sequences]
     facts = {"format": FORMAT, "weights": weights, "precision": precision, "positions": sum(counts)}
     facts["width"] = engine.model.backbone.config.hidden_size
-    folder = cache_folder() / _name(facts, sequences, engine)
+    folder = cache_folder("states") / _name(facts, sequences, engine)
     with engine.accelerator.main_process_first():
         arrays = _arrays(folder, facts, sequences, counts, engine)
     if arrays is None:
-        return list(features)
-    ends = np.cumsum(counts)
-    slices = iter([Slice(arrays, int(end) - count, int(end)) for count, end in zip(counts, ends, strict=True)])
-
-    def held(feature: Feature) -> Feature:
-        if feature.choices:
-            return replace(feature, choices=[replace(one, states=next(slices)) for one in feature.choices])
-        return replace(feature, states=next(slices))
-
-    return [held(feature) for feature in features]
+        return features
+    return FeaturesWithStates(features, sequences, arrays, np.cumsum([0, *counts]))
 
 
 def _positions(sequence: Feature, engine: Engine) -> int:
@@ -88,46 +123,49 @@ def _arrays(
     backbone = engine.model.backbone
     wanted = backbone.layer_indices(pooled=engine.model.pooled)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / LOCK):
-            for left in folder.glob(".*.tmp"):
-                left.unlink(missing_ok=True)  # of a process that was killed while writing
-            _require_same(folder, facts)
-            if any(not _file(folder, number).is_file() for number in wanted):
+        with locked(folder):
+            sums = _verified(folder, facts, wanted, engine)
+            if any(_file(folder, number).name not in sums for number in wanted):
                 size = 2 * sum(counts) * backbone.config.hidden_size
                 numbers = _that_fit(folder, wanted, size, engine)
                 if numbers is None:
                     return None
                 _write(folder, numbers, sequences, counts, engine)
-            write_atomically(
-                folder / FACTS, json.dumps(facts, indent=1) + "\n"
-            )  # its time is when the cache was last used
+                sums |= {file.name: sha256_of(file) for file in (_file(folder, number) for number in numbers)}
+            # The time of this file is when the cache was last used:
+            write_atomically(folder / FACTS, json.dumps({**facts, "sha256": sums}, indent=1) + "\n")
             return tuple(np.load(_file(folder, number), mmap_mode="r") for number in wanted)
     except OSError as error:
         raise UserError(
             f"{folder}: the cache cannot be used ({error.strerror})", "Set FINETUNE_CACHE=FOLDER"
         ) from error
-    except (ValueError, EOFError) as error:
-        raise UserError(f"{folder}: the cached states are damaged", "Remove that folder, and run again") from error
 
 
 def _file(folder: Path, number: int) -> Path:
     return folder / ("pooled.npy" if number == POOLED else f"layer-{number}.npy")
 
 
-def _require_same(folder: Path, facts: dict[str, object]) -> None:
-    """Raises UserError if the facts in the folder differ from those of its name."""
+def _verified(folder: Path, facts: dict[str, object], wanted: Sequence[int], engine: Engine) -> dict[str, str]:
+    """The checksums of the files in the folder; a wanted one that differs from its own is removed, with a note.
+
+    Raises UserError if the facts in the folder differ from those of its name.
+    """
     try:
         found = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return
-    if not isinstance(found, dict):
-        raise ValueError("no facts")
+        sums = dict(found.pop("sha256"))
+    except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        found, sums = facts, {}
     if found != facts:
         differ = ", ".join(name for name in facts if found.get(name) != facts[name])
         raise UserError(
             f"{folder}: cache entry belongs to a different model or version ({differ})", "Remove that folder"
         )
+    for file in (_file(folder, number) for number in wanted):
+        if file.is_file() and sums.get(file.name) != sha256_of(file):
+            engine.watch(Note(f"{file}: damaged, so it is computed again"))
+            file.unlink()
+            sums.pop(file.name, None)
+    return {name: checksum for name, checksum in sums.items() if (folder / name).is_file()}
 
 
 def _that_fit(folder: Path, wanted: Sequence[int], size: int, engine: Engine) -> list[int] | None:

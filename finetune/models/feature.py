@@ -16,8 +16,9 @@ class Feature:
     `label` is the target of the head's loss: an int or a float, or a list of either (one for each token, or a start and
     an end), or None where there is no label. IGNORED in a list, of floats too, is an item without one; a float by
     itself always counts. `reads` are the positions that a head on the sequence output reads (None: all), and that its
-    labels and logits are for. `note` is metadata for `Task.decode`, opaque to the trainer. `states` returns precomputed
-    hidden states of a frozen encoder (`inference.hidden_states`).
+    labels and logits are for. `note` is metadata for `Task.decode`, opaque to the trainer: best an array, or a mapping
+    of names to arrays and numbers, since only these have a compact form (`feature_arrays`). `states` returns
+    precomputed hidden states of a frozen encoder (`inference.hidden_states`).
     """
 
     row: int

@@ -41,6 +41,9 @@ class DamagedRecord(UserWarning):
     """A record that cannot be read, and is left out of what is made of many."""
 
 
+CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, default=str).encode
+
+
 def _with_nan(value: Any) -> Any:
     """A score, or tables and lists of scores; JSON's null becomes NaN."""
     if isinstance(value, dict):
@@ -202,7 +205,7 @@ def data_fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
     for name in sorted(splits):
         for row in splits[name]:
             facts = [name, row_fields(row)]
-            digest.update(json.dumps(facts, sort_keys=True, ensure_ascii=True, default=str).encode())
+            digest.update(CANONICAL(facts).encode())
     return digest.hexdigest()
 
 

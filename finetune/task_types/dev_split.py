@@ -1,9 +1,11 @@
 """Samples the dev split where there is no dev file: stratified, with duplicate texts on one side."""
 
 import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from finetune.data.characters import same_text
 from finetune.data.rows import OwnRow
@@ -15,67 +17,107 @@ MOST = 10_000  # most rows of dev
 
 def drawn_for_dev(kind: DataType, rows: Sequence[OwnRow], groups: Sequence[Any] | None = None) -> set[int]:
     """Whether each row is held out as dev: stratified by label, groups and duplicate texts on one side."""
-    texts = [kind.unit(row) for row in rows]
-    if groups is None and len(set(texts)) < 2:  # one document or context: split its sentences or questions
-        texts = [same_text(row.input) for row in rows]
+    texts: Iterable[str] = map(kind.unit, rows)
+    if groups is None and _are_one(map(kind.unit, rows)):  # one document or context: split its sentences or questions
+        texts = (same_text(row.input) for row in rows)
     return dev_rows(texts, kind.strata([row.gold for row in rows]), groups)
 
 
 def dev_rows(
-    texts: Sequence[str], strata: Sequence[Any], groups: Sequence[Any] | None = None, *, share: float = SHARE
+    texts: Iterable[str], strata: Sequence[Any], groups: Sequence[Any] | None = None, *, share: float = SHARE
 ) -> set[int]:
     """The indexes of the dev rows: `share` of each stratum, the same for the same rows in any order.
 
     Rows with one text, and rows of one group, stay on one side: they are a unit. Strata of which the share is less
     than a row or a unit give one, as long as dev has at most twice the share.
     """
-    share = min(share, MOST / max(1, len(texts)))
+    share = min(share, MOST / max(1, len(strata)))
+    rows, bounds = _units(texts, groups)
+    sizes = np.diff(bounds)
     chosen: set[int] = set()
-    spare: list[Unit] = []
-    every: list[Unit] = []
-    for members in _by_stratum(texts, strata, groups).values():
-        drawn = _drawn(members, share)
-        chosen.update(drawn)
-        every += members if groups is not None or len(members) > 1 else []
-        spare += [min(members, key=_by_size)] if not drawn and len(members) > 1 else []
-    room = max(2, round(2 * share * len(texts))) - len(chosen)
-    for unit in sorted(spare, key=_by_size):
-        if len(unit[1]) <= room:
-            chosen.update(unit[1])
-            room -= len(unit[1])
-    return chosen if chosen or len(every) < 2 else set(min(every, key=_by_size)[1])
+    spare: list[int] = []
+    every: list[int] = []  # the smallest unit of each stratum that may be taken as a whole
+    units = 0
+
+    def by_size(unit: int) -> tuple[int, int]:
+        return int(sizes[unit]), unit
+
+    for members in _by_stratum(rows, bounds, strata):
+        drawn = list(_drawn(members, sizes, share))
+        smallest = int(members[sizes[members].argmin()])
+        for unit in drawn:
+            chosen.update(rows[bounds[unit] : bounds[unit + 1]].tolist())
+        if groups is not None or len(members) > 1:
+            every.append(smallest)
+            units += len(members)
+        spare += [smallest] if not drawn and len(members) > 1 else []
+    room = max(2, round(2 * share * len(strata))) - len(chosen)
+    for unit in sorted(spare, key=by_size):
+        if sizes[unit] <= room:
+            chosen.update(rows[bounds[unit] : bounds[unit + 1]].tolist())
+            room -= sizes[unit]
+    if chosen or units < 2:
+        return chosen
+    unit = min(every, key=by_size)
+    return set(rows[bounds[unit] : bounds[unit + 1]].tolist())
 
 
-Unit = tuple[str, list[int]]  # its sort key, and the indexes of its rows
+def _are_one(texts: Iterator[str]) -> bool:
+    """Whether all texts are equal."""
+    first = next(texts, "")
+    return all(text == first for text in texts)
 
 
-def _by_size(unit: Unit) -> tuple[int, str]:
-    return len(unit[1]), unit[0]
+def _units(texts: Iterable[str], groups: Sequence[Any] | None) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that must stay together, `rows[bounds[i] : bounds[i + 1]]` for unit i; in a pseudo-random order of units.
+
+    32 bytes a row: a unit's key, which decides its place, is a hash of its text or of the least of its groups.
+    """
+    names, units = texts, None
+    if groups is not None:
+        units = _connected(list(texts), groups)
+        least: dict[int, str] = {}
+        for unit, group in zip(units, groups, strict=True):
+            least[unit] = min(f"{group}", least.get(unit, f"{group}"))
+        names = (least[unit] for unit in units)
+    keys = bytearray()
+    for name in names:
+        keys += hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+    place = np.unique(np.frombuffer(keys, dtype="S32"), return_inverse=True)[1]
+    unit_of = place if units is None else np.array(units)
+    rows = np.lexsort((unit_of, place))
+    first = np.diff(unit_of[rows], prepend=-1) != 0
+    return rows, np.append(np.flatnonzero(first), len(rows))
 
 
-def _by_stratum(texts: Sequence[str], strata: Sequence[Any], groups: Sequence[Any] | None) -> Mapping[str, list[Unit]]:
-    """The units of each stratum, which is that of most of their rows, in a pseudo-random order."""
-    by_stratum: defaultdict[str, list[Unit]] = defaultdict(list)
-    for rows in _units(texts, groups):
-        key = min(texts[row] if groups is None else f"{groups[row]}" for row in rows)
-        order = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-        counts = Counter(str(strata[row]) for row in rows)
-        by_stratum[max(counts, key=lambda name: (counts[name], name))].append((order, rows))
-    return {name: sorted(units) for name, units in by_stratum.items()}
+def _by_stratum(rows: np.ndarray, bounds: np.ndarray, strata: Sequence[Any]) -> Iterator[np.ndarray]:
+    """The units of each stratum, which is that of most of their rows, in their order."""
+    numbers: dict[str, int] = {}
+    of_row = np.array([numbers.setdefault(str(stratum), len(numbers)) for stratum in strata], dtype=np.int64)
+    names = list(numbers)
+    if not names:
+        return
+    of_unit = of_row[rows[bounds[:-1]]]
+    for unit in np.flatnonzero(np.diff(bounds) > 1):
+        counts = Counter(of_row[rows[bounds[unit] : bounds[unit + 1]]].tolist())
+        of_unit[unit] = max(counts, key=lambda number: (counts[number], names[number]))
+    order = np.argsort(of_unit, kind="stable")
+    yield from np.split(order, np.flatnonzero(np.diff(of_unit[order])) + 1)
 
 
-def _drawn(members: Sequence[Unit], share: float) -> list[int]:
-    """The rows of the first units that together are `share` of all rows; units too large for that are skipped."""
-    wanted = round(share * sum(len(rows) for _, rows in members))
-    taken: list[int] = []
-    for _, rows in members[: len(members) - 1]:
-        if len(taken) < wanted and len(taken) + len(rows) <= 1.5 * wanted + 1:
-            taken += rows
-    return taken
+def _drawn(members: np.ndarray, sizes: np.ndarray, share: float) -> Iterator[int]:
+    """The first units that together are `share` of all rows; units too large for that are skipped."""
+    wanted, taken = round(share * int(sizes[members].sum())), 0
+    for unit in members[:-1].tolist():
+        if taken >= wanted:
+            return
+        if taken + sizes[unit] <= 1.5 * wanted + 1:
+            taken += sizes[unit]
+            yield unit
 
 
-def _units(texts: Sequence[str], groups: Sequence[Any] | None) -> list[list[int]]:
-    """Rows that must stay together: connected by a common text or group."""
+def _connected(texts: Sequence[str], groups: Sequence[Any]) -> list[int]:
+    """For each row the first of those that it is connected with, by a common text or group."""
     parent = list(range(len(texts)))
 
     def root(row: int) -> int:
@@ -85,12 +127,10 @@ def _units(texts: Sequence[str], groups: Sequence[Any] | None) -> list[list[int]
         return row
 
     first: dict[tuple[int, Any], int] = {}
-    keys: list[Mapping[int, Any] | Sequence[Any]] = [texts, *([groups] if groups is not None else [])]
-    for kind, column in enumerate(keys):
+    columns: list[Mapping[int, Any] | Sequence[Any]] = [texts, groups]
+    for kind, column in enumerate(columns):
         for row in range(len(texts)):
             other = first.setdefault((kind, column[row]), row)
             parent[root(row)] = root(other)
-    members: defaultdict[int, list[int]] = defaultdict(list)
-    for row in range(len(texts)):
-        members[root(row)].append(row)
-    return list(members.values())
+    lowest: dict[int, int] = {}
+    return [lowest.setdefault(root(row), row) for row in range(len(texts))]

@@ -1,17 +1,19 @@
 """A user's own data as a task and as a recipe: `finetune run reviews.csv`."""
 
 import json
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from finetune.data.files import split_files
 from finetune.data.messages import places, so_many
+from finetune.data.packed_rows import PackedRows, packed
 from finetune.data.paths import read_small, require_utf_8
-from finetune.data.reading import table_of
+from finetune.data.reading import forget_tables, table_of, version_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
 from finetune.data.table import Table
@@ -40,28 +42,45 @@ class OwnData:
     files: Mapping[str, Path]
     split: str = ""
     encoding: str = ""
+    kept: dict[Path, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # (version, splits)
 
     def __call__(self, _: Source, split: str) -> Rows:
         """The usable rows of a split; rows of train and dev without a label are left out."""
         if split not in self.files and split != "dev":
             raise UserError(f"the data has no split '{split}'", f"It has {', '.join({**self.files, 'dev': ''})}")
         path = self.files.get(split, self.files["train"])
+        version = version_of(path)
+        if self.kept.get(path, (None,))[0] != version or split not in self.kept[path][1]:
+            self.kept[path] = version, self._read(path, split)
+        rows: Rows = self.kept[path][1][split]
+        return rows
+
+    def _read(self, path: Path, split: str) -> dict[str, Rows]:
+        """The split of a file; train and dev, if dev is drawn. Many rows are packed, and no table is kept then."""
         table = table_of(path, self.encoding)
-        usable, notes = usable_rows(self.layout, table, unlabelled=split == "test")
-        rows = _distinct([row for row, _ in usable])
+        rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test")
+        if self.layout.id:
+            rows = _distinct(rows)
         if not rows:
             raise UserError(
                 "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Run `finetune check` to see why"
             )
         notes = [*table.form.encoding_notes(path), *notes]
-        if "dev" in self.files or split == "test":
-            return Rows(rows=rows, origin=str(path), notes=tuple(notes), content=content_hash(path))
-        groups = [table.columns[self.layout.group][index] for _, index in usable] if self.layout.group else None
-        chosen = self._given(rows) if self.split else drawn_for_dev(named_type(self.layout.shape), rows, groups)
-        rows = [row for index, row in enumerate(rows) if (index in chosen) == (split == "dev")]
-        if split == "dev":
-            notes = [f"{path}: {so_many(len(rows))} {'was' if len(rows) == 1 else 'were'} {self._rule()}"]
-        return Rows(rows=rows, origin=str(path), notes=tuple(notes), drawn=True, content=content_hash(path))
+        read = Rows(
+            rows=(), origin=str(path), content=content_hash(path), drawn=split != "test" and "dev" not in self.files
+        )
+        splits = {split: (rows, notes)}
+        if read.drawn:
+            groups = [table.columns[self.layout.group][index] for index in indexes] if self.layout.group else None
+            chosen = self._given(rows) if self.split else drawn_for_dev(named_type(self.layout.shape), rows, groups)
+            dev = [rows[index] for index in sorted(chosen)]
+            rows = [row for index, row in enumerate(rows) if index not in chosen]
+            held_out = f"{path}: {so_many(len(dev))} {'was' if len(dev) == 1 else 'were'} {self._rule()}"
+            splits = {"train": (rows, notes), "dev": (dev, [held_out])}
+        found = {name: replace(read, rows=packed(some), notes=tuple(said)) for name, (some, said) in splits.items()}
+        if any(isinstance(split.rows, PackedRows) for split in found.values()):
+            forget_tables()
+        return found
 
     def _given(self, rows: Sequence[Row]) -> set[int]:
         """The indexes of the dev rows of an earlier run. Raises UserError where they are not in the data."""
@@ -144,9 +163,11 @@ def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") ->
     return replace(trained_task(layout, name=data_name(name), read=read), dev_splits=scored)
 
 
-def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tuple[list[tuple[Row, int]], list[str]]:
-    """The usable rows of a table with their indexes, and a note for each reason why others were left out."""
-    rows: list[tuple[Row, int]] = []
+def usable_rows(
+    layout: Layout, table: Table, *, unlabelled: bool = False
+) -> tuple[list[Row], Sequence[int], list[str]]:
+    """The usable rows of a table, their indexes, and a note for each reason why others were left out."""
+    rows, indexes = list[Row](), array("q")
     out: dict[str, list[tuple[int, int]]] = {}
     if table.faults:
         out["that could not be read"] = [(record.row, record.line) for record in table.faults]
@@ -158,12 +179,17 @@ def usable_rows(layout: Layout, table: Table, *, unlabelled: bool = False) -> tu
         elif not unlabelled and row.gold is None:
             out.setdefault("without a label", []).append((table.rows[index], table.lines[index]))
         else:
-            rows.append((row, index))
+            rows.append(row)
+            indexes.append(index)
     notes = [
         f"{table.path}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()
     ]
     changes = named_type(layout.shape).changes(layout, table)
-    return rows, [*notes, *(f"{table.path}: {what} ({_places(table, some)})" for what, some in changes.items())]
+    return (
+        rows,
+        indexes,
+        [*notes, *(f"{table.path}: {what} ({_places(table, some)})" for what, some in changes.items())],
+    )
 
 
 def _places(table: Table, indexes: Sequence[int]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ ROWS_AT_ONCE = 2_000  # tokenized at once, to bound memory
 WINDOWS = "read a single text that is longer than max_length in overlapping windows"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextRow:
     """A row with a text or a pair."""
 
@@ -37,6 +37,9 @@ class TextRow:
     def input(self) -> str:
         """The texts as one."""
         return "\n".join(self.texts)
+
+
+AnyTextRow = TypeVar("AnyTextRow", bound=TextRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +118,23 @@ def logits_by_row(logits: Sequence[np.ndarray], features: Sequence[Feature], cou
     return means
 
 
+def read_by_tfidf(train: Sequence[AnyTextRow]) -> Sequence[AnyTextRow]:
+    """The training rows that TF-IDF reads."""
+    chosen = baselines.read_rows(row.texts for row in train)
+    return train if len(chosen) == len(train) else [train[index] for index in chosen]
+
+
 def tfidf_remarks(train: Sequence[TextRow]) -> list[str]:
     """A note on how many of the training rows TF-IDF read, where these are not all."""
-    read = len(baselines.read_rows([row.texts for row in train]))
+    read = len(baselines.read_rows(row.texts for row in train))
     return [f"TF-IDF read {read:,} of the {len(train):,} training rows, sampled at random"] * (read < len(train))
 
 
 def pairs_or_none(loaded: Rows) -> Rows:
     """The rows unchanged. Raises UserError that names the first that is half a pair, or a pair among single texts."""
+    paired = bool(loaded.rows) and loaded.rows[0].pair is not None
     for row in loaded.rows:
-        if (row.pair is None) != (loaded.rows[0].pair is None):
+        if (row.pair is not None) != paired:
             fault = f"is {'no ' * (row.pair is None)}pair, unlike the first row"
             raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Fix that row")
     return loaded

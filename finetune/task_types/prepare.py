@@ -11,10 +11,13 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
+from finetune.models.feature_arrays import lengths, truncated_rows
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
+
+AT_ONCE = 10_000  # rows whose labels are looked at together
 
 
 def load_splits(
@@ -30,12 +33,17 @@ def load_splits(
         loaded = task.load(source, name)
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
-        if labelled and any(answer.value is None for answer in task.gold(loaded.rows)):
+        if labelled and not _all_labelled(task, loaded.rows):
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
         splits[name] = loaded if limit is None else replace(loaded, rows=_drawn(loaded.rows, limit))
     return splits
+
+
+def _all_labelled(task: Task, rows: Sequence[Row]) -> bool:
+    parts = (rows[begin : begin + AT_ONCE] for begin in range(0, len(rows), AT_ONCE))
+    return all(answer.value is not None for part in parts for answer in task.gold(part))
 
 
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
@@ -47,27 +55,32 @@ def encode(
     task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, config: "PretrainedConfig"
 ) -> list[Feature]:
     """The features of one split. Raises UserError for a max_length that exceeds the encoder's positions."""
+    require_positions(tokenizer, max_length, config)
+    return task.encode(rows, tokenizer, max_length)
+
+
+def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, config: "PretrainedConfig") -> None:
+    """Raises UserError for a max_length that exceeds the encoder's positions."""
     most = min(most_tokens(config), tokenizer.model_max_length)
     if max_length > most:
         raise UserError(
             f"max_length is {max_length}; this encoder has positions for {most} tokens", f"Set max_length={most}"
         )
-    return task.encode(rows, tokenizer, max_length)
 
 
 def truncated_share(features: Sequence[Feature]) -> float:
     """The share of features that were truncated, 0 to 1."""
-    return sum(feature.truncated for feature in features) / len(features)
+    return float(truncated_rows(features)[1].mean())
 
 
 def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
     """Tokens per feature: mean, median, 95th percentile and maximum."""
-    lengths = np.array([len(feature) for feature in features])
+    found = lengths(features)
     return {
-        "mean": float(lengths.mean()),
-        "median": float(np.median(lengths)),
-        "95 %": float(np.percentile(lengths, 95)),
-        "most": int(lengths.max()),
+        "mean": float(found.mean()),
+        "median": float(np.median(found)),
+        "95 %": float(np.percentile(found, 95)),
+        "most": int(found.max()),
     }
 
 

@@ -66,7 +66,7 @@ class Task(ABC):
 
     @abstractmethod
     def encode(self, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> "list[Feature]":
-        """Features in the order of the rows; a row may give several."""
+        """Features in the order of the rows, which they number from 0; a row may give several."""
 
     @abstractmethod
     def head(self, backbone: "Backbone") -> "Head":
@@ -112,6 +112,12 @@ class Task(ABC):
     def unused_options(self) -> tuple[str, ...]:
         """Declared options that this task does not use, such as class weights in regression."""
         return ()
+
+    def joined(self, before: Row, row: Row) -> bool:
+        """Whether `encode` must get these neighbouring rows together. If not, many rows are encoded in parts, in little
+        memory; then features must not depend on rows of another part, nor notes hold a row's number.
+        """
+        return True
 
     def seen(self, train: Sequence[Row]) -> "Task":
         """The task configured from its training rows, such as with class weights."""

@@ -7,7 +7,9 @@ import numpy as np
 POOL = 50  # batches sorted by length together: enough to save padding, few enough to stay random
 
 
-def training_batches(lengths: Sequence[int], *, batch_size: int, data_seed: int, epoch: int) -> list[np.ndarray]:
+def training_batches(
+    lengths: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, epoch: int
+) -> list[np.ndarray]:
     """Batches of indices for one epoch: shuffled, sorted by length within pools, then the batches shuffled."""
     generator = np.random.default_rng([data_seed, epoch])
     order = generator.permutation(len(lengths))

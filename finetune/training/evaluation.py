@@ -9,6 +9,7 @@ from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
+from finetune.models.kernels.malloc import release_memory
 from finetune.task_types.options import configured
 from finetune.task_types.task import Answer, Task
 from finetune.training.cross_fit import chosen_by, cross_fitted
@@ -81,6 +82,7 @@ class Evaluation:
 
     def baselines(self, train: Sequence[Row], found: Evaluated) -> dict[str, Answers]:
         """By split and method, predictions of the baselines, with options chosen as for the model."""
+        release_memory()  # that the activations of training had
         given = {split: self.task.baselines(train, self.rows[split]) for split in self.features}
         if not found.chosen or not self.task.cross_fits:
             return given

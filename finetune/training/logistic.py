@@ -14,6 +14,7 @@ from finetune.errors import UserError
 from finetune.inference.engine import BATCH_TOKENS, Engine
 from finetune.models.backbone import Head, Model
 from finetune.models.feature import Feature, label_count
+from finetune.models.feature_arrays import lengths
 from finetune.runs.events import EpochDone, EpochResult, Training
 from finetune.training.checkpoints import Progress
 from finetune.training.trainer import Result
@@ -65,7 +66,7 @@ def fit_logistic(
 
 
 def _parts(features: Sequence[Feature]) -> Iterator[Sequence[Feature]]:
-    step = max(1, BATCH_TOKENS["cpu"] // max(map(len, features)))
+    step = max(1, BATCH_TOKENS["cpu"] // int(lengths(features).max()))
     for begin in range(0, len(features), step):
         yield features[begin : begin + step]
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 from accelerate import Accelerator
 
 from finetune.data.rows import Rows
@@ -14,6 +15,7 @@ from finetune.data.source import Source
 from finetune.metrics.scores import Scores
 from finetune.models.device import describe_device, peak_memory
 from finetune.models.feature import Feature
+from finetune.models.feature_arrays import truncated_rows
 from finetune.models.pretrained import Weights
 from finetune.runs import environment
 from finetune.runs.dev_choices import all_notes
@@ -111,9 +113,9 @@ def _truncated(features: Mapping[str, Sequence[Feature]], lost: str) -> list[str
     """A note per split with truncated rows; `lost` says what they lost."""
     notes = []
     for split, encoded in features.items():
-        rows = {feature.row for feature in encoded if feature.truncated}
-        share = len(rows) / len({feature.row for feature in encoded})
-        notes += [f"{split}: {100 * share:.2g} % of the rows {lost}"] if rows else []
+        rows, cut = truncated_rows(encoded)
+        share = len(np.unique(rows[cut])) / len(np.unique(rows))
+        notes += [f"{split}: {100 * share:.2g} % of the rows {lost}"] if share else []
     return notes
 
 

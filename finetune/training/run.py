@@ -1,6 +1,7 @@
 """`run(recipe)`: from a recipe to a trained model, its scores and every prediction. Read this file first."""
 
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from finetune.inference.predictor import settings_for_use
 from finetune.models import pretrained
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision, set_deterministic
 from finetune.models.families import family_notes
+from finetune.models.feature import Feature
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.environment import versions
@@ -22,9 +24,10 @@ from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, data_fingerprint, load_record, run_id
 from finetune.task_types import registry
+from finetune.task_types.feature_cache import array_features
 from finetune.task_types.options import changed_options, resolved
 from finetune.task_types.prediction_lines import prediction_lines
-from finetune.task_types.prepare import drawn_ids, encode, load_splits
+from finetune.task_types.prepare import drawn_ids, load_splits
 from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
@@ -79,7 +82,12 @@ def run(
     tokenizer = load_tokenizer(files.folder)
     unfit = vocabulary_notes(rows[task.train_split], tokenizer, recipe.model) + family_notes(model.backbone.config)
     splits[task.train_split] = replace(splits[task.train_split], notes=(*splits[task.train_split].notes, *unfit))
-    features = {split: encode(task, rows[split], tokenizer, recipe.max_length, model.backbone.config) for split in rows}
+    features: dict[str, Sequence[Feature]] = {
+        split: array_features(
+            task, some, tokenizer, recipe.max_length, model.backbone.config, content=f"{data}:{split}", watch=watch
+        )
+        for split, some in rows.items()
+    }
     accelerator = build_accelerator(where, precision)
     main, wait = accelerator.is_main_process, wait and accelerator.num_processes == 1
     with folder.locked(wait=wait, watch=watch) if main else nullcontext():
@@ -96,7 +104,7 @@ def run(
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=saving)
         trainer = Trainer(
             engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-            pause_after=pause_after, row_ids=[row.id for row in rows[task.train_split]],
+            pause_after=pause_after, rows=rows[task.train_split],
         )  # fmt: skip
         if recipe.frozen:
             features = {

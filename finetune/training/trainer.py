@@ -13,11 +13,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from accelerate import Accelerator
 
+from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.backbone import Model
 from finetune.models.feature import Feature
+from finetune.models.feature_arrays import lengths
 from finetune.runs import interrupts
 from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
 from finetune.runs.recipe import Train
@@ -60,7 +62,7 @@ Result = TypeVar("Result", bound=Scored)
 class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
-    With `pause_after` it stops after that epoch and can be resumed. `row_ids` are the rows' ids, for messages.
+    With `pause_after` it stops after that epoch and can be resumed. `rows` are the features' own, for messages.
     """
 
     engine: Engine
@@ -68,7 +70,7 @@ class Trainer:
     data_seed: int
     checkpoints: Checkpoints | None = None
     pause_after: int | None = None
-    row_ids: Sequence[str] = ()
+    rows: Sequence[Row] = ()
 
     @property
     def model(self) -> Model:
@@ -101,7 +103,7 @@ class Trainer:
             state["scaler"] = self.accelerator.scaler
         updater = Updater(
             engine=self.engine, model=model, optimizer=optimizer, schedule=schedule, settings=self.settings,
-            data_seed=self.data_seed, row_ids=self.row_ids,
+            data_seed=self.data_seed, rows=self.rows,
         )  # fmt: skip
         progress = (self.checkpoints and self.checkpoints.restore(state, self.watch)) or Progress()
         with interrupts.deferred():
@@ -177,7 +179,7 @@ class Trainer:
     def _groups(self, features: Sequence[Feature], *, epoch: int, done: int) -> Iterator[list[list[Feature]]]:
         """The remaining batches of an epoch, in groups whose losses are read together."""
         batches = training_batches(
-            [len(feature) for feature in features],
+            lengths(features),
             batch_size=self.settings.batch_size,
             data_seed=self.data_seed,
             epoch=epoch,

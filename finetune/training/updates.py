@@ -12,6 +12,7 @@ import torch
 from torch.nn.utils import get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
+from finetune.data.rows import Row
 from finetune.inference.engine import Diverged, Engine
 from finetune.models.backbone import Model
 from finetune.models.device import is_out_of_memory
@@ -30,7 +31,7 @@ SHOWN = 3  # rows in a message
 class Updater:
     """Updates the weights of an engine's model; `model` and `optimizer` are those that Accelerate prepared.
 
-    `row_ids` are the rows' ids by number, for messages.
+    `rows` are the features' own, for messages.
     """
 
     engine: Engine
@@ -39,7 +40,7 @@ class Updater:
     schedule: LRScheduler
     settings: Train
     data_seed: int
-    row_ids: Sequence[str] = ()
+    rows: Sequence[Row] = ()
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
         """One update per batch, then reads their losses, which synchronises a GPU.
@@ -138,7 +139,7 @@ class Updater:
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""
         rows = list(dict.fromkeys(feature.row for feature in batch))
-        shown = ", ".join(repr(self.row_ids[row]) if self.row_ids else str(row) for row in rows[:SHOWN])
+        shown = ", ".join(repr(self.rows[row].id) if self.rows else str(row) for row in rows[:SHOWN])
         more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
         return Diverged(
             f"{what} after update {update} (learning rate {rate:.3g}, rows {shown}{more}): training has diverged",

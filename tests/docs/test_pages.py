@@ -59,7 +59,7 @@ def test_every_example_of_a_file_is_read_as_the_page_says(page: Path, tmp_path: 
         table = read_table(tmp_path / name)
         layout = guess(table, {})
         assert layout.shape == shape, name
-        rows, notes = usable_rows(layout, table)
+        rows, _, notes = usable_rows(layout, table)
         assert (len(rows), notes) == (len(table), []), name
         assert layout.label, name
     assert {shape for _, shape, _ in shown} == set(data_types())

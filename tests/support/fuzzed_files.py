@@ -85,7 +85,7 @@ def assert_read_or_refused(path: Path) -> None:
         assert all(len(column) == len(table) for column in table.columns.values())
         assert str(table.form)
         layout = guess(table, {})
-        rows, notes = usable_rows(layout, table, unlabelled=True)
+        rows, _, notes = usable_rows(layout, table, unlabelled=True)
         assert len(rows) <= len(table)
         assert bool(notes) == (len(rows) < len(numbers))
     except UserError as error:

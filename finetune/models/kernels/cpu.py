@@ -3,8 +3,6 @@
 Measured with benchmarks/cpu_parts.py. The results are the same except for the random numbers of dropout.
 """
 
-import ctypes
-import sys
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,9 @@ from transformers import AttentionInterface
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 
 from finetune.models.families import has_own_class
+from finetune.models.kernels.malloc import keep_memory
 
 ATTENTION = "finetune_cpu"
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
 _generator = np.random.SFC64(0)
 
 
@@ -32,16 +30,6 @@ def speed_up(model: nn.Module, encoder: Any) -> None:
     AttentionInterface.register(ATTENTION, attention)
     AttentionMaskInterface.register(ATTENTION, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
     encoder.set_attn_implementation(ATTENTION)
-
-
-def keep_memory() -> None:
-    """Makes glibc keep freed memory: else each step returns its large tensors and page-faults them in again."""
-    if sys.platform != "linux":
-        return
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):  # musl has none
-        libc.mallopt(M_MMAP_THRESHOLD, 1 << 30)
-        libc.mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
 
 
 def seed(value: int) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LETTERS = "ABCDEFGHIJ"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceRow:
     """A context, its possible continuations, and the index of the right one, counted from 0."""
 
@@ -76,6 +76,9 @@ class ChoiceTask(Task):
         if isinstance(choices, str):
             raise UserError(f"the choices are a single text, {choices!r}", "Give a list of texts")
         return ChoiceRow(id="", context=context, choices=tuple(choices))
+
+    def joined(self, before: Any, row: Any) -> bool:
+        return False
 
     def encode(self, rows: Sequence[ChoiceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two truncated first."""

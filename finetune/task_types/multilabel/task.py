@@ -16,7 +16,15 @@ from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.pooled import WINDOWS, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
+from finetune.task_types.pooled import (
+    WINDOWS,
+    TextRow,
+    logits_by_row,
+    pairs_or_none,
+    read_by_tfidf,
+    text_features,
+    tfidf_remarks,
+)
 from finetune.task_types.task import Answer, Task
 
 if TYPE_CHECKING:
@@ -31,7 +39,7 @@ EVEN = 0.5  # a label's threshold before calibration
 THRESHOLDS = "the probability from which each label is predicted, in their order; chosen on dev if not given"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MultiLabelRow(TextRow):
     """A sentence or a pair with the names of its labels, perhaps none; None where they are unknown."""
 
@@ -84,6 +92,9 @@ class MultiLabelTask(Task):
     def row(self, text: str, pair: str | None = None) -> MultiLabelRow:
         """A sentence, or a pair."""
         return MultiLabelRow(id="", text=text, pair=pair)
+
+    def joined(self, before: Any, row: Any) -> bool:
+        return False
 
     def encode(
         self, rows: Sequence[MultiLabelRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
@@ -153,8 +164,9 @@ class MultiLabelTask(Task):
         """The most frequent set of labels, and TF-IDF with a linear model for each label."""
         sets = [tuple(self._in_order(row.gold or ())) for row in train]
         constant = [Answer(value=list(labels)) for labels in baselines.majority(sets, len(rows))]
-        texts, unseen = [row.texts for row in train], [row.texts for row in rows]
-        probabilities = baselines.tfidf_multilabel(texts, self._matrix(train), unseen)
+        read = read_by_tfidf(train)
+        texts, unseen = [row.texts for row in read], [row.texts for row in rows]
+        probabilities = baselines.tfidf_multilabel(texts, self._matrix(read), unseen)
         tfidf = [Answer(value=[], probabilities=row.tolist()) for row in probabilities]
         return {"majority": constant, "tfidf-logistic": self.decided(tfidf)}
 

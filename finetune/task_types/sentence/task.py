@@ -13,7 +13,15 @@ from finetune.data.source import Source
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.pooled import WINDOWS, TextRow, logits_by_row, pairs_or_none, text_features, tfidf_remarks
+from finetune.task_types.pooled import (
+    WINDOWS,
+    TextRow,
+    logits_by_row,
+    pairs_or_none,
+    read_by_tfidf,
+    text_features,
+    tfidf_remarks,
+)
 from finetune.task_types.task import Answer, Task
 
 if TYPE_CHECKING:
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
 CLASS_WEIGHT = "`balanced`: rare labels get as much weight in the loss as frequent ones"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceRow(TextRow):
     """A sentence or a pair with its label (`gold`): a name, a number, or None where it is unknown."""
 
@@ -85,6 +93,9 @@ class SentenceTask(Task):
         """A sentence, or a pair."""
         return SentenceRow(id="", text=text, pair=pair)
 
+    def joined(self, before: Any, row: Any) -> bool:
+        return False
+
     def encode(
         self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
@@ -121,14 +132,14 @@ class SentenceTask(Task):
 
     def baselines(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
         """Majority or mean, and TF-IDF with a linear model."""
-        texts, unseen = [row.texts for row in train], [row.texts for row in rows]
-        gold = [row.gold for row in train]
+        gold, unseen = [row.gold for row in train], [row.texts for row in rows]
+        texts, seen = zip(*((row.texts, row.gold) for row in read_by_tfidf(train)), strict=True)
         if self.regression:
             constant = baselines.mean(gold, len(rows))  # type: ignore[arg-type]
-            ridge = baselines.tfidf_regress(texts, gold, unseen)  # type: ignore[arg-type]
+            ridge = baselines.tfidf_regress(texts, seen, unseen)
             return {"mean": _answers(constant), "tfidf-ridge": _answers(ridge)}
         constant_label = baselines.majority(gold, len(rows))  # type: ignore[type-var]
-        labels, probabilities, classes = baselines.tfidf_classify(texts, gold, unseen)  # type: ignore[arg-type]
+        labels, probabilities, classes = baselines.tfidf_classify(texts, seen, unseen)
         columns = [classes.index(label) if label in classes else None for label in self.labels]
         tfidf = [
             Answer(value=label, probabilities=[0.0 if c is None else float(row[c]) for c in columns])

@@ -10,7 +10,6 @@ from finetune.models.feature import IGNORED, Feature
 from finetune.models.tokenizers.template import Template, pair_template
 from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types.span.row import SpanRow
-from finetune.task_types.span.search import Window
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -53,7 +52,7 @@ def _windows(
     *,
     truncated: bool,
 ) -> Iterator[Feature]:
-    """The features of row number `index`, from the tokens of its question and its context."""
+    """The features of row number `index`, from the tokens of its question and its context; their notes are Windows."""
     room = max_length - template.special_tokens - len(question)
     if room < LEAST_ROOM:
         raise UserError(
@@ -72,12 +71,12 @@ def _windows(
             token_type_ids=segments,  # type: ignore[arg-type]
             label=_label(row, characters, start, len(context[part]), place),
             truncated=truncated,
-            note=Window(
-                place=place,
-                starts=characters[part, 0],
-                ends=characters[part, 1],
-                owned=owner[part] == number,
-            ),
+            note={
+                "place": place,
+                "starts": characters[part, 0],
+                "ends": characters[part, 1],
+                "owned": owner[part] == number,
+            },
         )
 
 

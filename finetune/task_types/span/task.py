@@ -20,7 +20,7 @@ from finetune.task_types.declared_options import option
 from finetune.task_types.span.answers import SpanAnswer, answers, official_files
 from finetune.task_types.span.encoding import encode
 from finetune.task_types.span.row import SpanRow
-from finetune.task_types.span.search import best_spans, null_logits
+from finetune.task_types.span.search import Window, best_spans, null_logits
 from finetune.task_types.task import Answer, Task
 
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ class SpanTask(Task):
         """A question about a context."""
         return SpanRow(id="", question=question, context=context)
 
+    def joined(self, before: Any, row: Any) -> bool:
+        return False
+
     def encode(self, rows: Sequence[SpanRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """Windows over the contexts, see `encoding.py`. Raises UserError where a question leaves too little room."""
         return encode(rows, tokenizer, max_length, stride=self.stride, most_asked=self.max_question_tokens)
@@ -100,7 +103,7 @@ class SpanTask(Task):
     ) -> list[Answer]:
         """The best span of each row, or no answer where that is likelier by the threshold (0 until one is chosen)."""
         owners = np.array([feature.row for feature in features])
-        windows = [feature.note for feature in features]
+        windows = [Window(**feature.note) for feature in features]
         spans = best_spans(
             logits, windows, owners, likeliest=self.n_best, kept=self.n_best + SPARE, longest=self.max_answer_tokens
         )

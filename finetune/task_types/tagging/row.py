@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from finetune.data.rows import ADDED_LATER
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaggingRow:
     """The words of a sentence with their tags in IOB2; sentences of one document have the same `document`.
 

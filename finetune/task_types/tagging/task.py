@@ -18,7 +18,7 @@ from finetune.task_types.declared_options import option
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.task import Answer, Task
-from finetune.task_types.words.encoding import encode
+from finetune.task_types.words.encoding import encode, same_document
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -76,6 +76,10 @@ class TaggingTask(Task):
             return TaggingRow(id="", words=found, text=words, starts=starts)
         return TaggingRow(id="", words=tuple(words.split() if isinstance(words, str) else words))
 
+    def joined(self, before: TaggingRow, row: TaggingRow) -> bool:
+        """Sentences of one document, where windows span them."""
+        return self.context == "document" and same_document(before, row)
+
     def encode(
         self, rows: Sequence[TaggingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
@@ -97,7 +101,8 @@ class TaggingTask(Task):
         for given, feature in zip(logits, features, strict=True):
             best = given.argmax(-1)
             probability = 1 / np.exp(given - given.max(-1, keepdims=True)).sum(-1)
-            for (row, word), label, p in zip(feature.note, best, probability, strict=True):
+            for (after, word), label, p in zip(feature.note.tolist(), best, probability, strict=True):
+                row = feature.row + after
                 tags[row][word], sure[row][word] = self.labels[label], float(p)
         for given_tags, chances, row in zip(tags, sure, rows, strict=True):
             if row.text:

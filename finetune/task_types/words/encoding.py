@@ -1,7 +1,6 @@
 """Encodes words as features: windows over sentences or documents, in which each word's first sub-token is labelled."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -42,7 +41,8 @@ def encode(
 ) -> list[Feature]:
     """Windows over sentences or `documents`; each word's first sub-token is labelled in exactly one window.
 
-    A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: numbers of the row and the word.
+    A feature reads those first sub-tokens; its `note` is an array `(words, 2)`: how many rows after the feature's own,
+    and the number of the word.
     `label` makes a number of a word's gold.
     """
     units = list(_units(rows, documents=documents))
@@ -59,15 +59,15 @@ def encode(
             lengths = [len(word) for row in unit for word in rows[row].words]
             ids, first = _first_tokens(lengths, ids, offsets, unknown=tokenizer.unk_token_id)
         for start, end, owned in _windows(first, len(ids), max_length - 2):
-            note = words[owned]
+            read = words[owned]
             features.append(
                 Feature(
-                    row=int(note[0, 0]),
+                    row=int(read[0, 0]),
                     input_ids=[tokenizer.cls_token_id, *ids[start:end].tolist(), tokenizer.sep_token_id],
                     token_type_ids=[0] * (end - start + 2) if has_segments else None,
-                    label=_labels(note, rows, label),
+                    label=_labels(read, rows, label),
                     reads=(first[owned] - start + 1).tolist(),
-                    note=note,
+                    note=read - [read[0, 0], 0],
                 )
             )
     return features
@@ -77,24 +77,28 @@ def _text(row: WordsRow) -> str:
     return getattr(row, "text", "")
 
 
+def same_document(before: WordsRow, row: WordsRow) -> bool:
+    """Whether two rows are of one document, and not running texts."""
+    first, second = ("" if _text(one) else getattr(one, "document", "") for one in (before, row))
+    return bool(first) and first == second
+
+
 def _units(rows: Sequence[WordsRow], *, documents: bool) -> Iterator[list[int]]:
     """Numbers of the rows that share windows."""
-
-    def unit(index: int) -> int | str:
-        document = getattr(rows[index], "document", "") if documents and not _text(rows[index]) else ""
-        return document or index
-
-    for _, group in groupby(range(len(rows)), key=unit):
-        yield list(group)
+    begin = 0
+    for end in range(1, len(rows) + 1):
+        if end == len(rows) or not (documents and same_document(rows[end - 1], rows[end])):
+            yield list(range(begin, end))
+            begin = end
 
 
 def _labels(
-    note: np.ndarray, rows: Sequence[WordsRow], label: Callable[[Any], int | float]
+    read: np.ndarray, rows: Sequence[WordsRow], label: Callable[[Any], int | float]
 ) -> list[int | float] | None:
-    golds = [rows[row].gold for row, _ in note]
+    golds = [rows[row].gold for row, _ in read]
     if any(gold is None for gold in golds):
         return None
-    return [label(gold[word]) for gold, (_, word) in zip(golds, note, strict=True) if gold is not None]
+    return [label(gold[word]) for gold, (_, word) in zip(golds, read, strict=True) if gold is not None]
 
 
 def _windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:

@@ -19,6 +19,7 @@ from support.cli import Finetune, assert_error
 
 from finetune.checks.run_checks import check_data
 from finetune.checks.spellings import misspelled
+from finetune.data import bounds
 from finetune.data.detect import detect
 from finetune.data.reading import read_table, survey
 from finetune.errors import UserError, nearest
@@ -89,6 +90,17 @@ def test_rows_with_other_names_are_refused(tmp_path: Path) -> None:
     assert "nearly all of them empty" in refused(path)
     with pytest.raises(UserError, match="nearly all of them empty"):
         survey(path, detect(path))
+
+
+@pytest.mark.parametrize(("suffix", "row"), [(".csv", "a\n"), (".jsonl", "{\n")])
+def test_more_faults_than_rows_of_a_file_end_its_reading(
+    tmp_path: Path, suffix: str, row: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "MOST_FAULTS", 1_000)
+    begin = ["text,label\n", *ROWS] if suffix == ".csv" else ['{"text": "the cat"}\n'] * 100
+    path = written(tmp_path / f"faults{suffix}", *begin, *[row] * 1_000)
+    assert len(read_table(path).faults) == 1_000
+    assert "more than 1,000 rows cannot be read" in refused(written(path, *begin, *[row] * 1_001))
 
 
 def test_json_nested_deep_is_refused(tmp_path: Path) -> None:

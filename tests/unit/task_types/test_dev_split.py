@@ -2,12 +2,18 @@
 
 from pathlib import Path
 
+import pytest
 from support.own_data import own_task
 from support.tables import rows_with, table_of, text
 
+from finetune.data import packed_rows, reading
+from finetune.data.packed_rows import PackedRows
 from finetune.data.source import Source
 from finetune.task_types.dev_split import dev_rows
 from finetune.task_types.number_labels import number_strata
+
+SPLIT = [12, 13, 19, 20, 26, 30, 43, 63, 64, 95, 96]
+GROUPED = [19, 23, 35, 39, 43, 47, 51, 55, 59, 67, 71, 79]
 
 
 def test_dev_is_stratified_the_same_in_any_order_and_keeps_equal_texts_together() -> None:
@@ -62,3 +68,34 @@ def test_dev_is_not_empty_where_all_rows_are_one_document(tmp_path: Path) -> Non
     assert len(own_task(str(table_of(tmp_path, rows).path), {}).load(Source(), "dev").rows) == 4
     rows = rows_with(text=text, labels=lambda i: [f"label {i}", f"label {i + 1}"])  # no label set comes twice
     assert len(own_task(str(table_of(tmp_path, rows).path), {}).load(Source(), "dev").rows) == 4
+
+
+def test_a_split_does_not_change_between_versions() -> None:
+    """These sets were drawn when rows were grouped in lists of texts; runs on users' files depend on them."""
+    texts, strata = [f"text {i % 83}" for i in range(100)], ["ab"[i % 3 == 0] for i in range(100)]
+    groups = [(1, "1", "x", i)[i % 4] for i in range(100)]
+    assert sorted(dev_rows(texts, strata)) == SPLIT
+    assert sorted(dev_rows(texts, strata, groups, share=0.4)) == GROUPED
+    assert dev_rows([], []) == set()
+
+
+def test_a_file_is_made_into_rows_once_for_both_splits(tmp_path: Path) -> None:
+    read = own_task(str(table_of(tmp_path, rows_with(text=text, label=lambda i: "ab"[i % 2])).path), {}).read
+    train, dev = read(Source(), "train").rows, read(Source(), "dev").rows
+    assert {id(row) for row in read(Source(), "train").rows} == {id(row) for row in train}
+    path = next(iter(read.files.values()))
+    path.write_text(path.read_text().replace("quite", "rather"))  # which makes it another file
+    assert [row.text for row in read(Source(), "train").rows] != [row.text for row in train]
+    assert len(train) + len(dev) == 40
+
+
+def test_many_rows_are_packed_and_the_table_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = table_of(tmp_path, rows_with(text=text, label=lambda i: "ab"[i % 2])).path
+    plain = own_task(str(path), {}).read
+    expected = {split: list(plain(Source(), split).rows) for split in ("train", "dev")}
+    monkeypatch.setattr(packed_rows, "LEAST", 30)
+    read = own_task(str(path), {}).read
+    train, dev = read(Source(), "train").rows, read(Source(), "dev").rows
+    assert isinstance(train, PackedRows) and isinstance(dev, list)
+    assert {"train": list(train), "dev": dev} == expected
+    assert reading._read.cache_info().currsize == 0

@@ -108,7 +108,7 @@ def test_every_shape_is_guessed(tmp_path: Path, columns: dict[str, Any], expecte
     layout = guess(table, {})
     assert {name: getattr(layout, name) for name in expected} == expected
     assert layout.reasons["shape"]
-    rows, notes = usable_rows(layout, table)
+    rows, _, notes = usable_rows(layout, table)
     assert (len(rows), notes) == (40, [])
 
 
@@ -192,7 +192,7 @@ def test_unlabelled_and_unusable_rows_are_left_out_with_their_numbers(tmp_path: 
     rows[5]["text"] = " "
     rows[8]["label"] = ""
     table = table_of(tmp_path, rows)
-    usable, notes = usable_rows(guess(table, {}), table)
+    usable, _, notes = usable_rows(guess(table, {}), table)
     assert len(usable) == 37
     assert len(notes) == 2
     assert "rows 4, 9" in " ".join(notes)

@@ -38,14 +38,14 @@ def test_every_word_is_labelled_exactly_once(context: str, max_length: int, tiny
     rows = task.load(Source(), "train").rows
     rows = [*rows, replace(rows[0], words=("cat\x00dog", "\x00", "abc" * 9), gold=("O", "B-ANIMAL", "O"))]
     features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_encoder), max_length)
-    seen = Counter((row, word) for feature in features for row, word in feature.note.tolist())
+    seen = Counter((f.row + after, word) for f in features for after, word in f.note.tolist())
     assert set(seen) == {(row, word) for row in range(len(rows)) for word in range(len(rows[row].words))}
     assert set(seen.values()) == {1}
     for feature in features:
         assert min(feature.reads) > 0 and max(feature.reads) < len(feature) - 1
         assert list(feature.reads) == sorted(set(feature.reads))
-        for label, (row, word) in zip(feature.label, feature.note.tolist(), strict=True):
-            assert task.labels[label] == rows[row].gold[word]
+        for label, (after, word) in zip(feature.label, feature.note.tolist(), strict=True):
+            assert task.labels[label] == rows[feature.row + after].gold[word]
     assert max(map(len, features)) <= max_length
     if context == "document" and max_length == 128:
         assert len(features) < len(rows)
@@ -70,8 +70,8 @@ def test_decoding_puts_each_word_back(tiny_bert: Path) -> None:
     logits = []
     for feature in features:
         given = np.full((len(feature.reads), len(task.labels)), -1.0)
-        for place, (row, word) in enumerate(feature.note.tolist()):
-            given[place, task.labels.index(rows[row].gold[word])] = 5.0
+        for place, (after, word) in enumerate(feature.note.tolist()):
+            given[place, task.labels.index(rows[feature.row + after].gold[word])] = 5.0
         logits.append(given)
     answers = task.decode(logits, features, rows)
     assert [tuple(answer.value) for answer in answers] == [row.gold for row in rows]

@@ -1,13 +1,15 @@
-"""The cache of hidden states: its folder, size limit and eviction (least recently used first).
+"""The cache on disk of what runs share: its folder, size limit and eviction (least recently used first).
 
-It is `$FINETUNE_CACHE` (default `~/.cache/finetune`) and holds at most `$FINETUNE_CACHE_GB`. Each entry is a folder
-with a lock and a file of facts, whose modification time is that of the last use.
+It is `$FINETUNE_CACHE` (default `~/.cache/finetune`) and holds at most `$FINETUNE_CACHE_GB`, over all kinds of entries.
+Each entry is a folder with a lock and a file of facts, whose modification time is that of the last use.
 """
 
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from filelock import FileLock, Timeout
 
@@ -15,13 +17,14 @@ from finetune.errors import UserError
 
 DEFAULT_GB = 20.0
 SPARE_BYTES = 1 << 30  # to leave free on the disk
-FACTS, LOCK = "states.json", ".lock"
+FACTS, LOCK = "facts.json", ".lock"
+KINDS = ("states", "features")
 
 
-def cache_folder() -> Path:
-    """FINETUNE_CACHE, or the user's cache folder."""
+def cache_folder(kind: Literal["states", "features"]) -> Path:
+    """The folder of all entries of a kind, in FINETUNE_CACHE or the user's cache folder."""
     named = os.environ.get("FINETUNE_CACHE")
-    return (Path(named) if named else Path.home() / ".cache" / "finetune") / "states"
+    return (Path(named) if named else Path.home() / ".cache" / "finetune") / kind
 
 
 def most_bytes() -> int:
@@ -33,9 +36,19 @@ def most_bytes() -> int:
         raise UserError(f"FINETUNE_CACHE_GB is '{given}'", "Set it to a number of gigabytes, such as 20") from error
 
 
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Creates an entry's folder and locks it; removes what a process that was killed while writing left."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / LOCK):
+        for left in folder.glob(".*.tmp"):
+            left.unlink(missing_ok=True)
+        yield
+
+
 def fits(folder: Path, need: int) -> bool:
     """Whether `need` more bytes fit into the cache without evicting anything."""
-    held = sum(map(_size, _folders(folder.parent)))
+    held = sum(map(_size, _entries(folder)))
     return held + need <= most_bytes() and need + SPARE_BYTES <= shutil.disk_usage(folder).free
 
 
@@ -44,7 +57,7 @@ def make_room(folder: Path, need: int) -> bool:
 
     Entries in use by another process stay. If evicting all would not be enough, none is evicted.
     """
-    others = sorted((other for other in _folders(folder.parent) if other != folder), key=_used)
+    others = sorted((other for other in _entries(folder) if other != folder), key=_used)
     free = shutil.disk_usage(folder).free + sum(map(_size, others))
     if _size(folder) + need > most_bytes() or need + SPARE_BYTES > free:
         return False
@@ -60,8 +73,10 @@ def make_room(folder: Path, need: int) -> bool:
     return fits(folder, need)
 
 
-def _folders(cache: Path) -> Iterator[Path]:
-    return (path for path in cache.iterdir() if path.is_dir())
+def _entries(folder: Path) -> Iterator[Path]:
+    """All entries of the cache that this entry's folder is in."""
+    kinds = (folder.parents[1] / kind for kind in KINDS)
+    return (path for kind in kinds if kind.is_dir() for path in kind.iterdir() if path.is_dir())
 
 
 def _files(folder: Path) -> list[Path]:

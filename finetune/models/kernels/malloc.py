@@ -1,0 +1,27 @@
+"""glibc's malloc: keeps freed memory for the next step of training, and returns it afterwards."""
+
+import ctypes
+import sys
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
+DEFAULT = 128 * 1024  # bytes, of both
+
+
+def keep_memory() -> None:
+    """Makes glibc keep freed memory: else each step returns its large tensors and page-faults them in again."""
+    _set_thresholds(trim=(1 << 31) - 1, mmap=1 << 30)
+
+
+def release_memory() -> None:
+    """Returns what glibc has kept to the system, and from now on what is freed."""
+    if (libc := _set_thresholds(trim=DEFAULT, mmap=DEFAULT)) is not None:
+        libc.malloc_trim(0)
+
+
+def _set_thresholds(*, trim: int, mmap: int) -> ctypes.CDLL | None:
+    """The C library, if it is glibc."""
+    if sys.platform != "linux" or not hasattr(libc := ctypes.CDLL(None), "mallopt"):  # musl has none
+        return None
+    libc.mallopt(M_MMAP_THRESHOLD, mmap)
+    libc.mallopt(M_TRIM_THRESHOLD, trim)
+    return libc

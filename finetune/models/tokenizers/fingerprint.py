@@ -1,0 +1,26 @@
+"""A hash of all of a tokenizer that decides token ids, whatever folder it was loaded from."""
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+def tokenizer_hash(tokenizer: "PreTrainedTokenizerBase") -> str | None:
+    """The sha256 of vocabulary, rules and special tokens; None for a tokenizer written in Python."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return None
+    backend.no_truncation()  # transformers sets both again in each call
+    backend.no_padding()
+    facts = [
+        type(tokenizer).__name__,
+        backend.to_str(),
+        tokenizer.special_tokens_map,
+        tokenizer.model_input_names,
+        tokenizer.truncation_side,
+        tokenizer.split_special_tokens,
+    ]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,146 @@
+"""Features of a split in arrays: encoded once for the same rows, tokenizer and code, then memory-mapped from the cache.
+
+`runs.cache` has the folder and its size limit.
+"""
+
+import hashlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finetune import models, task_types
+from finetune.data.array_file import Arrays, ArrayWriter, map_arrays
+from finetune.data.atomic import scratch_file, write_atomically
+from finetune.data.rows import Row
+from finetune.models.feature import Feature
+from finetune.models.feature_arrays import ArrayFeatures, NoArrays, to_arrays
+from finetune.models.tokenizers.fingerprint import tokenizer_hash
+from finetune.runs.cache import FACTS, cache_folder, locked, make_room, most_bytes
+from finetune.runs.events import Note, Watcher
+from finetune.task_types.prepare import require_positions
+from finetune.task_types.task import Task
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+
+FORMAT = 1
+AT_ONCE = 10_000  # rows that are encoded at once, to bound memory
+FILE = "features.bin"
+NOT_ENCODED = ("read", "metrics")  # fields of a task that do not decide its features
+
+
+class NoRoom(Exception):
+    """An entry does not fit into the cache."""
+
+
+def array_features(
+    task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, config: "PretrainedConfig",
+    *, content: str, watch: Watcher,
+) -> Sequence[Feature]:  # fmt: skip
+    """The features of a split, as `task.encode` gives them, in arrays: from the cache, whose size limit they fit, or
+    else in memory. Features that have no array form are a list. `content` is a hash of the rows.
+
+    Raises UserError as `prepare.encode` does.
+    """
+    require_positions(tokenizer, max_length, config)
+
+    def parts() -> Iterator[tuple[int, Arrays]]:
+        for begin, end in chunks(task, rows):
+            yield end, to_arrays(task.encode(rows[begin:end], tokenizer, max_length), first_row=begin)
+
+    facts = _facts(task, tokenizer)
+    try:
+        if facts is None or not most_bytes():
+            return ArrayFeatures([arrays for _, arrays in parts()])
+        name = hashlib.sha256(json.dumps([FORMAT, content, max_length, facts]).encode()).hexdigest()[:20]
+        found = _cached(cache_folder("features") / name, parts, len(rows), watch)
+        return ArrayFeatures(found or [arrays for _, arrays in parts()])
+    except NoArrays:
+        return task.encode(rows, tokenizer, max_length)
+
+
+def chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """(begin, end) of parts of the rows that are encoded one after another, of about AT_ONCE rows."""
+    begin = 0
+    while begin < len(rows):
+        end = min(begin + AT_ONCE, len(rows))
+        while end < len(rows) and task.joined(rows[end - 1], rows[end]):
+            end += 1
+        yield begin, end
+        begin = end
+
+
+def _cached(
+    folder: Path, parts: Callable[[], Iterator[tuple[int, Arrays]]], rows: int, watch: Watcher
+) -> Sequence[Arrays] | None:
+    """The arrays of an entry, which is written if it is not there or damaged; None, with a note, if that fails."""
+    try:
+        with locked(folder):
+            if (found := _opened(folder)) is None:
+                _write(folder, parts(), rows)
+                found = _opened(folder)
+            os.utime(folder / FACTS)  # the time of the last use
+            return found
+    except NoRoom:
+        why = f"they exceed what the cache may hold ({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk"
+    except OSError as error:
+        why = f"{folder}: the cache cannot be used ({error.strerror}; FINETUNE_CACHE=FOLDER names another)"
+    watch(Note(f"the tokens of {rows:,} rows stay in memory, and the next run tokenizes again: {why}"))
+    return None
+
+
+def _opened(folder: Path) -> Sequence[Arrays] | None:
+    """The arrays of an entry; None where there is none that is complete and undamaged."""
+    try:
+        return map_arrays(folder / FILE, json.loads((folder / FACTS).read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _write(folder: Path, parts: Iterator[tuple[int, Arrays]], rows: int) -> None:
+    """Writes an entry, and its facts last. Raises NoRoom where it does not fit into the cache."""
+    done = 0
+    (folder / FACTS).unlink(missing_ok=True)
+    with scratch_file(folder / FILE) as scratch, scratch.open("wb") as file:
+        writer = ArrayWriter(file)
+        for end, arrays in parts:
+            size = sum(array.nbytes for array in arrays.values())
+            if not make_room(folder, size * (rows - done) // (end - done)):  # if the rest is like this part
+                raise NoRoom
+            writer.append(arrays)
+            done = end
+        seal = writer.seal()
+    write_atomically(folder / FACTS, json.dumps(seal) + "\n")
+
+
+def _facts(task: Task, tokenizer: "PreTrainedTokenizerBase") -> str | None:
+    """All that decides features but the rows and their length; None where it cannot be written down."""
+    settings = {name: value for name, value in vars(task).items() if name not in NOT_ENCODED}
+    libraries = {name: version(name) for name in ("numpy", "tokenizers", "transformers")}
+    vocabulary = tokenizer_hash(tokenizer)
+    try:
+        kinds = [
+            kind for kind in type(task).__mro__ if kind.__module__.partition(".")[0] not in sys.stdlib_module_names
+        ]
+        files = [Path(inspect.getfile(kind)) for kind in kinds]
+        facts = [settings, libraries, vocabulary, _code(tuple(file.parent for file in files))]
+        return None if vocabulary is None else json.dumps(facts, sort_keys=True)
+    except (TypeError, OSError):  # an object among the settings, or a class without a file
+        return None
+
+
+@lru_cache(maxsize=8)
+def _code(folders: tuple[Path, ...]) -> str:
+    """A hash of the code of all task types and models, and of what is next to a task's own class."""
+    own = {Path(folder): "**/*.py" for package in (models, task_types) for folder in package.__path__}
+    digest = hashlib.sha256()
+    for folder, files in {**dict.fromkeys(folders, "*.py"), **own}.items():
+        for file in sorted(folder.glob(files)):
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,45 @@
+"""Packed rows are the same rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from support.toys import every_shape
+
+from finetune.data import packed_rows
+from finetune.data.packed_rows import PackedRows, packed
+from finetune.data.source import Source
+from finetune.task_types.task import Task
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are packed, in small blocks."""
+    monkeypatch.setattr(packed_rows, "LEAST", 5)
+    monkeypatch.setattr(packed_rows, "AT_ONCE", 7)
+
+
+@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
+def test_packed_rows_are_the_same_rows(task: Task) -> None:
+    rows = list(task.load(Source(), "train").rows)
+    found = packed(list(rows))
+    assert isinstance(found, PackedRows)
+    assert list(found) == rows and len(found) == len(rows) == 64
+    assert [found[i] for i in range(-64, 64)] == [*rows, *rows]
+    assert found[5:-3:4] == rows[5:-3:4]
+    with pytest.raises(IndexError):
+        found[64]
+
+
+@dataclass(frozen=True)
+class Other:
+    id: str
+    value: Any
+
+
+@pytest.mark.parametrize("last", [Other("a\ud800", [1]), Other("b", {}), "another class", Other("c", (1, ["d"]))])
+def test_rows_that_bytes_would_change_stay_as_they_are(last: Any) -> None:
+    rows = [*(Other(f"\ud800{i}", (i, 0.1, None, True)) for i in range(9)), last]
+    assert packed(rows) is rows and len(rows) == 10
+    assert list(packed(rows[:9])) == [Other(f"\ud800{i}", (i, 0.1, None, True)) for i in range(9)]
+    assert packed(rows[:4]) == rows[:4]
