@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import declared
+from memory_chart import memory_chart
 
 from finetune.analysis.paper_table import lines_of, load_table
 from finetune.analysis.paper_table_formats import score_words
@@ -253,6 +254,19 @@ def reliability_figures(measured: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def memory_table(measured: dict[str, Any]) -> str:
+    """Memory of a run by rows, and the seconds until it trains."""
+    lines = [
+        "| rows | file | most memory | beyond the smallest run | seconds until it trains | the second time |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run in measured["runs"]:
+        sizes = (run[f"{name}_megabytes"] for name in ("file", "peak", "beyond_the_model"))
+        times = (f"{run['seconds_to_training'][name]:.1f}" for name in ("first", "second"))
+        lines.append(f"| {run['rows']:,} | {' | '.join([*(f'{size:,.0f} MB' for size in sizes), *times])} |")
+    return "\n".join(lines)
+
+
 def blocks() -> dict[str, str]:
     """Every generated block, by marker."""
     every = all_records(ROOT / "results")
@@ -267,6 +281,7 @@ def blocks() -> dict[str, str]:
         "speed": speed_table(*speed),
         "ablations": ablations_table(every),
         "cached": cached_table(_benchmark("cached_epochs.json")),
+        "memory-by-rows": memory_table(_benchmark("memory_by_rows.json")),
         "reliability": reliability_table(_benchmark("reliability.json")),
         "reliability-figures": reliability_figures(_benchmark("reliability.json")),
         "false-positives": false_positives_table(_benchmark("false_positives.json")),
@@ -292,6 +307,9 @@ def filled(text: str) -> str:
 
 
 if __name__ == "__main__":
+    if "--write" in sys.argv:
+        chart = memory_chart(_benchmark("memory_by_rows.json"))
+        (ROOT / "docs" / "memory-by-rows.svg").write_text(chart, encoding="utf-8")
     for document in (*ROOT.glob("README*.md"), *(ROOT / "docs").glob("*.md")):
         if "--write" in sys.argv:
             document.write_text(filled(document.read_text(encoding="utf-8")), encoding="utf-8")

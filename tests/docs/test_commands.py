@@ -105,7 +105,7 @@ class Reader:
         with pytest.raises(SystemExit) as ended:
             cli.main()
         printed = self.capsys.readouterr()
-        assert ended.value.code in ((0, 1) if has_findings else (0,)), (command, printed.err)
+        assert (ended.value.code or 0) in ((0, 1) if has_findings else (0,)), (command, printed.err)
         if written is not None:
             written.write_text(printed.out, encoding="utf-8")
         if read is not None:
