@@ -13,8 +13,7 @@ def tokenizer_hash(tokenizer: "PreTrainedTokenizerBase") -> str | None:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         return None
-    backend.no_truncation()  # transformers sets both again in each call
-    backend.no_padding()
+    forget_last_call(tokenizer)
     facts = [
         type(tokenizer).__name__,
         backend.to_str(),
@@ -24,3 +23,10 @@ def tokenizer_hash(tokenizer: "PreTrainedTokenizerBase") -> str | None:
         tokenizer.split_special_tokens,
     ]
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def forget_last_call(tokenizer: "PreTrainedTokenizerBase") -> None:
+    """Removes the truncation and padding of the last call, which would be saved; transformers sets both in each."""
+    if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
+        backend.no_truncation()
+        backend.no_padding()

@@ -257,3 +257,16 @@ def test_dropout_zeroes_the_share_it_should_and_keeps_the_mean() -> None:
 def test_every_dropout_is_set(tiny_bert: Path) -> None:
     trainer, _ = build(cat_task(), tiny_bert, Train(dropout=0.25))
     assert {m.p for m in trainer.model.modules() if isinstance(m, torch.nn.Dropout)} == {0.25}
+
+
+def test_the_saved_tokenizer_does_not_depend_on_what_it_has_encoded(tiny_bert: Path, tmp_path: Path) -> None:
+    """Tokens may come from a cache, so that the tokenizer was never called."""
+    trainer, _ = build(cat_task(), tiny_bert, Train())
+    files = []
+    for name in ("unused", "used"):
+        tokenizer = load_tokenizer(tiny_bert)
+        if name == "used":
+            tokenizer(["the cat", "a"], truncation=True, max_length=9, padding=True)
+        checkpoints.save_checkpoint(trainer.model, tmp_path / name, tokenizer, {"task": "toy", "max_length": 9})
+        files.append((tmp_path / name / "tokenizer.json").read_bytes())
+    assert files[0] == files[1]
