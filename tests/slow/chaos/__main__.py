@@ -6,11 +6,13 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from slow.chaos.commands import ROOT
 from slow.chaos.parts import parts
 from slow.chaos.record import write_record
+from slow.chaos.trial import Tally
 from slow.chaos.work import Plan, run_parts
 
 
@@ -22,14 +24,21 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
     plan = Plan(seed=given.seed, scale=given.scale, folder=folder)
     chosen = [part for part in parts().values() if re.search(given.only, part.name)]
+
+    def keep(tallies: Sequence[Tally]) -> None:
+        seconds = sum(tally.seconds for tally in tallies) / given.cores
+        parts = (len(tallies), len(chosen))
+        write_record(given.out, tallies, seed=given.seed, scale=given.scale, seconds=seconds, parts=parts)
+
     try:
-        tallies = run_parts(plan, chosen, work=work, cores=given.cores, tell=lambda text: print(text, flush=True))
+        tallies = run_parts(
+            plan, chosen, work=work, cores=given.cores, tell=lambda text: print(text, flush=True), keep=keep
+        )
     finally:
         if (folder / "failures").is_dir():
             shutil.copytree(folder / "failures", given.work / "failures", symlinks=True, dirs_exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
-    seconds = sum(tally.seconds for tally in tallies) / given.cores
-    write_record(given.out, tallies, seed=given.seed, scale=given.scale, seconds=seconds)
+    keep(tallies)
     if not any(tally.failures for tally in tallies):
         work.unlink()
     tried, survived = (sum(getattr(tally, name) for tally in tallies) for name in ("tried", "survived"))

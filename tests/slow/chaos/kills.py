@@ -15,11 +15,11 @@ KILLS = 12  # at random moments, of a scenario
 STARTS = 7.0  # seconds that a new Python takes for its imports at most
 
 
-def at_every_write(lab: Lab, name: str, shard: int = 0, shards: int = 1) -> Tally:
-    """SIGKILL before the k-th write, for every k of this shard."""
+def at_every_write(lab: Lab, name: str, shard: int = 0, shards: int = 1, share: float = 1.0) -> Tally:
+    """SIGKILL before the k-th write, for every k of this shard, or a share of them."""
     scenario, usual, tally = SCENARIOS[name], lab.undisturbed(name), Tally(kind="SIGKILL at a write")
     writes = usual.attempt.writes
-    for number in lab.chosen(range(1 + shard, 1 + len(writes), shards)):
+    for number in lab.chosen(range(1 + shard, 1 + len(writes), shards), share=share):
 
         def body(place: Path, number: int = number) -> None:
             killed = finetune(place, *scenario.command, fault=Fault(at=number))

@@ -10,6 +10,8 @@ from slow.chaos.scenarios import TRAINING, WRITING
 from slow.chaos.trial import Tally
 
 SHARDS = 2
+AT_EVERY_WRITE = ("sentence",)
+SHARE = 0.2  # of the writes of the other scenarios, at random
 DAMAGED = ("sentence", "span", "tagging")
 INTERRUPTED = ("sentence", "tagging", "best epoch, patience", "--force", "frozen, cold cache")
 NEW = ("sentence", "accumulation", "frozen, cold cache", "two seeds")
@@ -28,7 +30,7 @@ class Part:
 
 def parts() -> dict[str, Part]:
     """Every part by name, in the order in which they begin."""
-    return {part.name: part for part in (*_of_each_scenario(), *_of_some(), *_once())}
+    return {part.name: part for part in (*_once(), *_of_some(), *_of_each_scenario())}
 
 
 def _of_each_scenario() -> Iterator[Part]:
@@ -36,8 +38,9 @@ def _of_each_scenario() -> Iterator[Part]:
         name = scenario.name
         yield Part(name=f"random kills: {name}", body=partial(kills.at_random, name=name))
         yield Part(name=f"signals: {name}", body=partial(kills.by_signals, name=name))
+        share = 1.0 if name in AT_EVERY_WRITE else SHARE
         for shard in range(SHARDS):
-            sharded = {"name": name, "shard": shard, "shards": SHARDS}
+            sharded = {"name": name, "shard": shard, "shards": SHARDS, "share": share}
             at = f"{name}, {shard + 1} of {SHARDS}"
             yield Part(name=f"kills at writes: {at}", body=partial(kills.at_every_write, **sharded))
             yield Part(name=f"errors at writes: {at}", body=partial(errors.at_every_write, **sharded))

@@ -55,13 +55,13 @@ class Lab:
         shutil.copytree(template, place, symlinks=True)
         return place
 
-    def count(self, number: int) -> int:
+    def count(self, number: float) -> int:
         """So many trials, by scale, and at least one."""
         return max(1, round(number * self.scale))
 
-    def chosen(self, every: range) -> list[int]:
-        """A share of these by scale, at random."""
-        return sorted(self.random.sample(every, min(len(every), self.count(len(every)))))
+    def chosen(self, every: range, *, share: float = 1.0) -> list[int]:
+        """A share of these, and of it one by scale, at random."""
+        return sorted(self.random.sample(every, min(len(every), self.count(share * len(every)))))
 
     def _template(self, scenario: Scenario) -> Path:
         place = self.folder / f"template-{len(self.prepared)}-{uuid.uuid4().hex[:6]}"

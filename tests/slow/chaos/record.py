@@ -15,8 +15,13 @@ from finetune.data.atomic import write_atomically
 from finetune.runs import environment
 
 
-def write_record(out: Path, tallies: Sequence[Tally], *, seed: int, scale: float, seconds: float) -> None:
-    """Writes what was tried, survived and lost by kind of fault, the figures, and where it was measured."""
+def write_record(
+    out: Path, tallies: Sequence[Tally], *, seed: int, scale: float, seconds: float, parts: tuple[int, int]
+) -> None:
+    """Writes what was tried, survived and lost by kind of fault, the figures, and where it was measured.
+
+    `parts` are those that are finished, of all.
+    """
     counted = [tally for tally in tallies if tally.tried]
     kills = sum(tally.tried for tally in counted if tally.kind.startswith("SIG"))
     facts = {
@@ -26,6 +31,7 @@ def write_record(out: Path, tallies: Sequence[Tally], *, seed: int, scale: float
         "machine": {"system": platform.platform(), "cores": os.cpu_count(), "cpu": _cpu()},
         "seed": seed,
         "scale": scale,
+        "parts": parts,
         "seconds": round(seconds),
         "kills": kills,
         "faults": sum(tally.tried for tally in counted) - kills,

@@ -32,16 +32,25 @@ class Plan:
 
 
 def run_parts(
-    plan: Plan, chosen: Sequence[Part], *, work: Path, cores: int, tell: Callable[[str], None]
+    plan: Plan,
+    chosen: Sequence[Part],
+    *,
+    work: Path,
+    cores: int,
+    tell: Callable[[str], None],
+    keep: Callable[[Sequence[Tally]], None],
 ) -> list[Tally]:
-    """The tallies of all parts; those in the working file that did not fail are not run again."""
+    """The tallies of all parts; those in the working file that did not fail are not run again.
+
+    `keep` receives those so far after each part.
+    """
     done = _finished(plan, work)
     tallies = [done[part.name] for part in chosen if part.name in done]
     missing = [part for part in chosen if part.name not in done]
     if tallies:
         tell(f"{len(tallies)} of {len(chosen)} parts are finished: {work}")
     started, ended = time.monotonic(), 0
-    for alone in (False, True):
+    for alone in (True, False):
         names = [part.name for part in missing if part.alone == alone]
         workers = 1 if alone else cores
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -53,6 +62,7 @@ def run_parts(
                 ended += 1
                 with work.open("a") as opened:
                     opened.write(json.dumps({"key": plan.key, "part": name, "tally": asdict(tally)}) + "\n")
+                keep(tallies)
                 left = (time.monotonic() - started) / ended * (len(missing) - ended)
                 tell(f"{_words(name, tally)}  [{ended} of {len(missing)} parts, {left / 60:.0f} min left]")
     return tallies
