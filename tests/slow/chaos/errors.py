@@ -15,7 +15,7 @@ ERRORS = (*LASTING, errno.EIO)
 
 
 def at_every_write(lab: Lab, name: str, shard: int = 0, shards: int = 1, share: float = 1.0) -> Tally:
-    """An error at the k-th write, for every k of this shard, or a share of them; then the command is run again without it."""
+    """An error at the k-th write, for every k of this shard or a share of them; then the command runs without it."""
     scenario, usual, tally = SCENARIOS[name], lab.undisturbed(name), Tally(kind="error at a write")
     writes = usual.attempt.writes
     for number in lab.chosen(range(1 + shard, 1 + len(writes), shards), share=share):
