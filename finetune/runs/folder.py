@@ -43,7 +43,7 @@ class RunFolder:
     @property
     def attempt(self) -> "RunFolder":
         """The folder to train in: this one, or while it holds a finished run, one inside that `publish` moves here."""
-        if not self.record_file.is_file():
+        if not self.record_file.is_file() and not (self.path / NEW).is_dir():
             return self
         (self.path / NEW).mkdir(exist_ok=True)
         return RunFolder(self.path / NEW)

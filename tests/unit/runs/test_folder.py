@@ -151,6 +151,14 @@ def test_an_attempt_that_is_not_finished_is_left_alone(run: RunFolder) -> None:
     assert (run.attempt.path / "model" / "more.txt").is_file()
 
 
+def test_an_attempt_goes_on_where_the_old_record_was_removed(run: RunFolder) -> None:
+    """Else what it has trained would stay in a folder that nobody looks at."""
+    (run.attempt.path / "checkpoints").mkdir()
+    run.record_file.unlink()
+    with run.locked(wait=False, watch=unwatched):
+        assert run.attempt.checkpoints.is_dir()
+
+
 def flip(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
