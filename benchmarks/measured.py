@@ -234,19 +234,20 @@ def reliability_table(measured: dict[str, Any]) -> str:
         counts = f"{found['tried']:,} | {found['survived']:,}"
         lines.append(f"| {found['kind']} | {counts} | {lost} | {found['seconds'] / 60:.0f} |")
     skipped = [f"Not tried: {what} ({why})." for what, why in measured["skipped"].items()]
-    machine, minutes = measured["machine"], measured["seconds"] / 60
+    machine, minutes, (done, parts) = measured["machine"], measured["seconds"] / 60, measured["parts"]
+    part = "" if done == parts else f" ({done} of the {parts} parts of `make chaos`, in its order)"
     total = (
-        f"{measured['kills']:,} kills and {measured['faults']:,} other faults in {minutes:.0f} minutes "
+        f"{measured['kills']:,} kills and {measured['faults']:,} other faults{part} in {minutes:.0f} minutes "
         f"on {machine['cores']} cores ({machine['cpu']}), torch {measured['versions']['torch']}, seed "
         f"{measured['seed']}, {measured['date'][:10]}."
     )
     return "\n".join([*lines, "", " ".join([total, *skipped])])
 
 
-def reliability_figures(measured: dict[str, Any]) -> str:
+def reliability_figures(figures: dict[str, Any]) -> str:
     """Measured times and shares, mean and most."""
     lines = ["| measured | mean | most | times |", "|---|---|---|---|"]
-    for name, found in measured["figures"].items():
+    for name, found in sorted(figures.items()):
         mean, most = (
             f"{100 * found[key]:.2f} %" if "share" in name else f"{found[key]:.2f}" for key in ("mean", "most")
         )
@@ -283,7 +284,9 @@ def blocks() -> dict[str, str]:
         "cached": cached_table(_benchmark("cached_epochs.json")),
         "memory-by-rows": memory_table(_benchmark("memory_by_rows.json")),
         "reliability": reliability_table(_benchmark("reliability.json")),
-        "reliability-figures": reliability_figures(_benchmark("reliability.json")),
+        "reliability-figures": reliability_figures(
+            _benchmark("reliability_checkpoints.json")["figures"] | _benchmark("reliability.json")["figures"]
+        ),
         "false-positives": false_positives_table(_benchmark("false_positives.json")),
         "measured-data": own_data_table(
             every,
