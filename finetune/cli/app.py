@@ -5,7 +5,7 @@ import os
 import sys
 import traceback
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -67,10 +67,12 @@ def finetune() -> None:
 def main() -> None:
     """Runs the command line; an error that the user can fix is one line on standard error and exit code 2."""
     print_warnings()
+    interrupts.install()
     try:
         _require_utf_8(sys.argv[1:])
-        with interrupts.raised():
-            sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        interrupts.ignore()
+        sys.exit(code)
     except UserError as error:
         print_error(error)
         sys.exit(2)
@@ -81,9 +83,7 @@ def main() -> None:
         echo("aborted", err=True)
         sys.exit(1)
     except interrupts.Interrupted as stopped:
-        if first_process():
-            echo(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)
-        sys.exit(stopped.exit_code)
+        _exit_stopped(stopped)
     except BrokenPipeError:
         _discard_output()
         sys.exit(1)
@@ -93,8 +93,17 @@ def main() -> None:
         print_error(_in_words(error))
         sys.exit(2)
     except Exception:
+        if stopped_by := interrupts.stopped_by():
+            _exit_stopped(stopped_by)
         echo(traceback.format_exc(), err=True)  # a fault of ours, whose text may hold control characters too
         sys.exit(1)
+
+
+def _exit_stopped(stopped: interrupts.Interrupted) -> NoReturn:
+    """Says at which point a signal stopped the command."""
+    if first_process():
+        echo(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)
+    sys.exit(stopped.exit_code)
 
 
 def _require_utf_8(arguments: list[str]) -> None:

@@ -59,7 +59,7 @@ def check(
 
 def _check_recipes(planned: list[Planned], data: Path | None, device: str | None, *, as_json: bool) -> None:
     """Prints what runs would use."""
-    load_libraries("" if as_json else loading(planned))
+    load_libraries("" if as_json else loading(planned), "finetune.checks.recipe")
     from finetune.checks.recipe import check as preview
 
     for one in planned:

@@ -36,7 +36,7 @@ def evaluate(
     encoding = str(given.pop("encoding", ""))
     if unknown := [*others, *given, *(["encoding"] if encoding and not is_data(task) else [])]:
         raise UserError(f"unknown setting '{unknown[0]}'", "Only encoding=NAME can be set, for a data file")
-    load_libraries(f"{task}: loading {model}")
+    load_libraries(f"{task}: loading {model}", "finetune.inference.evaluate")
     from finetune.inference.evaluate import evaluate as score
 
     scored, scores = score(

@@ -40,7 +40,7 @@ def features(
     """Writes the file and prints the number and width of its vectors."""
     _, given = split_arguments(settings or [])
     planned = load_target(target, given | {"model": model, "layers": override_value(layers)})
-    load_libraries(f"{target}: loading {model}")
+    load_libraries(f"{target}: loading {model}", "finetune.inference.embeddings")
     from finetune.inference.embeddings import write_features
 
     watch = ProgressDisplay(standard_error())

@@ -2,20 +2,26 @@
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from finetune.cli.terminal import echo, first_process
+from finetune.runs import interrupts
 from finetune.training.targets import Planned
 
 
-def load_libraries(doing: str = "") -> None:
-    """Imports the libraries, after printing `doing` on standard error.
+def load_libraries(doing: str = "", *modules: str) -> None:
+    """Imports the libraries and these modules, which need them, after printing `doing` on standard error.
 
     Silences progress bars and warnings of transformers and the Hub client.
     """
     if doing and first_process() and "torch" not in sys.modules:
         echo(doing, err=True)
-    import transformers
-    from huggingface_hub.utils import logging
+    with interrupts.held():
+        import transformers
+        from huggingface_hub.utils import logging
+
+        for module in modules:
+            import_module(module)
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()

@@ -42,7 +42,7 @@ def predict(
             "-o, --escape-formulas and column settings do not apply to lines of standard input", "Leave them out"
         )
     named = None if task is None else find(task)
-    load_libraries("" if quiet else f"{file}: loading {model}")
+    load_libraries("" if quiet else f"{file}: loading {model}", "finetune.inference.predict_file")
     from finetune.inference.answer_rows import answer_lines, lines_of
     from finetune.inference.predict_file import default_output, predict_file
     from finetune.inference.predictor import load

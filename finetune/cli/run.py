@@ -66,7 +66,7 @@ def run(
     require_sound_data([one.task for one in planned])
     if not silent:
         _print_guesses(names, planned)
-    load_libraries("" if silent else loading(planned))
+    load_libraries("" if silent else loading(planned), "finetune.training.run_many")
     from finetune.inference.engine import Diverged
     from finetune.training.checkpoints import Saving
     from finetune.training.run_many import run_all

@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SAME = 1.0  # seconds in which signals are one request: a launcher repeats those that its whole group has received
 AGAIN = 0.05  # seconds after which a signal is sent again whose exception Python ignored
+_raised: list[int] = []  # signals for which Interrupted was raised
 _asked: list[tuple[signal.Signals, float]] = []  # with its time; of the process, as signals are
+Handler = Callable[[int, FrameType | None], None]
 
 
 class Interrupted(BaseException):
@@ -42,11 +45,31 @@ class Stopping(Exception):
         return _asked[0][0] if _asked else signal.SIGTERM
 
 
-@contextmanager
-def raised() -> Iterator[None]:
+def install() -> None:
     """Makes a signal raise Interrupted at once, so that files are closed and scratch files removed."""
-    with _handled_by(_raise):
+    _raised.clear()
+    _set_handlers(_raise)
+
+
+def ignore() -> None:
+    """Ignores signals from here on, for a command that has done its work and only exits."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Holds a signal back until the end, for imports: C code turns an exception into an ImportError, or ignores it."""
+    with deferred():
         yield
+        held_back = [number for number, _ in _asked]
+    if held_back:
+        raise Interrupted(held_back[0])
+
+
+def stopped_by() -> Interrupted | None:
+    """The exception of the last signal, which other code may have turned into another one; None without a signal."""
+    return Interrupted(_raised[-1]) if _raised else None
 
 
 @contextmanager
@@ -71,14 +94,12 @@ def stop_if_asked() -> None:
 
 
 @contextmanager
-def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def _handled_by(handler: Handler) -> Iterator[None]:
     """Without effect outside the main thread, where Python handles no signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    hook = sys.unraisablehook
-    before = {number: signal.signal(number, handler) for number in SIGNALS}
-    sys.unraisablehook = lambda ignored: _sent_again(ignored.exc_value) or hook(ignored)
+    before, hook = _set_handlers(handler), sys.unraisablehook
     try:
         yield
     finally:
@@ -87,7 +108,15 @@ def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[No
             signal.signal(number, earlier)
 
 
+def _set_handlers(handler: Handler) -> dict[signal.Signals, Any]:
+    """Sets the handler of both signals, also where one is called in a `__del__`; returns those before."""
+    hook = sys.unraisablehook
+    sys.unraisablehook = lambda ignored: _sent_again(ignored.exc_value) or hook(ignored)
+    return {number: signal.signal(number, handler) for number in SIGNALS}
+
+
 def _raise(number: int, _: FrameType | None) -> None:
+    _raised.append(number)
     raise Interrupted(number)
 
 

@@ -1,6 +1,7 @@
 """The command line: the real one in a new process, and the same in this one."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from finetune.cli import app as cli
+from finetune.runs import interrupts
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]  # exit code, standard output, standard error
@@ -42,8 +44,14 @@ def in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("FINETUNE_DATA", str(data))
         monkeypatch.setattr(sys, "argv", ["finetune", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
+        before, hook = [(number, signal.getsignal(number)) for number in interrupts.SIGNALS], sys.unraisablehook
+        try:
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+        finally:
+            sys.unraisablehook = hook
+            for number, handler in before:
+                signal.signal(number, handler)
         out, err = capsys.readouterr()
         return int(ended.value.code or 0), out, err
 

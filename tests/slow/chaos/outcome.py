@@ -14,7 +14,7 @@ from finetune.runs.record import load_record
 
 VARYING = {  # facts of a record that differ from run to run, and what is compared by itself
     *("finished", "seconds", "examples_per_second", "peak_memory_bytes", "git_commit", "files", "checksum"),
-    "data_origin",
+    *("data_origin", "baselines"),
 }
 LITTER = ("checkpoints", "new", ".holder", "*.tmp", "*.part.jsonl", "*.pt")
 Outcome = dict[str, Any]
@@ -49,11 +49,19 @@ def _run(folder: Path) -> Outcome:
     return {
         "files": sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.name[0] != "."),
         "model": {file.name: _hash(file) for file in sorted((folder / "model").iterdir())},
-        "predictions": {file.name: repr(read_predictions(file)) for file in folder.glob("predictions-*.parquet")},
+        "predictions": {file.name: repr(_predictions(file)) for file in folder.glob("predictions-*.parquet")},
         "losses": losses(folder / "events.jsonl"),
         "record": {key: json.dumps(value) for key, value in record.items() if key not in VARYING},
         "recipe": (folder / "recipe.toml").read_text(),
     }
+
+
+def _predictions(file: Path) -> list[dict[str, Any]]:
+    """The predictions of the model; those of scikit-learn's baselines differ in their last digits between processes."""
+    return [
+        {name: value for name, value in line.items() if not name.startswith("baseline:")}
+        for line in read_predictions(file)
+    ]
 
 
 def losses(events: Path) -> dict[str, float]:
