@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from support.cli import Finetune
 from support.predicted_files import predict, written
 from support.runs import REVIEWS
@@ -22,6 +23,7 @@ def killed(command: list[str], part: Path, *, windows: int) -> None:
     assert running.wait() == -9
 
 
+@pytest.mark.slow
 def test_a_prediction_that_is_killed_twice_is_the_same(
     reviewer: Predictor, reviews: Path, tmp_path: Path, finetune: Finetune
 ) -> None:

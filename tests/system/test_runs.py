@@ -112,10 +112,11 @@ def test_of_several_runs_one_that_fails_keeps_none_from_running(here: Finetune, 
 
 
 def test_runs_that_diverge_are_counted(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    rates = "[1e-3, 2e-3, 1e30]"
+    rates = "[1e-3, 2e-3, 10.0]"  # the last with this decay multiplies every weight by -999
     file = tmp_path / "mine.toml"
     file.write_text(f'task = "rte"\nmodel = "{tiny_bert}"\n[grid]\n"train.learning_rate" = {rates}\n')
-    done = here("run", "mine.toml", "train.epochs=2", data=rte)
+    settings = ["train.epochs=3", "train.batch_size=8", "train.weight_decay=100.0", "train.warmup=0.0"]
+    done = here("run", "mine.toml", *settings, data=rte)
     assert done.returncode == 2
     assert "training has diverged" in done.stderr
     assert "1 run diverged" in done.stdout

@@ -297,7 +297,11 @@ def test_a_task_without_a_run_and_a_model_without_a_task_are_named(
 
 @pytest.mark.parametrize(
     ("output", "fault"),
-    [("nowhere/glue.zip", "cannot be written"), ("file/glue.zip", "cannot be written"), ("folder", "is a folder")],
+    [
+        ("nowhere/glue.zip", "cannot be written"),
+        ("file/glue.zip", "cannot be written"),
+        ("folder", "is not a regular file"),
+    ],
 )
 def test_a_zip_that_cannot_be_written_is_said_before_anything_is_predicted(
     in_process: InProcess, tmp_path: Path, made: Path, output: str, fault: str
