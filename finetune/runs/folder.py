@@ -34,6 +34,7 @@ class RunFolder:
         self.events = path / "events.jsonl"
         self.checkpoints = path / "checkpoints"
         self.model = path / "model"
+        self.locked_file = 0  # the inode of the lock while this process has it
 
     @classmethod
     def of(cls, out: Path, task: str, run: str) -> "RunFolder":
@@ -73,6 +74,7 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._acquire(lock, wait=wait, watch=watch)
+            self.locked_file = (self.path / ".lock").stat().st_ino
             remove_scratch(self.path)
             self.publish()
             write_atomically(self.path / HOLDER, f"process {os.getpid()} on {platform.node()}\n")
@@ -92,6 +94,12 @@ class RunFolder:
         if any((self.path / name).exists() for name in (HOLDER, NEW)):
             with suppress(UserError), self.locked(wait=False, watch=unwatched):
                 pass  # which has removed it
+
+    def require_locked(self) -> None:
+        """Raises UserError where the folder was removed, or replaced by another, since it was locked."""
+        lock = self.path / ".lock"
+        if not lock.is_file() or lock.stat().st_ino != self.locked_file:
+            raise UserError(f"{self.path}: was removed while the run was trained", "Run the same command again")
 
     def _acquire(self, lock: FileLock, *, wait: bool, watch: Watcher) -> None:
         try:

@@ -126,6 +126,7 @@ def run(
                 found=found, scores=dev.official_scores(found), baselines=dev.score_all(baselines, found),
                 seconds=time.perf_counter() - started,
             )  # fmt: skip
+            folder.require_locked()
             attempt.finish(record, recipe, drawn_ids(splits))
             checkpoints.delete()
             folder.publish()

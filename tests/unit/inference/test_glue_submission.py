@@ -297,7 +297,7 @@ def test_a_task_without_a_run_and_a_model_without_a_task_are_named(
 
 @pytest.mark.parametrize(
     ("output", "fault"),
-    [("nowhere/glue.zip", "cannot be written"), ("file/glue.zip", "cannot be written"), ("folder", "is not a regular")],
+    [
         ("nowhere/glue.zip", "cannot be written"),
         ("file/glue.zip", "cannot be written"),
         ("folder", "is not a regular file"),

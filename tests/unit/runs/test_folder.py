@@ -76,6 +76,20 @@ def test_the_lock_of_a_process_that_ends_or_is_killed_is_taken_over(
     assert [file.name for file in (tmp_path / "run").iterdir()] == [".lock"]
 
 
+def test_a_folder_that_vanished_under_its_lock_is_noticed(tmp_path: Path) -> None:
+    """A library that saves a file makes its folder again: then a record would lack what was written before."""
+    run = RunFolder(tmp_path / "run")
+    with run.locked(wait=False, watch=unwatched):
+        run.require_locked()
+        run.path.rename(tmp_path / "gone")
+        for make in (lambda: run.path.mkdir(), lambda: (run.path / ".lock").touch()):
+            with pytest.raises(UserError, match="was removed while the run was trained"):
+                run.require_locked()
+            make()
+        with pytest.raises(UserError, match="was removed"):
+            run.require_locked()
+
+
 def test_a_folder_where_files_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with (
