@@ -164,7 +164,7 @@ def small_classes(part: Part) -> Iterator[Finding]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    every = [name if len(name) <= LONGEST else shown(name, LONGEST) for name in names]
+    every = [name if len(name) <= LONGEST and name.isprintable() else shown(name, LONGEST) for name in names]
     return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")
 
 

@@ -133,6 +133,7 @@ class RunFolder:
             with suppress(OSError):  # not there, or not finished
                 new.path.rmdir()
             return
+        shutil.rmtree(new.checkpoints, ignore_errors=True)
         self.record_file.unlink(missing_ok=True)
         for old in self.path.iterdir():
             if old.name != NEW and not old.name.startswith(".") and (new.path / old.name).exists():

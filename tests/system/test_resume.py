@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.cli import Finetune, InProcess, assert_error
 
-LONG = ["glue-rte", "train.epochs=60", "train.batch_size=8", "--checkpoint-updates=10"]
+LONG = ["glue-rte", "train.epochs=250", "train.batch_size=8", "--checkpoint-updates=10"]
 
 
 def started(folder: Path, data: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -51,7 +51,7 @@ def test_a_run_that_is_killed_resumes_and_a_second_command_waits_for_it(
     assert waiting.returncode == 0, err
     assert "resuming after update" in err
     (folder,) = tmp_path.glob("results/rte/*")
-    assert len(json.loads((folder / "record.json").read_text())["epochs"]) == 60
+    assert len(json.loads((folder / "record.json").read_text())["epochs"]) == 250
     assert not (folder / "checkpoints").exists()
     again = finetune("run", *settings, data=rte)
     assert (again.returncode, "already done" in again.stderr) == (0, True)
@@ -73,7 +73,7 @@ def test_two_commands_at_once_train_once(rte: Path, tiny_bert: Path, tmp_path: P
 def test_a_signal_stops_within_seconds_and_says_how_to_resume(
     number: signal.Signals, rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune
 ) -> None:
-    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=60", "train.batch_size=8"]
+    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=250", "train.batch_size=8"]
     running = started(tmp_path, rte, "run", *settings, "--seeds", "2", "--checkpoint-updates=10")
     wait_for(tmp_path, "results/rte/*/checkpoints/*.pt")
     running.send_signal(number)
