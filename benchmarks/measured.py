@@ -235,7 +235,7 @@ def reliability_table(measured: dict[str, Any]) -> str:
         lines.append(f"| {found['kind']} | {counts} | {lost} | {found['seconds'] / 60:.0f} |")
     skipped = [f"Not tried: {what} ({why})." for what, why in measured["skipped"].items()]
     machine, minutes, (done, parts) = measured["machine"], measured["seconds"] / 60, measured["parts"]
-    part = "" if done == parts else f" ({done} of the {parts} parts of `make chaos`, in its order)"
+    part = "" if done == parts else f" ({done} of the {parts} parts of `make chaos`)"
     total = (
         f"{measured['kills']:,} kills and {measured['faults']:,} other faults{part} in {minutes:.0f} minutes "
         f"on {machine['cores']} cores ({machine['cpu']}), torch {measured['versions']['torch']}, seed "
