@@ -6,6 +6,7 @@ are kept: where one is damaged, the one before is used.
 
 import errno
 import hashlib
+import math
 import re
 import time
 from contextlib import suppress
@@ -63,6 +64,11 @@ class Saving:
 
     minutes: float = 2.0
     updates: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises UserError for minutes that are not a finite number: no checkpoint would ever be due."""
+        if not math.isfinite(self.minutes):
+            raise UserError(f"{self.minutes} minutes between checkpoints", "Give a number, such as 2")
 
 
 EVERY_FEW_MINUTES = Saving()

@@ -27,8 +27,8 @@ def main() -> None:
 
     def keep(tallies: Sequence[Tally]) -> None:
         seconds = sum(tally.seconds for tally in tallies) / given.cores
-        parts = (len(tallies), len(chosen))
-        write_record(given.out, tallies, seed=given.seed, scale=given.scale, seconds=seconds, parts=parts)
+        finished = (len(tallies), len(parts()))
+        write_record(given.out, tallies, seed=given.seed, scale=given.scale, seconds=seconds, parts=finished)
 
     try:
         tallies = run_parts(

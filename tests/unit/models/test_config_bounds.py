@@ -167,7 +167,7 @@ TOKENIZERS: dict[str, Change] = {
 }
 
 
-def refused(use: Callable[[], Any]) -> None:
+def assert_refused(use: Callable[[], Any]) -> None:
     with pytest.raises(UserError) as error:
         use()
     assert "\n" not in str(error.value)
@@ -184,15 +184,15 @@ def build(folder: Path) -> None:
 def test_an_odd_encoder_is_refused_in_one_line(change: Change, tiny_bert: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_bert, tmp_path / "encoder")
     change(folder)
-    refused(lambda: build(folder))
+    assert_refused(lambda: build(folder))
 
 
 @pytest.mark.parametrize("change", TOKENIZERS.values(), ids=TOKENIZERS)
 def test_an_odd_tokenizer_is_refused_in_one_line(change: Change, tiny_bert: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_bert, tmp_path / "encoder")
     change(folder)
-    refused(lambda: load_tokenizer(folder))
-    refused(lambda: load_text_tokenizer(folder))
+    assert_refused(lambda: load_tokenizer(folder))
+    assert_refused(lambda: load_text_tokenizer(folder))
 
 
 def test_what_a_config_sets_for_other_uses_changes_nothing(tiny_bert: Path, tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_odd_settings_of_a_model_are_refused(saved: Any, copied_run: FinishedRun
     (model / "checksums.json").unlink()  # whoever writes odd settings writes their checksum too
     before = load_config(model).finetune
     merge(model / "config.json", {"finetune": before | saved if isinstance(saved, dict) else saved or [1]})
-    refused(lambda: load(model, device="cpu"))
+    assert_refused(lambda: load(model, device="cpu"))
 
 
 def test_nan_weights_give_no_answers(copied_run: FinishedRun) -> None:
@@ -269,13 +269,13 @@ def test_nan_weights_give_no_answers(copied_run: FinishedRun) -> None:
     weights = load_file(model / WEIGHTS)
     save_file({name: tensor * float("nan") for name, tensor in weights.items()}, model / WEIGHTS, {"format": "pt"})
     predictor = load(model, device="cpu")
-    refused(lambda: predictor("the cat sat"))
+    assert_refused(lambda: predictor("the cat sat"))
 
 
 def test_a_model_without_a_head_is_refused_briefly(tiny_bert: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_bert, tmp_path / "encoder")
     merge(folder / "config.json", {"num_hidden_layers": 5})
-    refused(lambda: load_trained(folder, cat_task().head))
+    assert_refused(lambda: load_trained(folder, cat_task().head))
 
 
 def test_damaged_folders_end_in_one_line(finished_run: FinishedRun, tiny_bert: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Checkpoints: complete or not there, checked when they are read, and written seldom enough."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,12 @@ def test_they_are_written_after_minutes_unless_that_takes_too_long(
     checkpoints.took = 9.0  # 3 % of 300 seconds
     at(242.0 + 290.0, 242.0 + 301.0)
     assert written[2:] == [543.0]
+
+
+@pytest.mark.parametrize("minutes", [math.nan, math.inf])
+def test_minutes_after_which_none_would_ever_be_written_are_refused(minutes: float) -> None:
+    with pytest.raises(UserError, match="minutes between checkpoints"):
+        Saving(minutes=minutes)
 
 
 def test_they_are_written_after_exactly_so_many_updates(tiny_bert: Path, tmp_path: Path) -> None:
