@@ -21,6 +21,8 @@ def plan(targets: Sequence[str], settings: Mapping[str, Any], *, seeds: int = 1)
     Raises UserError for a wrong setting, for data that cannot be read, and for data with an error, and Ambiguous where
     its columns could be read in two ways.
     """
+    if seeds < 1:
+        raise UserError(f"seeds is {seeds}", "Give the number of runs, at least 1")
     planned = expand_targets(list(targets), dict(settings), seeds=seeds)
     require_sound_data([one.task for one in planned])
     return planned

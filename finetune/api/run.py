@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +140,7 @@ class Run:
             [
                 *([row["settings"]] if "settings" in row else []),
                 *(row["split"], row["metric"], row["method"], metric(row["metric"]).shown(row["score"])),
-                "" if row["sd"] != row["sd"] else metric(row["metric"]).shown(row["sd"]),
+                "" if isnan(row["sd"]) else metric(row["metric"]).shown(row["sd"]),
             ]
             for row in self.scores.to_dict("records")
         ]
@@ -198,7 +199,7 @@ def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ..
                     for record in group
                 ]
                 found = summarised(every, group[0].metric(name))
-                spread = (found.sd, *(found.interval or (None, None)))
+                spread = (nan if found.sd is None else found.sd, *(found.interval or (nan, nan)))
                 rows.append((settings, split, name, method, found.mean, *spread, len(every)))
     return rows
 

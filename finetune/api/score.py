@@ -11,7 +11,7 @@ from finetune.api.quiet import plainly
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.inference.score_answers import score_answers
-from finetune.metrics.scores import Scores
+from finetune.metrics.scores import Scores, plain_metrics
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 from finetune.task_types.task import Task
@@ -48,10 +48,12 @@ class Evaluation:
         return pd.DataFrame(self._rows(), columns=["split", "metric", "score"])
 
     def __repr__(self) -> str:
-        words = ", ".join(
-            f"{split} {name} {self.task.metric(name).shown(score)}" for split, name, score in self._rows()
-        )
-        return f"<Evaluation on {self.task.name}: {words or 'no labels, so no scores'}>"
+        shown = [
+            f"{split} {name} {self.task.metric(name).shown(given[name])}"
+            for split, given in self.scores.items()
+            for name in plain_metrics(given)
+        ]
+        return f"<Evaluation on {self.task.name}: {', '.join(shown) or 'no labels, so no scores'}>"
 
     def _repr_html_(self) -> str:
         rows = [(split, name, self.task.metric(name).shown(score)) for split, name, score in self._rows()]

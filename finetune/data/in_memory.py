@@ -62,7 +62,8 @@ def columns_in(given: Any) -> Columns:
     elif isinstance(given, Mapping):
         raw, names = _of_mapping(given), {}
     elif isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise UserError(f"a {type(given).__name__} is not rows", f"Give {KINDS}, a path, or a recipe's name")
+        kind = "None" if given is None else f"a value of type {type(given).__name__}"
+        raise UserError(f"{kind} is not rows", f"Give {KINDS}, a path, or a recipe's name")
     else:
         raw, names = _of_rows(list(given)), {}
     cells = {name: _plain_column(name, cells, unknown=name in names) for name, cells in _by_text(raw).items()}
@@ -126,7 +127,7 @@ def _of_rows(rows: list[Any]) -> dict[Any, list[Any]]:
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
             raise UserError(
-                f"row {number} is a {type(row).__name__}, not a dictionary by column name",
+                f"row {number} is of type {type(row).__name__}, not a dictionary by column name",
                 'Give rows such as {"text": "a text", "label": "its label"}, or a DataFrame',
             )
     names = dict.fromkeys(name for row in rows for name in row)
@@ -150,7 +151,7 @@ def _plain_column(name: str, cells: Sequence[Any], *, unknown: bool) -> list[Any
             found.append(cell if type(cell) in PLAIN else plain_cell(cell))
         except TypeError:
             raise UserError(
-                f"row {row} has a {type(cell).__name__} in the column '{name}'",
+                f"row {row} has a value of type {type(cell).__name__} in the column '{name}'",
                 "Give texts, numbers, dates, or lists and dictionaries of these",
             ) from None
     return [None if type(cell) is int and cell == -1 else cell for cell in found] if unknown else found

@@ -10,7 +10,7 @@ from finetune.data.atomic import output_file
 from finetune.data.formats.parquet import schema_of, tables_of
 from finetune.data.in_memory import Columns
 
-FILE, FOLDER = "data.parquet", "data"  # of one split, of several
+FILE, FOLDER = "data.parquet", "dataset"  # of one split, of several
 DIGITS = 16  # of the hash that names their folder
 
 
