@@ -14,6 +14,7 @@ from finetune.api.progress import progress_of
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
 from finetune.data.source import source_of
+from finetune.data.stored import STORE
 from finetune.errors import UserError
 from finetune.runs.events import Event
 from finetune.runs.record import all_records, data_fingerprint
@@ -22,7 +23,6 @@ from finetune.task_types.prepare import load_splits
 from finetune.training.targets import Planned
 
 FILES = ("dev", "test", "split", "encoding")  # options of data that a table in memory does not have
-STORE = ".data"  # the folder of rows that were in memory, in the folder of runs
 
 
 class FailedRun(UserWarning):

@@ -10,6 +10,7 @@ from finetune.data.atomic import output_file
 from finetune.data.formats.parquet import schema_of, tables_of
 from finetune.data.in_memory import Columns
 
+STORE = ".data"  # the folder of rows that were in memory, in the folder of runs
 FILE, FOLDER = "data.parquet", "dataset"  # of one split, of several
 DIGITS = 16  # of the hash that names their folder
 

@@ -39,6 +39,7 @@ def test_a_frame_finds_the_run_of_its_csv_and_a_csv_that_of_a_frame_with_its_nam
     named = finetune.train(FRAME, name="reviews.csv", out="others", **small)
     assert finetune.train("reviews.csv", out="others", **small).record.finished == named.record.finished
     assert named.id == from_file.id
+    assert finetune.load("reviews.csv", out="others").task.name == "reviews.csv"
 
 
 def test_equal_frames_are_one_run_and_another_row_another(small: dict[str, Any]) -> None:
