@@ -19,7 +19,8 @@ def write_page(names: Sequence[str], file: Path, *, out: Path) -> Path:
 
 
 def _show(file: Path) -> None:
-    from IPython.display import HTML, display
+    from IPython.display import display
 
     page = escape(file.read_text(encoding="utf-8"), quote=True)
-    display(HTML(f'<iframe srcdoc="{page}" width="100%" height="{HEIGHT}" style="border:1px solid #ccc"></iframe>'))
+    frame = f'<iframe srcdoc="{page}" width="100%" height="{HEIGHT}" style="border:1px solid #ccc"></iframe>'
+    display({"text/html": frame, "text/plain": str(file)}, raw=True)

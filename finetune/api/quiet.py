@@ -1,5 +1,6 @@
 """Calls from Python: nothing is printed that was not asked for, and errors and Ctrl-C reach the caller plainly."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -18,8 +19,10 @@ def quiet() -> Iterator[None]:
 
     Afterwards they are as the program had set them.
     """
-    from huggingface_hub.utils import logging as hub
-    from transformers.utils import logging
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="IProgress not found")  # tqdm misses a package for its bars
+        from huggingface_hub.utils import logging as hub
+        from transformers.utils import logging
 
     bars, verbosity, of_hub = logging.is_progress_bar_enabled(), logging.get_verbosity(), hub.get_verbosity()
     logging.disable_progress_bar()

@@ -14,7 +14,7 @@ from finetune.metrics.scores import plain_metrics
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run
-from finetune.runs.predictions import read_lines
+from finetune.runs.predictions import NEEDED, read_lines
 from finetune.runs.record import RunRecord, all_records, load_record
 from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
 
@@ -101,7 +101,8 @@ class Run:
             for split in record.scores
             for line in read_lines(RunFolder.of(self.out, record.task, record.id), split)
         ]
-        return pd.DataFrame(lines)
+        empty = {name for name in lines[0] if all(line.get(name) is None for line in lines)} - {*NEEDED}
+        return pd.DataFrame([{name: cell for name, cell in line.items() if name not in empty} for line in lines])
 
     @cached_property
     def model(self) -> "Model":
