@@ -122,7 +122,7 @@ def _judged(found: Verdict, unit: str) -> str:
     if not math.isfinite(found.difference):
         return f"not comparable with {name}, since a score is undefined"
     if not found.difference:
-        return f"no better than {name}, do not use it"
+        return f"no better than {name}, which is simpler"
     direction = math.copysign(1, found.difference)
     apart = found.difference_interval and tuple(sorted(direction * end for end in found.difference_interval))
     word = "worse" if found.level == "worse" else "better"

@@ -52,7 +52,6 @@ def test_run_show_evaluate_and_run_again(
     best = max(given["accuracy"] for given in record["baselines"]["dev"].values())
     assert record["baselines"]["dev"][margin["baseline"]]["accuracy"] == best
     assert margin["difference"] == pytest.approx(accuracy - best)
-    assert margin["difference_interval"][0] < accuracy - best < margin["difference_interval"][1]
 
     again = here("run", *settings, data=rte)
     assert again.returncode == 0

@@ -49,7 +49,7 @@ def test_a_difference_within_its_interval_may_be_chance() -> None:
 
 
 def test_equal_scores_are_no_better() -> None:
-    assert verdict_of([record(0.5)]).sentence.startswith("no better than the majority label, do not use it:")
+    assert verdict_of([record(0.5)]).sentence.startswith("no better than the majority label, which is simpler:")
 
 
 def test_a_record_without_margins_has_no_interval_and_no_claim() -> None:
