@@ -2,9 +2,8 @@
 
 python benchmarks/api_start.py --out results/benchmarks/api_start.json
 
-The rows are made up, and there are as many as in one batch of an update; `tiny` is a random BERT of 2 layers, so that its time is
-that of imports and of preparing a run, and `minilm` adds a real encoder. The first update is the first event `Updates`,
-which comes when the losses of up to ten updates are read: an epoch has one update here.
+The rows are made up, no more than a batch holds, so that an epoch is one update, whose event comes at once. `tiny` is a
+random BERT of 2 layers: its time is that of imports and of preparing a run; `minilm` adds a real encoder.
 """
 
 import argparse

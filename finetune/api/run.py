@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import NEEDED, read_lines
 from finetune.runs.record import RunRecord, all_records, load_record
 from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
+from finetune.runs.verdict import Verdict, verdict_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +64,15 @@ class Run:
     def runs(self) -> "list[Run]":
         """Each run as an object of its own."""
         return [Run(records=(record,), out=self.out) for record in self.records]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the model is worth more than the best baseline: `verdict.sentence`, `verdict.level` and the numbers.
+
+        Over the seeds of the setting of `record`.
+        """
+        best = self.record
+        return verdict_of(next(group for group in groups(self.records) if best in group))
 
     @property
     def scores(self) -> "pd.DataFrame":

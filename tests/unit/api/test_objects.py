@@ -1,5 +1,6 @@
 """Runs, comparisons, findings, tables and scores as objects: attributes, tables, and escaped HTML."""
 
+import html
 import json
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def test_a_run_shows_its_score_and_baselines(run: finetune.Run) -> None:
     assert f"{run.id}, dev macro f1" in repr(run)
     page = run._repr_html_()
     assert "tfidf-logistic" in page and str(run.folder) in page
+    assert page.startswith(f"<p>{html.escape(run.verdict.sentence)}</p>")
     accuracy = run.record.scores["dev"]["accuracy"]
     assert f"{100 * accuracy:.1f}" in page
     assert run.predictions.loc[0, "gold"] in ("bad", "good")
