@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 OURS = "model"  # the method of the trained model, among the baselines
 COLUMNS = ("settings", "split", "metric", "method", "score", "sd", "low", "high", "runs")
+SHOWN = ("settings", "split", "metric", "method", "score", "sd")
 
 
 @dataclass(frozen=True)
@@ -147,24 +149,18 @@ class Run:
         return f"<Run of {first.task} with {first.model}: {several}{self.id}, {_headline(self.record)}>"
 
     def _repr_html_(self) -> str:
-        metric = self.records[0].metric
+        scores, metric = self.scores, self.records[0].metric
         rows = [
-            [
-                *([row["settings"]] if "settings" in row else []),
-                *(row["split"], row["metric"], row["method"], metric(row["metric"]).shown(row["score"])),
-                "" if isnan(row["sd"]) else metric(row["metric"]).shown(row["sd"]),
-            ]
-            for row in self.scores.to_dict("records")
+            (row.get("settings", ""), row["split"], row["metric"], row["method"], *_points(row, metric(row["metric"])))
+            for row in scores.to_dict("records")
         ]
-        names = [*(["settings"] if rows and len(rows[0]) > 5 else []), "split", "metric", "method", "score", "sd"]
-        several = len(self.records) > 1
-        title = f"{self.records[0].task}, {self.records[0].model}: " + (
-            f"{len(self.records)} runs" if several else f"run {self.id}"
-        )
-        notes = list(dict.fromkeys(note for record in self.records for note in all_notes(record)))
-        return (
-            html_table(names, rows, title=title) + html_list(notes) + html_list([str(one.folder) for one in self.runs])
-        )
+        shown = range(0 if "settings" in scores.columns else 1, len(SHOWN))
+        several = f"{len(self.records)} runs" if len(self.records) > 1 else f"run {self.id}"
+        title = f"{self.records[0].task}, {self.records[0].model}: {several}"
+        table = html_table([SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
+        notes = dict.fromkeys(note for record in self.records for note in all_notes(record))
+        folders = [str(one.folder) for one in self.runs]
+        return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *folders])}"
 
 
 def runs_of_records(records: Sequence[RunRecord], *, out: Path) -> Run:
@@ -214,6 +210,11 @@ def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ..
                 spread = (nan if found.sd is None else found.sd, *(found.interval or (nan, nan)))
                 rows.append((settings, split, name, method, found.mean, *spread, len(every)))
     return rows
+
+
+def _points(row: dict[str, Any], metric: Metric) -> tuple[str, str]:
+    """A score and its standard deviation as they are shown."""
+    return metric.shown(row["score"]), "" if isnan(row["sd"]) else metric.shown(row["sd"])
 
 
 def _headline(record: RunRecord) -> str:
