@@ -233,6 +233,13 @@ def all_records(out: Path) -> list[RunRecord]:
     return sorted(found, key=lambda record: (record.task, record.finished))
 
 
+def records_on(data: str, out: Path) -> list[RunRecord]:
+    """The records of runs on rows with this fingerprint, the latest last; warns of those that cannot be read."""
+    files = [file for file in _record_files(out) if data.encode() in file.read_bytes()]  # else 10,000 take seconds
+    found = [record for _, record in readable(files, load_record) if record.data == data]
+    return sorted(found, key=lambda record: record.finished)
+
+
 def listed_runs(out: Path) -> list[ListedRun]:
     """`all_records` with the part of each record that a list shows."""
     found = [run for _, run in readable(_record_files(out), lambda file: _read(file, ListedRun))]
