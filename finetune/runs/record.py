@@ -17,6 +17,7 @@ from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
+from finetune.runs.margin import Margin
 from finetune.runs.recipe import Recipe
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
@@ -73,6 +74,8 @@ class RunRecord(BaseModel):
     `labels` counts the labels of each split, the most frequent ones.
     `files` has the checksums of the run's files, and `checksum` that of the record's own text without it; older records
     lack them.
+    `files` has the checksums of the run's files, and `checksum` that of the record's own text without it; `margins` are
+    by split; older records lack all three.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -113,6 +116,7 @@ class RunRecord(BaseModel):
     checksum: str = ""
     metrics: dict[str, SavedMetric] = {}
     labels: Annotated[dict[str, dict[str, Whole]], AfterValidator(few_labels)] = {}
+    margins: dict[str, Margin] = {}
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
