@@ -10,7 +10,7 @@ def shares_of(text: str) -> list[float]:
     """The shares, over 0 to 1, in increasing order. Raises UserError for anything else, and for a single one."""
     found = sorted({_share(part.strip()) for part in text.split(",")})
     if not FEWEST <= len(found) <= MOST:
-        raise UserError(f"--data-sizes: {shown(text)} has {len(found)} sizes, not {FEWEST} to {MOST}", EXAMPLE)
+        raise UserError(f"--data-sizes: {shown(text)} has {len(found)}, not {FEWEST} to {MOST}", EXAMPLE)
     return found
 
 

@@ -72,8 +72,6 @@ class RunRecord(BaseModel):
     chosen on dev; older records lack it, and these were the only ones then. With `cross_fitted` each row of dev was
     predicted with options chosen on other rows of dev. `metrics` are those whose scale or direction is not the default.
     `labels` counts the labels of each split, the most frequent ones.
-    `files` has the checksums of the run's files, and `checksum` that of the record's own text without it; older records
-    lack them.
     `files` has the checksums of the run's files, and `checksum` that of the record's own text without it; `margins` are
     by split; older records lack all three.
     """
