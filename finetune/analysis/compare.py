@@ -133,7 +133,7 @@ def _side(
     answers = []
     for folder in folders:
         lines = read_predictions(folder.predictions(split))
-        here = [_row(task, line, folder) for line in lines]
+        here = [row_of(task, line, folder) for line in lines]
         if rows is not None and [*map(_facts, here)] != [*map(_facts, rows)]:
             raise UserError(f"{folder.path}: {_unlike(rows, here)}", "Compare runs that predicted the same rows")
         rows = here
@@ -142,7 +142,7 @@ def _side(
     return rows, Side(records=[load_record(folder.record_file) for folder in folders], answers=answers)
 
 
-def _row(task: Task, line: dict[str, Any], folder: RunFolder) -> Row:
+def row_of(task: Task, line: dict[str, Any], folder: RunFolder) -> Row:
     """The Row that a line of predictions was written from."""
     if task.row_type is None:
         raise UserError(f"the task {task.name} does not declare its rows", "Set its row_type")

@@ -15,6 +15,7 @@ from finetune.runs.seeds import summarised
 Level = Literal["better", "unclear", "worse", "alone"]
 WORDS = {
     "tfidf-logistic": "TF-IDF",
+    "tfidf-ridge": "TF-IDF",
     "tfidf-similarity": "TF-IDF similarity",
     "majority": "the majority label",
     "mean": "the mean label",
