@@ -120,7 +120,10 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Blocks under a heading; `level` is 2 for a run, 3 for a split of it. `link` is a short title."""
+    """Blocks under a heading; `level` is 2 for a run, 3 for a split of it. `link` is a short title.
+
+    A `folded` section is collapsed until clicked.
+    """
 
     id: str
     title: str
@@ -128,6 +131,7 @@ class Section:
     link: str = ""
     level: int = 2
     note: str = ""
+    folded: bool = False
 
     @property
     def groups(self) -> list[list[tuple[int, Block]]]:

@@ -1,17 +1,36 @@
 """The score over the number of training rows, of runs with several data sizes; would more labels help?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from finetune.analysis.data_sizes import Size, last_gain, more_labels
+from finetune.analysis.data_sizes import Size, curves_of, last_gain, more_labels
 from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.chart import Axis, chart
 from finetune.analysis.report.marks import Point, dots, intervals, line
+from finetune.analysis.report.run_files import RunFiles
 from finetune.runs.data_sizes import percent
-from finetune.runs.folder import RunFolder
 
 
-def learning_curve(sizes: Sequence[Size], folders: Mapping[str, RunFolder]) -> Block:
+@dataclass(frozen=True, kw_only=True)
+class LearningCurve:
+    """The sizes of one setting, and whether more labels would help, in a sentence."""
+
+    sizes: Sequence[Size]
+    answer: str
+
+
+def curves_in(runs: Sequence[RunFiles]) -> list[LearningCurve]:
+    """The curve of each setting that was run with several sizes."""
+    folders = {one.record.id: one.folder for one in runs}
+    return [
+        LearningCurve(sizes=sizes, answer=more_labels(last_gain(sizes, folders)))
+        for sizes in curves_of([one.record for one in runs])
+    ]
+
+
+def learning_curve(curve: LearningCurve) -> Block:
     """The mean score by size with its interval, each seed, and the best baseline at that size."""
+    sizes = curve.sizes
     metric, split = sizes[0].verdict.metric, sizes[0].verdict.split
     points = [(float(size.rows), metric.scaled(size.verdict.score)) for size in sizes]
     seeds = [
@@ -29,7 +48,7 @@ def learning_curve(sizes: Sequence[Size], folders: Mapping[str, RunFolder]) -> B
     texts = "; ".join(f"{size.rows:,} rows {metric.shown(size.verdict.score)}" for size in sizes)
     return Block(
         title="Learning curve",
-        note=more_labels(last_gain(sizes, folders)),
+        note=curve.answer,
         chart=chart(
             marks, x=Axis(label="training rows", low=0.0), y=Axis(label=f"{split} {metric.name}"), height=220,
             says=f"{split} {metric.name} by training rows: {texts}",

@@ -3,9 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from finetune.analysis.compare import Comparison
+from finetune.analysis.report import comparison
+from finetune.analysis.report.learning_curve import LearningCurve
 from finetune.analysis.report.run_files import RunFiles
 from finetune.runs.verdict import Verdict, baseline_words, verdict_of
 from finetune.task_types.marked_text import cut
+
+MOST_HEADLINES = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +23,36 @@ class Headline:
     under: str
     facts: Sequence[tuple[str, str]]
     link: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """The headlines of a page, `more` than which there are not shown, and sentences on all of them together.
+
+    `letters`: the headlines are those of A and B, which are compared.
+    """
+
+    headlines: Sequence[Headline]
+    more: int
+    sentences: Sequence[str]
+    letters: bool
+
+
+def opening(
+    runs: Sequence[RunFiles],
+    groups: Sequence[Sequence[RunFiles]],
+    curves: Sequence[LearningCurve],
+    found: Comparison | None,
+) -> Opening:
+    """A headline for each group of seeds; of a learning curve, for the largest size."""
+    smaller = {record.id for curve in curves for size in curve.sizes[:-1] for record in size.records}
+    leading = [group for group in groups if group[0].record.id not in smaller]
+    return Opening(
+        headlines=[headline(some, link=f"run-{runs.index(some[0]) + 1}") for some in leading[:MOST_HEADLINES]],
+        more=max(0, len(leading) - MOST_HEADLINES),
+        sentences=[curve.answer for curve in curves] + ([comparison.sentence(found)] if found else []),
+        letters=found is not None,
+    )
 
 
 def headline(group: Sequence[RunFiles], *, link: str) -> Headline:

@@ -164,6 +164,14 @@
   }
 
   for (const cards of document.querySelectorAll(".cards")) if (cards.children.length > 1) packed(cards);
+  const unfold = () => {  // what a link leads to may be folded
+    const to = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = to && (to.querySelector(":scope > details") ?? to.closest("section > details"));
+    if (folded && !folded.open) { folded.open = true; to.scrollIntoView(); }
+  };
+  addEventListener("hashchange", unfold);
+  addEventListener("beforeprint", () => document.querySelectorAll("main details").forEach(one => { one.open = true; }));
+  unfold();
   document.querySelector("nav details").open = matchMedia("(min-width: 70rem)").matches;
   for (const table of document.querySelectorAll("table[data-sorts]")) sortable(table);
   for (const root of document.querySelectorAll("[data-rows]")) start(root);

@@ -14,14 +14,14 @@ from markupsafe import Markup
 
 from finetune.analysis.report import comparison
 from finetune.analysis.report.blocks import Section
-from finetune.analysis.report.opening import headline
+from finetune.analysis.report.learning_curve import curves_in
+from finetune.analysis.report.opening import opening
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.sections import Weights, groups_of_seeds, sections_of
 from finetune.analysis.templates import templates_of
 from finetune.task_types.marked_text import clean
 
 MOST_BYTES = 4_500_000
-MOST_HEADLINES = 6
 DEEP = 4  # sections of a page whose contents name the blocks too
 TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
 
@@ -33,17 +33,14 @@ def render(runs: Sequence[RunFiles], weights: Weights | None = None) -> str:
     """
     templates = templates_of("finetune.analysis.report")
     templates.filters["inline_json"] = inline_json
-    groups = groups_of_seeds(runs)
-    found = comparison.compared(groups)
-    sections = list(sections_of(runs, groups, found, weights or {}))
-    shown = [headline(group, link=f"run-{runs.index(group[0]) + 1}") for group in groups[:MOST_HEADLINES]]
-    more = len(groups) - len(shown)
+    groups, curves = groups_of_seeds(runs), curves_in(runs)
+    found = None if curves else comparison.compared(groups)
+    sections = list(sections_of(runs, groups, curves, found, weights or {}))
     script = files("finetune.analysis.report").joinpath("page.js").read_text(encoding="utf-8")
     return templates.get_template("page.html.j2").render(
         title=runs[0].name if len(runs) == 1 else f"{len(runs)} runs",
-        sections=sections, deep=len(sections) <= DEEP, headlines=shown, rendered=_rendered(sections, templates),
-        more_headlines=f"And {more} more, see the table of all runs." if more else "",
-        compared=comparison.sentence(found) if found else "", script=Markup(script), script_hash=_hash(script),
+        opening=opening(runs, groups, curves, found), sections=sections, deep=len(sections) <= DEEP,
+        rendered=_rendered(sections, templates), script=Markup(script), script_hash=_hash(script),
     )  # fmt: skip
 
 

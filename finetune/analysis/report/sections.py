@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from finetune.analysis.compare import Comparison
-from finetune.analysis.data_sizes import curves_of
 from finetune.analysis.report import comparison, run, several, split
 from finetune.analysis.report.blocks import Section, WordWeight
 from finetune.analysis.report.find_blocks import blocks_of
-from finetune.analysis.report.learning_curve import learning_curve
+from finetune.analysis.report.learning_curve import LearningCurve, learning_curve
 from finetune.analysis.report.overview import overview
 from finetune.analysis.report.run.settings import settings_block
 from finetune.analysis.report.run_files import RunFiles, labels_of
@@ -18,6 +17,7 @@ from finetune.runs.seeds import groups as groups_of
 from finetune.task_types.types import view_of
 from finetune.task_types.view import View
 
+OPEN = 2  # runs whose sections are not folded
 ROW_BYTES = 3_000_000  # of the rows of all splits
 
 Weights = Mapping[tuple[str, str, str], Sequence[WordWeight]]  # by run's id, split and row's id
@@ -31,17 +31,20 @@ def groups_of_seeds(runs: Sequence[RunFiles]) -> list[Group]:
 
 
 def sections_of(
-    runs: Sequence[RunFiles], groups: Sequence[Group], found: Comparison | None, weights: Weights
+    runs: Sequence[RunFiles],
+    groups: Sequence[Group],
+    curves: Sequence[LearningCurve],
+    found: Comparison | None,
+    weights: Weights,
 ) -> Iterator[Section]:
-    """All runs together, groups of seeds, then each run with its splits."""
+    """A comparison, learning curves, all runs together, groups of seeds, then each run with its splits."""
     if found is not None:
         yield Section(
             id="compared", title="A and B compared", blocks=list(comparison.blocks(groups[0], groups[1], found))
         )
-    folders = {one.record.id: one.folder for one in runs}
-    for number, sizes in enumerate(curves_of([one.record for one in runs]), start=1):
-        title = f"{sizes[0].records[0].task}: data sizes"
-        yield Section(id=f"sizes-{number}", title=title, blocks=[learning_curve(sizes, folders)])
+    for number, curve in enumerate(curves, start=1):
+        title = f"{curve.sizes[0].records[0].task}: data sizes"
+        yield Section(id=f"sizes-{number}", title=title, blocks=[learning_curve(curve)])
     if len(runs) > 1:
         yield Section(id="all", title="All runs", blocks=[overview(runs), settings_block(runs)])
     for number, group in enumerate((group for group in groups if len(group) > 1), start=1):
@@ -51,9 +54,10 @@ def sections_of(
     for number, one in enumerate(runs, start=1):
         missing = f"Missing: {'; '.join(one.missing)}." if one.missing else ""
         title = one.name if len(runs) > 1 else "Scores and training"
-        yield Section(id=f"run-{number}", title=title, blocks=list(blocks_of(run, one)), note=missing)
+        first = Section(id=f"run-{number}", title=title, blocks=list(blocks_of(run, one)), note=missing)
         inner = split_sections(one, f"run-{number}", ROW_BYTES // max(1, splits), weights)
-        yield from inner if len(runs) > 1 else map(_alone, inner)
+        for section in (first, *(inner if len(runs) > 1 else map(_alone, inner))):
+            yield replace(section, folded=len(runs) > OPEN)
 
 
 def _alone(section: Section) -> Section:
