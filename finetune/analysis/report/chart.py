@@ -111,9 +111,9 @@ def area(
     for mark in marks:
         yield from mark.draw(place)
     if x.label:
-        yield text_at(
-            (left + right) / 2, bottom + LINE * (lines + 1), fitted(x.label, WIDTH), anchor="middle", kind="axis"
-        )
+        label = fitted(x.label, WIDTH)
+        middle = min((left + right) / 2, WIDTH - text_width(label) / 2)
+        yield text_at(middle, bottom + LINE * (lines + 1), label, anchor="middle", kind="axis")
     if legend:
         yield from _legend(marks, bottom + LINE * (lines + bool(x.label)) + 10)
 
