@@ -17,6 +17,7 @@ from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
+from finetune.runs.margin import Margin
 from finetune.runs.recipe import Recipe
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
@@ -117,6 +118,11 @@ class RunRecord(BaseModel):
     checksum: str = Field("", description="SHA-256 of the record's own text without it; older records lack it")
     metrics: dict[str, SavedMetric] = Field(
         {}, description="metrics whose scores are not shown times 100, or of which less is better"
+    )
+    margins: dict[str, Margin] = Field(
+        {},
+        description="of the headline on each split: its 95 % interval, the best baseline and the difference to it; "
+        "older records lack it",
     )
 
     def metric(self, name: str) -> Metric:
