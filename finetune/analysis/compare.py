@@ -79,25 +79,44 @@ def compare(
     of different tasks or rows, and if predictions are not available.
     """
     every = [_folders(name, out, seeds=seeds) for name in (a, b)]
-    folders = [[some[0], *filter(_has_predictions, some[1:])] for some in every]
+    kept = [[some[0], *filter(_has_predictions, some[1:])] for some in every]
+    found = compare_runs(kept[0], kept[1], split=split, task=task, names=(a, b))
+    if left_out := sum(map(len, every)) - sum(map(len, kept)):
+        note = f"seeds left out because their predictions are not available: {left_out}"
+        return replace(found, notes=[*found.notes, note])
+    return found
+
+
+def compare_runs(
+    a: Sequence[RunFolder],
+    b: Sequence[RunFolder],
+    *,
+    split: str | None = None,
+    task: Task | None = None,
+    names: tuple[str, str],
+) -> Comparison:
+    """Compares the saved predictions of two groups of runs, each of which differ only in seeds; raises as `compare`.
+
+    `names` are those of the groups in messages.
+    """
+    folders, several = (a, b), len(a) > 1 or len(b) > 1
     first = [load_record(some[0].record_file) for some in folders]
     if first[0].task != first[1].task:
-        raise UserError(f"{a} is a run of {first[0].task}, {b} of {first[1].task}", "Compare runs of one task")
-    if {folder.path for folder in folders[0]} & {folder.path for folder in folders[1]}:
-        same = "are the same run" + ", or differ only in seeds" * seeds
-        raise UserError(f"{a} and {b} {same}", "Name another" + ", or leave out --seeds" * seeds)
+        raise UserError(
+            f"{names[0]} is a run of {first[0].task}, {names[1]} of {first[1].task}", "Compare runs of one task"
+        )
+    if {folder.path for folder in a} & {folder.path for folder in b}:
+        same = "are the same run" + ", or differ only in seeds" * several
+        raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out --seeds" * several)
     split = split or next(iter(first[0].scores))
     if split not in first[0].scores or split not in first[1].scores:
         both = [name for name in first[0].scores if name in first[1].scores]
         way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
         raise UserError(f"one of the runs was not scored on '{split}'", way_out)
-    task = trained_on(folders[0][0], task=task)
-    rows, left = _side(task, folders[0], split, rows=None)
-    _, right = _side(task, folders[1], split, rows=rows)
-    notes = _notes(left, right, rows=len(rows))
-    if left_out := sum(map(len, every)) - sum(map(len, folders)):
-        notes.append(f"seeds left out because their predictions are not available: {left_out}")
-    return _compared(task, rows, left, right, split=split, notes=notes)
+    task = trained_on(a[0], task=task)
+    rows, left = _side(task, a, split, rows=None)
+    _, right = _side(task, b, split, rows=rows)
+    return _compared(task, rows, left, right, split=split, notes=_notes(left, right, rows=len(rows)))
 
 
 def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:

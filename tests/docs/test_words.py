@@ -61,6 +61,7 @@ RETIRED_KO = {  # one Korean term for one thing
 KOREAN = [
     ROOT / "README.ko.md",
     ROOT / "benchmarks" / "findings_ko.toml",
+    ROOT / "docs" / "tutorials" / "notebook.ko.ipynb",
     *sorted((ROOT / "docs" / "ko").rglob("*.md")),
 ]
 
