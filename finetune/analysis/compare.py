@@ -78,13 +78,8 @@ def compare(
     `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
     of different tasks or rows, and if predictions are not available.
     """
-    every = [_folders(name, out, seeds=seeds) for name in (a, b)]
-    kept = [[some[0], *filter(_has_predictions, some[1:])] for some in every]
-    found = compare_runs(kept[0], kept[1], split=split, task=task, names=(a, b))
-    if left_out := sum(map(len, every)) - sum(map(len, kept)):
-        note = f"seeds left out because their predictions are not available: {left_out}"
-        return replace(found, notes=[*found.notes, note])
-    return found
+    sides = [_folders(name, out, seeds=seeds) for name in (a, b)]
+    return compare_runs(*sides, split=split, task=task, names=(a, b))
 
 
 def compare_runs(
@@ -93,13 +88,14 @@ def compare_runs(
     *,
     split: str | None = None,
     task: Task | None = None,
-    names: tuple[str, str],
+    names: tuple[str, str] | None = None,
 ) -> Comparison:
     """Compares the saved predictions of two groups of runs, each of which differ only in seeds; raises as `compare`.
 
-    `names` are those of the groups in messages.
+    Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages.
     """
-    folders, several = (a, b), len(a) > 1 or len(b) > 1
+    names, several = names or (a[0].path.name, b[0].path.name), len(a) > 1 or len(b) > 1
+    folders = [[some[0], *filter(_has_predictions, some[1:])] for some in (a, b)]
     first = [load_record(some[0].record_file) for some in folders]
     if first[0].task != first[1].task:
         raise UserError(
@@ -113,10 +109,13 @@ def compare_runs(
         both = [name for name in first[0].scores if name in first[1].scores]
         way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
         raise UserError(f"one of the runs was not scored on '{split}'", way_out)
-    task = trained_on(a[0], task=task)
-    rows, left = _side(task, a, split, rows=None)
-    _, right = _side(task, b, split, rows=rows)
-    return _compared(task, rows, left, right, split=split, notes=_notes(left, right, rows=len(rows)))
+    task = trained_on(folders[0][0], task=task)
+    rows, left = _side(task, folders[0], split, rows=None)
+    _, right = _side(task, folders[1], split, rows=rows)
+    notes = _notes(left, right, rows=len(rows))
+    if left_out := len(a) + len(b) - sum(map(len, folders)):
+        notes.append(f"seeds left out because their predictions are not available: {left_out}")
+    return _compared(task, rows, left, right, split=split, notes=notes)
 
 
 def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
@@ -141,7 +140,7 @@ def _side(
     answers = []
     for folder in folders:
         lines = read_predictions(folder.predictions(split))
-        here = [_row(task, line, folder) for line in lines]
+        here = [row_of(task, line, folder) for line in lines]
         if rows is not None and [*map(_facts, here)] != [*map(_facts, rows)]:
             raise UserError(f"{folder.path}: {_unlike(rows, here)}", "Compare runs that predicted the same rows")
         rows = here
@@ -150,7 +149,7 @@ def _side(
     return rows, Side(records=[load_record(folder.record_file) for folder in folders], answers=answers)
 
 
-def _row(task: Task, line: dict[str, Any], folder: RunFolder) -> Row:
+def row_of(task: Task, line: dict[str, Any], folder: RunFolder) -> Row:
     """The Row that a line of predictions was written from."""
     if task.row_type is None:
         raise UserError(f"the task {task.name} does not declare its rows", "Set its row_type")

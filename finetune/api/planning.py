@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     from finetune.training.checkpoints import Saving
 
 
-def plan(targets: Sequence[str], settings: Mapping[str, Any], *, seeds: int = 1) -> list[Planned]:
+def plan(
+    targets: Sequence[str], settings: Mapping[str, Any], *, seeds: int = 1, shares: Sequence[float] = ()
+) -> list[Planned]:
     """The runs of recipes or data with these settings (dotted keys), after the checks of the data.
+
+    With `shares` of the training rows, each is run with each share.
 
     Raises UserError for a wrong setting, for data that cannot be read, and for data with an error, and Ambiguous where
     its columns could be read in two ways.
     """
     if seeds < 1:
         raise UserError(f"seeds is {seeds}", "Give the number of runs, at least 1")
-    planned = expand_targets(list(targets), dict(settings), seeds=seeds)
+    planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares)
     require_sound_data([one.task for one in planned])
     return planned
 

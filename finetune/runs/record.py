@@ -24,6 +24,7 @@ from finetune.runs.whole_record import (
     Id,
     Whole,
     epochs_are_whole,
+    few_labels,
     recipe_is_whole,
     require_baselines,
     require_scores,
@@ -118,6 +119,9 @@ class RunRecord(BaseModel):
     checksum: str = Field("", description="SHA-256 of the record's own text without it; older records lack it")
     metrics: dict[str, SavedMetric] = Field(
         {}, description="metrics whose scores are not shown times 100, or of which less is better"
+    )
+    labels: Annotated[dict[str, dict[str, Whole]], AfterValidator(few_labels)] = Field(
+        {}, description="rows of each label, by split, of the most frequent ones; older records lack it"
     )
     margins: dict[str, Margin] = Field(
         {},
@@ -243,6 +247,13 @@ def all_records(out: Path) -> list[RunRecord]:
     """Every record under a results folder, by task and time; warns of those that cannot be read."""
     found = [record for _, record in readable(_record_files(out), load_record)]
     return sorted(found, key=lambda record: (record.task, record.finished))
+
+
+def records_on(data: str, out: Path) -> list[RunRecord]:
+    """The records of runs on rows with this fingerprint, the latest last; warns of those that cannot be read."""
+    files = [file for file in _record_files(out) if data.encode() in file.read_bytes()]  # else 10,000 take seconds
+    found = [record for _, record in readable(files, load_record) if record.data == data]
+    return sorted(found, key=lambda record: record.finished)
 
 
 def listed_runs(out: Path) -> list[ListedRun]:
