@@ -68,7 +68,9 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
         token_segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(ids),
         attention=Attention(weights=weights, separators=np.array(ids) == encoder.tokenizer.sep_token_id),
         steps=_steps(encoder, inputs),
-        outputs=Outputs(sequence=output.last_hidden_state[0].numpy(), pooled=None if pooler is None else pooler[0].numpy()),
+        outputs=Outputs(
+            sequence=output.last_hidden_state[0].numpy(), pooled=None if pooler is None else pooler[0].numpy()
+        ),
         embeddings=_embeddings(encoder),
         word=word_vectors(encoder.model, encoder.tokenizer, word, sentences),
     )

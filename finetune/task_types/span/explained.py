@@ -19,7 +19,7 @@ def texts(row: SpanRow) -> list[list[NamedText]]:
 
 
 def targets(row: SpanRow, answer: SpanAnswer, features: Sequence[Feature], asked: Asked) -> Wanted:
-    """The predicted answer, or the text of the context that was asked for; an empty one is no answer."""
+    """The predicted answer, or the text of the context that was asked for; an empty one means that there is none."""
     asked.require_no_word()
     start, end, confidence = answer.start, answer.end, answer.score or None
     if asked.label is not None and asked.label != answer.text:
