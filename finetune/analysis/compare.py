@@ -79,14 +79,25 @@ def compare(
     `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
     of different tasks or rows, and if predictions are not available.
     """
-    every = [_folders(name, out, seeds=seeds) for name in (a, b)]
-    folders = [[some[0], *filter(_has_predictions, some[1:])] for some in every]
-    first = [load_record(some[0].record_file) for some in folders]
+    left, right = (_folders(name, out, seeds=seeds) for name in (a, b))
+    first = [load_record(some[0].record_file) for some in (left, right)]
     if first[0].task != first[1].task:
         raise UserError(f"{a} is a run of {first[0].task}, {b} of {first[1].task}", "Compare runs of one task")
-    if {folder.path for folder in folders[0]} & {folder.path for folder in folders[1]}:
+    if {folder.path for folder in left} & {folder.path for folder in right}:
         same = "are the same run" + ", or differ only in seeds" * seeds
         raise UserError(f"{a} and {b} {same}", "Name another" + ", or leave out --seeds" * seeds)
+    return compare_folders(left, right, split=split, task=task)
+
+
+def compare_folders(
+    a: Sequence[RunFolder], b: Sequence[RunFolder], *, split: str | None = None, task: Task | None = None
+) -> Comparison:
+    """Compares two groups of runs of one task, each of which differ only in seeds. Raises UserError as `compare` does.
+
+    Runs after the first without predictions are left out, with a note.
+    """
+    folders = [[some[0], *filter(_has_predictions, some[1:])] for some in (a, b)]
+    first = [load_record(some[0].record_file) for some in folders]
     split = split or next(iter(first[0].scores))
     if split not in first[0].scores or split not in first[1].scores:
         both = [name for name in first[0].scores if name in first[1].scores]
@@ -96,7 +107,7 @@ def compare(
     rows, left = _side(task, folders[0], split, rows=None)
     _, right = _side(task, folders[1], split, rows=rows)
     notes = _notes(left, right, rows=len(rows))
-    if left_out := sum(map(len, every)) - sum(map(len, folders)):
+    if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return _compared(task, rows, left, right, split=split, notes=notes)
 
