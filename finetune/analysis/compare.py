@@ -79,25 +79,32 @@ def compare(
     `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
     of different tasks or rows, and if predictions are not available.
     """
-    left, right = (_folders(name, out, seeds=seeds) for name in (a, b))
-    first = [load_record(some[0].record_file) for some in (left, right)]
-    if first[0].task != first[1].task:
-        raise UserError(f"{a} is a run of {first[0].task}, {b} of {first[1].task}", "Compare runs of one task")
-    if {folder.path for folder in left} & {folder.path for folder in right}:
-        same = "are the same run" + ", or differ only in seeds" * seeds
-        raise UserError(f"{a} and {b} {same}", "Name another" + ", or leave out --seeds" * seeds)
-    return compare_folders(left, right, split=split, task=task)
+    sides = [_folders(name, out, seeds=seeds) for name in (a, b)]
+    return compare_runs(*sides, split=split, task=task, names=(a, b))
 
 
-def compare_folders(
-    a: Sequence[RunFolder], b: Sequence[RunFolder], *, split: str | None = None, task: Task | None = None
+def compare_runs(
+    a: Sequence[RunFolder],
+    b: Sequence[RunFolder],
+    *,
+    split: str | None = None,
+    task: Task | None = None,
+    names: tuple[str, str] | None = None,
 ) -> Comparison:
-    """Compares two groups of runs of one task, each of which differ only in seeds. Raises UserError as `compare` does.
+    """Compares the saved predictions of two groups of runs, each of which differ only in seeds; raises as `compare`.
 
-    Runs after the first without predictions are left out, with a note.
+    Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages.
     """
+    names, several = names or (a[0].path.name, b[0].path.name), len(a) > 1 or len(b) > 1
     folders = [[some[0], *filter(_has_predictions, some[1:])] for some in (a, b)]
     first = [load_record(some[0].record_file) for some in folders]
+    if first[0].task != first[1].task:
+        raise UserError(
+            f"{names[0]} is a run of {first[0].task}, {names[1]} of {first[1].task}", "Compare runs of one task"
+        )
+    if {folder.path for folder in a} & {folder.path for folder in b}:
+        same = "are the same run" + ", or differ only in seeds" * several
+        raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out --seeds" * several)
     split = split or next(iter(first[0].scores))
     if split not in first[0].scores or split not in first[1].scores:
         both = [name for name in first[0].scores if name in first[1].scores]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from finetune.analysis.compare import compare_folders
+from finetune.analysis.compare import compare_runs
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
@@ -75,7 +75,7 @@ def last_gain(sizes: Sequence[Size], folders: Mapping[str, RunFolder]) -> Gain:
     split, name = after.verdict.split, after.verdict.metric.name
     try:
         sides = [[folders[record.id] for record in size.records] for size in (before, after)]
-        found = compare_folders(*sides, split=split).differences[name]
+        found = compare_runs(*sides, split=split).differences[name]
         return Gain(value=found.value, interval=found.interval, before=before, after=after)
     except (UserError, KeyError):  # no predictions, or a task that is unknown here
         return Gain(value=after.verdict.score - before.verdict.score, interval=None, before=before, after=after)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from finetune.checks.refusal import require_sound_data
+from finetune.api.planning import execute, plan
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
@@ -17,13 +17,12 @@ from finetune.cli.run_tables import in_words, print_record, summary_lines, summa
 from finetune.cli.terminal import echo, first_process, one_line, print_error
 from finetune.data.files import is_data
 from finetune.data.reading import table_of
-from finetune.data.source import source_of
 from finetune.runs.data_sizes import shares_of
 from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import own_data
-from finetune.training.targets import Planned, expand_targets, split_arguments
+from finetune.training.targets import Planned, split_arguments
 
 LARGE = 2_000_000  # bytes
 
@@ -69,18 +68,16 @@ def run(
     if not silent:
         _print_large(names)
     shares = () if sizes is None else shares_of(sizes)
-    planned = asking(lambda given: expand_targets(names, given, seeds=seeds, shares=shares), settings)
-    require_sound_data([one.task for one in planned])
+    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares), settings)
     if not silent:
         _print_guesses(names, planned)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
     from finetune.inference.engine import Diverged
     from finetune.training.checkpoints import Saving
-    from finetune.training.run_many import run_all
 
     watch = unwatched if silent else ProgressDisplay(standard_error())
-    records, failures = run_all(
-        planned, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard,
+    records, failures = execute(
+        planned, data=data, out=out, watch=watch, device=device, force=force, discard=discard,
         wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
     )  # fmt: skip
     if first_process():

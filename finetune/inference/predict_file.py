@@ -2,10 +2,9 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,10 @@ from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.messages import so_many
 from finetune.data.paths import exists, is_folder, require_output
 from finetune.data.reading import first_rows, records, survey
-from finetune.data.records import Record
 from finetune.data.table import Table
 from finetune.data.writing import ESCAPED, require_writable, write_rows
 from finetune.errors import UserError
-from finetune.inference.answer_rows import ERROR, answer_records, free_name, with_answer
+from finetune.inference.answer_rows import ERROR, answer_records, free_name, windows, with_answer
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
 from finetune.inference.predictor import Predictor
@@ -29,8 +27,6 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess, named_columns
 from finetune.task_types.types import type_of
 
-WINDOW = 4_096  # rows that are sorted by length and predicted together
-FIRST_WINDOW = 64
 SAMPLE = 1_000  # rows from which columns are inferred
 
 
@@ -165,20 +161,6 @@ def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) 
         kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
         found = replace(trained, text=found.text, label=kept, group="", rest=found.rest)
     return replace(found, id=""), [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
-
-
-def windows(coming: Iterable[Record], *, skip: int) -> Iterator[list[Record]]:
-    """The windows of rows that are predicted together, without the first ones, of `skip` rows.
-
-    They grow from FIRST_WINDOW rows (a rate is shown soon) to WINDOW (sorting by length saves padding). Logits depend
-    in their last bits on the rest of a batch, so a window's rows depend on nothing but their number in the file.
-    """
-    rows, start, size = iter(coming), 0, FIRST_WINDOW
-    while window := list(islice(rows, size)):
-        if start >= skip:
-            yield window
-        start += len(window)
-        size = min(WINDOW, 2 * size)
 
 
 def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Layout) -> str:

@@ -109,7 +109,7 @@ def _loaded(target: str, settings: dict[str, Any], defaults: dict[str, Task]) ->
             raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
         if settings.get("task", loaded.task) != loaded.task:  # options belong to one task
             loaded = loaded.model_copy(update={"options": {}})
-        yield str(file), loaded.with_settings(settings, origin="command line", options=option_names)
+        yield str(file), loaded.with_settings(settings, origin="settings", options=option_names)
 
 
 def preset_files() -> dict[str, Path]:

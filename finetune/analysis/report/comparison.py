@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from finetune.analysis.compare import Changed, Comparison, compare_folders
+from finetune.analysis.compare import Changed, Comparison, compare_runs
 from finetune.analysis.report.blocks import Block, ShownRow, Table
 from finetune.analysis.report.run_files import RunFiles, labels_of
 from finetune.analysis.report.text import NAME, shown_of
@@ -24,7 +24,7 @@ def compared(groups: Sequence[Sequence[RunFiles]]) -> Comparison | None:
     if len(groups) != 2 or groups[0][0].record.task != groups[1][0].record.task:
         return None
     try:
-        return compare_folders(*([one.folder for one in group] for group in groups))
+        return compare_runs(*([one.folder for one in group] for group in groups))
     except (UserError, KeyError):
         return None
 
