@@ -23,6 +23,8 @@ COMMANDS = {  # name: help
     "features": "Extract embeddings: `finetune features minilm a.csv --pool mean -o a.npz`.",
     "submission": "Predict the GLUE test sets for the GLUE server: `finetune submission mrpc ... -o glue.zip`.",
     "predict": "Predict every row of a file: `finetune predict RUN new.csv -o out.csv`.",
+    "explain": 'Show what each word adds to a prediction: `finetune explain RUN "a good film"`.',
+    "view": 'Write a page that shows the inside of an encoder: `finetune view minilm "a text" "another"`.',
     "init": "Print a recipe for your data: `finetune init data.csv > my.toml`.",
     "ls": "List recipes, tasks and runs.",
     "show": "Show a recipe with all its settings, or a run with its scores and predictions.",

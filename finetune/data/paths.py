@@ -78,3 +78,12 @@ def require_output(file: Path) -> None:
     """Raises UserError where a file that is to be written is a folder, a pipe or a device: it would be replaced."""
     if exists(file) and not is_file(file):
         raise UserError(f"{file}: is not a regular file, so it is not overwritten", "Name another file")
+
+
+def require_place(file: Path) -> None:
+    """As `require_output`, and raises UserError where the file's folder does not exist or cannot be written to."""
+    require_output(file)
+    folder = file.absolute().parent
+    if not is_folder(folder) or not os.access(folder, os.W_OK):
+        reason = "the folder cannot be written to" if is_folder(folder) else "no such folder"
+        raise UserError(f"{file}: cannot be written ({reason})", "Name another file with -o")
