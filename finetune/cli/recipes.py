@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
+from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.run_tables import print_record, runs_table
 from finetune.cli.terminal import echo
 from finetune.data.atomic import output_file
@@ -116,17 +116,14 @@ def _print_run(found: RunFolder, predictions: int, *, as_json: bool) -> None:
         console.print(_predictions_table(read_predictions(found.predictions(split))[:predictions]))
 
 
-def _predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
+def _predictions_table(lines: Sequence[dict[str, Any]]) -> FittedTable:
     """A table of predictions, the wrong ones marked."""
-    table = Table(show_lines=True)
-    columns = [
+    names = [
         name for name in lines[0] if not name.startswith("baseline:") and any(line[name] is not None for line in lines)
     ]
-    for column in ("", *columns):
-        table.add_column(column, overflow="fold")
-    for line in lines:
-        table.add_row(Text("x", "red") if _wrong(line) else "", *(plain(line[column]) for column in columns))
-    return table
+    rows = [(Text("x", "red") if _wrong(line) else "", *(plain(line[column]) for column in names)) for line in lines]
+    headings = [Column(name=""), *(Column(name=name, words=True) for name in names)]
+    return FittedTable(title="", columns=headings, rows=rows, ruled=True)
 
 
 def _wrong(line: dict[str, Any]) -> bool:

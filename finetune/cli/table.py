@@ -1,21 +1,39 @@
 """`finetune table`: scores of runs next to published ones."""
 
+from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from finetune.analysis.paper_form import paper_form
 from finetune.analysis.paper_table import lines_of, load_table, table_files
-from finetune.analysis.paper_table_formats import as_grid, write_table
+from finetune.analysis.paper_table_formats import Form, require_suffix, runs_form, write_table
 from finetune.cli.arguments import RESULTS, Out
 from finetune.cli.console import facts_table, standard_output
+from finetune.cli.fitted_table import Column, FittedTable, Row
+from finetune.cli.run_tables import short_model
 from finetune.cli.terminal import echo, one_line
 from finetune.errors import UserError
 from finetune.runs.record import all_records
 
+WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped
+
+
+class Shape(StrEnum):
+    """Form of a table."""
+
+    PAPER = "paper"
+    RUNS = "runs"
+
 
 def table(
     name: Annotated[str | None, typer.Argument(help="glue, squad, ner, choice, table-1 to table-7, or a file.")] = None,
+    form: Annotated[
+        Shape | None,
+        typer.Option(help="paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
     out: Out = RESULTS,
 ) -> None:
@@ -24,6 +42,8 @@ def table(
     if name is None:
         console.print(facts_table("tables", {name: load_table(name).title for name in table_files()}))
         return
+    if output is not None:
+        require_suffix(output)
     found = load_table(name)
     lines = lines_of(found, all_records(out))
     if not any(line.runs for line in lines):
@@ -31,8 +51,31 @@ def table(
         if not any(line.published_dev or line.published_test for line in lines):
             raise nothing
         echo(one_line(f"note: {nothing}"), err=True)
+    has_columns = any(row.column for row in found.row)
+    chosen = form or (Shape.PAPER if has_columns else Shape.RUNS)
+    made = paper_form(found, lines) if chosen is Shape.PAPER else runs_form(found, lines)
     if output is None:
-        console.print(as_grid(found, lines))
+        console.print(as_table(made))
     else:
-        write_table(output, name, found, lines)
+        write_table(output, name, made, lines)
         echo(f"{output}: {found.title}", err=True)
+
+
+def as_table(form: Form) -> FittedTable:
+    """For the terminal; groups of rows are below their titles."""
+    headings = [
+        Column(
+            name=name,
+            right=number >= form.left,
+            words=name in WORDS,
+            names=name in ("model", "system"),
+            short=short_model if name in ("model", "system") else None,
+        )
+        for number, name in enumerate(form.header)
+    ]
+    rows: list[Row | str] = list(form.rows)
+    if form.grouped:
+        headings, rows = headings[1:], []
+        for title, some in groupby(form.rows, key=lambda row: row[0]):
+            rows += [title, *(row[1:] for row in some)]
+    return FittedTable(title=form.title, columns=headings, rows=rows, notes=form.notes)
