@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,14 @@ import numpy as np
 from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.metrics.significance import RESAMPLES, Difference, Resampled, Rescored, holm, mcnemar, paired_bootstrap
+from finetune.metrics.significance import RESAMPLES, Difference, Resampled, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord, all_records, load_record
 from finetune.runs.seeds import same_but_seeds
+from finetune.task_types.resampling import resampled_metrics
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Answer, Task
 
@@ -173,7 +173,7 @@ def _notes(left: Side, right: Side, *, rows: int) -> list[str]:
 def _compared(
     task: Task, rows: Sequence[Row], left: Side, right: Side, *, split: str, notes: Sequence[str]
 ) -> Comparison:
-    a, b = ([_metrics(task, answers, rows) for answers in side.answers] for side in (left, right))
+    a, b = ([resampled_metrics(task, answers, rows) for answers in side.answers] for side in (left, right))
     differences = {metric: _difference([each[metric] for each in a], [each[metric] for each in b]) for metric in a[0]}
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [side[0].get(exact) for side in (a, b)] if len(a) == len(b) == 1 else []
@@ -191,20 +191,6 @@ def _compared(
         changed=_changed(task, rows, left.answers[0], right.answers[0]),
         notes=notes,
     )
-
-
-def _metrics(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Resampled]:
-    """All metrics except those of groups."""
-    counted = task.counted(answers, rows)
-
-    def score(name: str, chosen: Sequence[int]) -> float:
-        return task.score([answers[i] for i in chosen], [rows[i] for i in chosen])[name]
-
-    return {
-        name: counted.get(name) or Rescored(metric=partial(score, name), size=len(rows))
-        for name in task.metric_names
-        if "/" not in name
-    }
 
 
 def _difference(a: Sequence[Resampled], b: Sequence[Resampled]) -> Difference:

@@ -87,14 +87,20 @@ def paired_bootstrap(
     means = [float(np.mean([each.score for each in side])) for side in (a, b)]
     difference = means[1] - means[0]
     extreme = int((~(np.abs(drawn - by_rows.mean()) < abs(difference) - NO_SPREAD)).sum())
-    low, high = np.quantile(drawn, [0.025, 0.975])
     return Difference(
         a=means[0],
         b=means[1],
-        interval=(float(low), float(high)) if high - low > NO_SPREAD else None,
+        interval=_interval(drawn),
         p=max((1 + extreme) / (1 + resamples), 2.0 ** (1 - min(a[0].size, 1_000))),
         rows_needed=_rows_needed(difference, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
     )
+
+
+def score_interval(metric: Resampled, *, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float] | None:
+    """The 95 % percentile interval of one score over resamples of its rows; None where all resamples are equal."""
+    generator = np.random.default_rng(seed)
+    scores = np.concatenate([metric.resampled(weights) for weights in _weights(metric.size, resamples, generator)])
+    return _interval(scores[np.isfinite(scores)])
 
 
 def mcnemar(a: Sequence[bool] | np.ndarray, b: Sequence[bool] | np.ndarray) -> float:
@@ -111,6 +117,14 @@ def holm(values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(values) - rank) * values[index]))
         adjusted[index] = highest
     return adjusted
+
+
+def _interval(drawn: np.ndarray) -> tuple[float, float] | None:
+    """The middle 95 % of scores `(resamples,)`; None where there is none or no spread."""
+    if not len(drawn):
+        return None
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return (float(low), float(high)) if high - low > NO_SPREAD else None
 
 
 def _at_most(heads: int, *, of: int) -> float:

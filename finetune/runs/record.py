@@ -17,6 +17,7 @@ from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
+from finetune.runs.margin import Margin
 from finetune.runs.recipe import Recipe
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
@@ -69,8 +70,8 @@ class RunRecord(BaseModel):
     folder that the run was started in; `data_files` has a hash of each such file. `chosen` are the options that were
     chosen on dev; older records lack it, and these were the only ones then. With `cross_fitted` each row of dev was
     predicted with options chosen on other rows of dev. `metrics` are those whose scale or direction is not the default.
-    `files` has the checksums of the run's files, and `checksum` that of the record's own text without it; older records
-    lack them.
+    `files` has the checksums of the run's files, and `checksum` that of the record's own text without it; `margins` are
+    by split; older records lack all three.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -110,6 +111,7 @@ class RunRecord(BaseModel):
     files: dict[str, str] = {}
     checksum: str = ""
     metrics: dict[str, SavedMetric] = {}
+    margins: dict[str, Margin] = {}
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""

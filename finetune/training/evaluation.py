@@ -10,7 +10,9 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
 from finetune.models.kernels.malloc import release_memory
+from finetune.runs.margin import Margin
 from finetune.task_types.options import configured
+from finetune.task_types.resampling import margin
 from finetune.task_types.task import Answer, Task
 from finetune.training.cross_fit import chosen_by, cross_fitted
 
@@ -93,6 +95,13 @@ class Evaluation:
         return {first: fitted} | {
             split: {method: tuned[method].decided(answers) for method, answers in given[split].items()}
             for split in others
+        }
+
+    def margins(self, methods: Mapping[str, Answers], found: Evaluated) -> dict[str, Margin]:
+        """By split, the interval of the headline score and its difference to the best baseline."""
+        return {
+            split: margin(found.task, self.rows[split], answers, methods[split])
+            for split, answers in found.answers.items()
         }
 
     def score_all(self, methods: Mapping[str, Answers], found: Evaluated) -> dict[str, Scores]:

@@ -19,6 +19,7 @@ from finetune.models.feature_arrays import truncated_rows
 from finetune.models.pretrained import Weights
 from finetune.runs import environment
 from finetune.runs.dev_choices import all_notes
+from finetune.runs.margin import Margin
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.options import option_values
@@ -46,6 +47,7 @@ def build_record(
     found: Evaluated,
     scores: Scores,
     baselines: dict[str, Scores],
+    margins: dict[str, Margin],
     seconds: float,
 ) -> RunRecord:
     """The record of a finished run."""
@@ -92,6 +94,7 @@ def build_record(
         chosen=list(found.chosen),
         cross_fitted=task.cross_fits and bool(found.chosen),
         metrics=saved_metrics(task.metrics),
+        margins=margins,
     )
     return record.model_copy(update={"notes": all_notes(record)})
 

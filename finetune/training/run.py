@@ -124,7 +124,7 @@ def run(
                 recipe, task, run=name, data=data, files=files, source=source, splits=splits, features=features,
                 new_weights=new, accelerator=accelerator, precision=precision, progress=progress, evaluation=dev,
                 found=found, scores=dev.official_scores(found), baselines=dev.score_all(baselines, found),
-                seconds=time.perf_counter() - started,
+                margins=dev.margins(baselines, found), seconds=time.perf_counter() - started,
             )  # fmt: skip
             folder.require_locked()
             attempt.finish(record, recipe, drawn_ids(splits))

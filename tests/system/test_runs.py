@@ -48,6 +48,11 @@ def test_run_show_evaluate_and_run_again(
     assert sum(lines[0]["probabilities"]) == pytest.approx(1)
     assert {line["baseline:majority"] for line in lines} == {"entailment"}
 
+    margin, accuracy = record["margins"]["dev"], record["scores"]["dev"]["accuracy"]
+    best = max(given["accuracy"] for given in record["baselines"]["dev"].values())
+    assert record["baselines"]["dev"][margin["baseline"]]["accuracy"] == best
+    assert margin["difference"] == pytest.approx(accuracy - best)
+
     again = here("run", *settings, data=rte)
     assert again.returncode == 0
     assert "already done" in again.stderr

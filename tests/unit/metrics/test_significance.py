@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as theirs_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootstrap
+from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootstrap, score_interval
 from finetune.metrics.sums import Counted, mean_counted
 
 RANDOM = np.random.default_rng(7)
@@ -118,3 +118,13 @@ def test_without_any_spread_there_is_no_interval() -> None:
     nothing = Rescored(metric=lambda chosen: float("nan"), size=30)
     undefined = paired_bootstrap([nothing], [fixed(30, 1)], resamples=20)
     assert (undefined.interval, undefined.p, undefined.rows_needed) == (None, 1.0, None)
+
+
+def test_the_interval_of_one_score_is_the_binomial_one() -> None:
+    right = np.arange(400) < 300
+    spread = 1.96 * np.sqrt(0.75 * 0.25 / 400)
+    assert score_interval(mean_counted(right)) == pytest.approx((0.75 - spread, 0.75 + spread), abs=0.005)
+
+
+def test_one_score_of_equal_rows_has_no_interval() -> None:
+    assert score_interval(mean_counted(np.ones(50))) is None

@@ -1,0 +1,137 @@
+"""Verdict: whether a run, or runs that differ only in seeds, are worth more than the best baseline, in one sentence."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from finetune.metrics.metric import Metric
+from finetune.runs.dev_choices import is_optimistic
+from finetune.runs.margin import Interval, Margin, best_baseline
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import summarised
+
+Level = Literal["better", "unclear", "worse", "alone"]
+WORDS = {
+    "tfidf-logistic": "TF-IDF",
+    "tfidf-similarity": "TF-IDF similarity",
+    "majority": "the majority label",
+    "mean": "the mean label",
+    "most-frequent-tag": "each word's most frequent tag",
+    "no-answer": "no answer for every row",
+}
+FEW_ROWS = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The headline score of a split against the best baseline.
+
+    `level`: "better" or "worse" if the 95 % interval of the difference leaves zero out or the model scores no higher,
+    "unclear" if it scores higher within the interval, or no interval is known, "alone" without a baseline. `score`,
+    intervals and `difference` are in units of the score, not times the metric's scale; positive is greater, not better.
+    """
+
+    level: Level
+    sentence: str
+    split: str
+    metric: Metric
+    score: float
+    interval: Interval | None
+    baseline: str | None
+    difference: float | None
+    difference_interval: Interval | None
+    p: float | None
+
+
+def verdict_of(records: Sequence[RunRecord]) -> Verdict:
+    """The verdict on one run, or on the mean of several that differ only in seeds; on the test rows if there are any.
+
+    Over several seeds an interval has the variance of rows and of seeds; the seeds' is Student's t.
+    """
+    first = records[0]
+    split = "test" if "test" in first.scores else next(iter(first.scores))
+    metric = first.metric(first.headline)
+    scores = [record.scores[split][metric.name] for record in records]
+    score, baselines = fmean(scores), first.baselines.get(split, {})
+    baseline = best_baseline(baselines, metric)
+    difference = None if baseline is None else score - baselines[baseline][metric.name]
+    margins = [record.margins.get(split, Margin()) for record in records]
+    by_seeds = _half(summarised(scores, metric).interval)
+    interval = _around(score, [each.interval for each in margins], by_seeds)
+    apart = None
+    if difference is not None:
+        apart = _around(difference, [each.difference_interval for each in margins], by_seeds)
+    p = margins[0].p if len(records) == 1 else None
+    level = _level(metric, difference, apart)
+    found = Verdict(
+        level=level, sentence="", split=split, metric=metric, score=score, interval=interval, baseline=baseline,
+        difference=difference, difference_interval=apart, p=p,
+    )  # fmt: skip
+    return Verdict(**(vars(found) | {"sentence": _sentence(found, records)}))
+
+
+def baseline_words(name: str) -> str:
+    """A baseline's name as prose has it."""
+    return WORDS.get(name, name)
+
+
+def _half(interval: Interval | None) -> float:
+    return 0.0 if interval is None else (interval[1] - interval[0]) / 2
+
+
+def _around(value: float, by_rows: Sequence[Interval | None], by_seeds: float) -> Interval | None:
+    """The interval by rows, for one run as it is; for several, around the mean, and as wide as both together."""
+    known = [each for each in by_rows if each is not None]
+    if len(known) < len(by_rows):
+        return None
+    if len(known) == 1:
+        return known[0]
+    half = math.hypot(fmean(map(_half, known)), by_seeds)
+    return value - half, value + half
+
+
+def _level(metric: Metric, difference: float | None, interval: Interval | None) -> Level:
+    if difference is None:
+        return "alone"
+    sign = 1 if metric.greater_is_better else -1
+    if not sign * difference > 0:  # or NaN
+        return "worse"
+    if interval is not None and min(sign * end for end in interval) > 0:
+        return "better"
+    return "unclear"
+
+
+def _sentence(found: Verdict, records: Sequence[RunRecord]) -> str:
+    shown, unit = found.metric.shown, " points" if found.metric.scale == 100 else ""
+    rows = records[0].rows.get(found.split, 0)
+    seeds = f", mean of {len(records)} seeds" if len(records) > 1 else ""
+    text = f"{found.split} {found.metric.name} {shown(found.score)}{_interval(found.metric, found.interval)}{seeds}"
+    if found.baseline is not None and found.difference is not None:
+        text = f"{_judged(found, unit)}: {text}"
+    if records[0].scores and is_optimistic(records[0]) and found.split == next(iter(records[0].scores)):
+        text += "; optimistic, because these rows also chose the epoch or an option"
+    return text + (f"; only {rows} {'row' if rows == 1 else 'rows'}" if 0 < rows < FEW_ROWS else "")
+
+
+def _judged(found: Verdict, unit: str) -> str:
+    """`14.0 points better than TF-IDF (95 % 9.0 to 19.1)`, and what follows from it."""
+    assert found.baseline is not None and found.difference is not None
+    name, metric = baseline_words(found.baseline), found.metric
+    if not math.isfinite(found.difference):
+        return f"not comparable with {name}, since a score is undefined"
+    if not found.difference:
+        return f"no better than {name}, which is simpler"
+    direction = math.copysign(1, found.difference)
+    apart = found.difference_interval and tuple(sorted(direction * end for end in found.difference_interval))
+    word = "worse" if found.level == "worse" else "better"
+    text = f"{metric.shown(abs(found.difference))}{unit} {word} than {name}{_interval(metric, apart)}"
+    if found.level == "worse":
+        return f"{text}, do not use it"
+    return f"{text}, which may be chance" if found.level == "unclear" and apart else text
+
+
+def _interval(metric: Metric, interval: tuple[float, ...] | None) -> str:
+    """` (95 % 79.6 to 90.1)`; nothing without an interval."""
+    return "" if interval is None else f" (95 % {' to '.join(map(metric.shown, interval))})"

@@ -1,0 +1,90 @@
+"""The sentence on what a run is worth against its best baseline."""
+
+import math
+from typing import Any
+
+import pytest
+from support.records import run
+
+from finetune.runs.margin import Margin
+from finetune.runs.record import RunRecord, SavedMetric
+from finetune.runs.verdict import verdict_of
+
+
+def record(
+    score: float, *, baseline: float = 0.5, margin: Margin | None = None, seed: int = 1, **facts: Any
+) -> RunRecord:
+    made = run(score, majority=baseline, seed=seed)
+    return made.model_copy(update={"margins": {"dev": margin} if margin else {}} | facts)
+
+
+def margin(low: float, high: float, *, around: float) -> Margin:
+    return Margin(
+        interval=(around + low, around + high),
+        baseline="majority",
+        difference=0.1,
+        difference_interval=(low, high),
+        p=0.01,
+    )
+
+
+def test_a_model_that_is_surely_better() -> None:
+    found = verdict_of([record(0.64, margin=margin(0.09, 0.19, around=0.5))])
+    assert found.level == "better"
+    assert found.sentence == (
+        "14.0 points better than the majority label (95 % 9.0 to 19.0): dev accuracy 64.0 (95 % 59.0 to 69.0)"
+    )
+
+
+def test_a_model_that_is_worse_is_not_to_be_used_also_where_the_interval_includes_zero() -> None:
+    found = verdict_of([record(0.47, margin=margin(-0.09, 0.03, around=0.5))])
+    assert found.level == "worse"
+    assert found.sentence.startswith("3.0 points worse than the majority label (95 % -3.0 to 9.0), do not use it: dev")
+
+
+def test_a_difference_within_its_interval_may_be_chance() -> None:
+    found = verdict_of([record(0.53, margin=margin(-0.02, 0.08, around=0.5))])
+    assert found.level == "unclear"
+    assert "3.0 points better than the majority label (95 % -2.0 to 8.0), which may be chance:" in found.sentence
+
+
+def test_equal_scores_are_no_better() -> None:
+    assert verdict_of([record(0.5)]).sentence.startswith("no better than the majority label, which is simpler:")
+
+
+def test_a_record_without_margins_has_no_interval_and_no_claim() -> None:
+    found = verdict_of([record(0.9)])
+    assert (found.level, found.interval) == ("unclear", None)
+    assert found.sentence == "40.0 points better than the majority label: dev accuracy 90.0"
+
+
+def test_an_interval_over_seeds_is_as_wide_as_rows_and_seeds_together() -> None:
+    same = [record(score, seed=seed, margin=margin(0.05, 0.15, around=0.5)) for seed, score in ((1, 0.58), (2, 0.62))]
+    found = verdict_of(same)
+    half = math.hypot(0.05, 12.7062 * 0.04 / math.sqrt(2) / math.sqrt(2))
+    assert found.interval == pytest.approx((0.6 - half, 0.6 + half), abs=1e-4)
+    assert found.level == "unclear"
+    assert "mean of 2 seeds" in found.sentence
+
+
+def test_a_metric_that_is_better_when_it_is_lower() -> None:
+    lower = {"accuracy": SavedMetric(scale=1, greater_is_better=False)}
+    found = verdict_of([record(2.0, baseline=3.5, margin=margin(-1.9, -1.1, around=3.5), metrics=lower)])
+    assert found.level == "better"
+    assert found.sentence.startswith("1.5 better than the majority label (95 % 1.1 to 1.9): dev accuracy 2.0")
+
+
+def test_an_undefined_score_is_compared_with_nothing() -> None:
+    found = verdict_of([record(math.nan)])
+    assert found.level == "worse"
+    assert "not comparable with the majority label" in found.sentence
+
+
+def test_without_a_baseline_there_is_only_the_score() -> None:
+    found = verdict_of([record(0.9, baselines={})])
+    assert (found.level, found.sentence) == ("alone", "dev accuracy 90.0")
+
+
+def test_test_rows_count_if_there_are_any() -> None:
+    both = run(0.9, test=0.7, majority=0.8)
+    assert verdict_of([both]).split == "test"
