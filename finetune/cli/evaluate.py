@@ -39,17 +39,11 @@ def evaluate(
     load_libraries(f"{task}: loading {model}", "finetune.inference.evaluate")
     from finetune.inference.evaluate import evaluate as score
 
-    scored, scores = score(
-        model,
-        task,
-        source=source_of(data),
-        out=out,
-        watch=ProgressDisplay(standard_error()),
-        split=split,
-        device=device,
-        predictions=predictions,
-        encoding=encoding,
-    )
+    with ProgressDisplay(standard_error()) as watch:
+        scored, scores = score(
+            model, task, source=source_of(data), out=out, watch=watch, split=split, device=device,
+            predictions=predictions, encoding=encoding,
+        )  # fmt: skip
     if predictions is not None:
         echo(f"predictions: {predictions}", err=True)
     echo(json.dumps(scores) if as_json else in_words(scores, scored.metric) or "no labels, so no scores")

@@ -43,15 +43,9 @@ def features(
     load_libraries(f"{target}: loading {model}", "finetune.inference.embeddings")
     from finetune.inference.embeddings import write_features
 
-    watch = ProgressDisplay(standard_error())
-    count, width = write_features(
-        planned.recipe,
-        planned.task,
-        output,
-        source=source_of(data),
-        split=split,
-        pool=pool.value,
-        watch=watch,
-        device=device,
-    )
+    with ProgressDisplay(standard_error()) as watch:
+        count, width = write_features(
+            planned.recipe, planned.task, output, source=source_of(data), split=split, pool=pool.value, watch=watch,
+            device=device,
+        )  # fmt: skip
     echo(f"{count:,} sequences of the split '{split}', vectors of {width:,} numbers -> {output}")

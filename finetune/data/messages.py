@@ -20,7 +20,7 @@ def noun(count: float, one: str) -> str:
         return one
     if one.endswith("y") and one[-2] not in "aeiou":
         return f"{one[:-1]}ies"
-    return f"{one}{'es' if one.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+    return f"{one}{'es' if one.endswith(('s', 'x', 'tch', 'sh')) else 's'}"
 
 
 def places(found: Sequence[tuple[int, int]], *, most: int, count: int = 0) -> str:

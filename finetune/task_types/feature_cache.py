@@ -22,7 +22,7 @@ from finetune.models.feature import Feature
 from finetune.models.feature_arrays import ArrayFeatures, NoArrays, to_arrays
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.cache import FACTS, cache_folder, locked, make_room, most_bytes
-from finetune.runs.events import Note, Watcher
+from finetune.runs.events import Note, Watcher, Working
 from finetune.task_types.prepare import require_positions
 from finetune.task_types.task import Task
 
@@ -52,6 +52,7 @@ def array_features(
 
     def parts() -> Iterator[tuple[int, Arrays]]:
         for begin, end in chunks(task, rows):
+            watch(Working("encoding rows", begin, len(rows)))
             yield end, to_arrays(task.encode(rows[begin:end], tokenizer, max_length), first_row=begin)
 
     facts = _facts(task, tokenizer)

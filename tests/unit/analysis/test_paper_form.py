@@ -31,7 +31,9 @@ def test_published_test_scores_are_the_papers_with_its_average() -> None:
     form = form_of()
     assert form.header == HEADER
     base, large = rows_of(form, TEST).values()
-    assert base == dict(zip(HEADER[2:], ["84.6/83.4", "71.2", "90.5", "93.5", "52.1", "85.8", "88.9", "66.4", "79.6"], strict=True))
+    assert base == dict(
+        zip(HEADER[2:], ["84.6/83.4", "71.2", "90.5", "93.5", "52.1", "85.8", "88.9", "66.4", "79.6"], strict=True)
+    )
     assert (large["MNLI (m/mm)"], large["Avg"]) == ("86.7/85.9", "82.1")
     assert OURS not in {row[0] for row in form.rows}
 
