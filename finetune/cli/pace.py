@@ -33,8 +33,7 @@ class Pace:
     @property
     def seconds_per_update(self) -> float:
         """The mean of the recent updates."""
-        counts, seconds = zip(*self.recent, strict=True)
-        return sum(seconds) / sum(counts)
+        return sum(seconds for _, seconds in self.recent) / sum(count for count, _ in self.recent)
 
     @property
     def rate(self) -> float:

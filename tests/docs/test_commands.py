@@ -29,6 +29,8 @@ from support.toys import span_task
 from transformers import BertConfig, BertModel
 
 from finetune.cli import app as cli
+from finetune.cli.commands import COMMANDS as COMMAND_LIST
+from finetune.cli.commands import FIRST
 from finetune.data.source import Source
 from finetune.inference import glue_submission as submission
 from finetune.models import layer_mix
@@ -38,7 +40,8 @@ SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
 BEFORE = [  # what a reader of any one page has run on others
     *("run glue-mrpc", "run glue-mrpc frozen=true", "run squad-v1", "run conll-2003", "run reviews.csv"),
 ]
-TYPED = [line for line in commands(*DOCUMENTS) if line.startswith("finetune ")]
+EXAMPLES = [typed for listed in COMMAND_LIST.values() for typed, _ in (*listed.examples, *FIRST)]  # of --help
+TYPED = [*dict.fromkeys(line for line in (*commands(*DOCUMENTS), *EXAMPLES) if line.startswith("finetune "))]
 
 
 @pytest.fixture(scope="module")

