@@ -14,10 +14,10 @@ def so_many(count: int, one: str = "row") -> str:
     return f"{count:,} {noun(count, one)}"
 
 
-def noun(count: float, one: str) -> str:
-    """The form of a noun after a number: `row`, `rows`, `processes`, `entries`."""
-    if count == 1:
-        return one
+def noun(count: float, one: str, several: str = "") -> str:
+    """The form of a noun after a number: `row`, `rows`, `processes`, `entries`; of a verb with `several` given."""
+    if count == 1 or several:
+        return one if count == 1 else several
     if one.endswith("y") and one[-2] not in "aeiou":
         return f"{one[:-1]}ies"
     return f"{one}{'es' if one.endswith(('s', 'x', 'tch', 'sh')) else 's'}"
