@@ -10,7 +10,7 @@ from typing import Any
 from finetune.analysis.paper_table import Line, Table, rule
 from finetune.analysis.published import Anchor
 from finetune.data.atomic import output_file
-from finetune.data.messages import noun
+from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.runs.dev_choices import is_optimistic
@@ -164,7 +164,7 @@ def _version(anchor: Anchor) -> str:
     """The number of rows of a score on an older version of the data set; else empty."""
     if not anchor.outdated:
         return ""
-    return f" ({anchor.rows:,} rows)" if anchor.rows else " (first version)"
+    return f" ({so_many(anchor.rows)})" if anchor.rows else " (first version)"
 
 
 def _is_hidden(anchor: Anchor) -> bool:

@@ -11,6 +11,7 @@ from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.terminal import echo, one_line
+from finetune.data.messages import so_many
 from finetune.metrics.significance import Difference
 from finetune.task_types.registry import find
 
@@ -39,6 +40,7 @@ def compare(
         console.print_line(f"note: {note}")
     if changed and found.changed:
         console.print(_changed_table(found, changed))
+    console.print_next(f"finetune report {found.a[0]} {found.b[0]}", *["finetune compare A B --seeds"] * (not seeds))
 
 
 def _comparison_table(found: Comparison) -> FittedTable:
@@ -47,7 +49,7 @@ def _comparison_table(found: Comparison) -> FittedTable:
     """
     several = len(found.differences) > 1
     sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
-    title = f"{found.task}, {found.rows:,} rows of {found.split}; A is {sides[0]}, B is {sides[1]}"
+    title = f"{found.task}, {so_many(found.rows)} of {found.split}; A is {sides[0]}, B is {sides[1]}"
     numbers = ["A", "B", "B - A", "95 % interval", "p", *["p (Holm)"] * several, "rows needed (80 % power)"]
     rows = [_difference_cells(name, each, found, several=several) for name, each in found.differences.items()]
     test = "" if found.mcnemar is None else f"McNemar's exact test: p {found.mcnemar:.4f}. "
@@ -86,7 +88,7 @@ def _changed_table(found: Comparison, most: int) -> FittedTable:
     """Some of the rows that only one side has right."""
     better = [sum(change.better == side for change in found.changed) for side in "ab"]
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
-    title = f"{better[0]} rows that only A has right, {better[1]} that only B has right{first}"
+    title = f"{so_many(better[0])} that only A has right, {better[1]:,} that only B has right{first}"
     rows = []
     for change in found.changed[:most]:
         shown = [value for name, value in change.row.items() if name not in NOT_TEXT and value]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, TaskOf
-from finetune.cli.console import standard_error
+from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line
@@ -67,6 +67,8 @@ def predict(
         options = {name: str(value) for name, value in given.items()}
         found = predict_file(predictor, Path(file), to, options=options, watch=watch, escape=escape)
     echo(json.dumps(found.facts(to)) if as_json else _summary(found.facts(to), predictor.task))
+    if not (as_json or quiet):
+        standard_output().print_next(f"finetune evaluate {model} FILE, for a file with labels")
 
 
 def _summary(facts: Mapping[str, Any], task: Task) -> str:

@@ -15,6 +15,7 @@ from finetune.cli.run_facts import every_fact, six_facts, verdict_lines
 from finetune.cli.run_tables import print_record, runs_table
 from finetune.cli.terminal import echo
 from finetune.data.atomic import output_file
+from finetune.data.messages import so_many
 from finetune.data.paths import exists, is_file, read_small_text
 from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
@@ -43,6 +44,7 @@ def ls(out: Out = RESULTS) -> None:
     console.print(facts_table("tasks", metrics))
     if runs := listed_runs(out):
         console.print(runs_table(runs))
+    console.print_next(*[f"finetune show {runs[-1].id}"] * bool(runs), "finetune run FILE or RECIPE")
 
 
 def show(
@@ -117,7 +119,7 @@ def _print_run(found: RunFolder, predictions: int, *, every: bool, as_json: bool
     if every:
         console.print(facts_table("record", every_fact(record)))
     for split in record.scores if predictions else ():
-        console.print_line(f"first {predictions} predictions of {split}, wrong ones marked x")
+        console.print_line(f"first {so_many(predictions, 'prediction')} of {split}, wrong ones marked x")
         console.print(_predictions_table(read_predictions(found.predictions(split))[:predictions]))
     console.print_next(f"finetune report {record.id}", *[f"finetune show {record.id} --all"] * (not every))
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from finetune.cli.arguments import RESULTS, Out
+from finetune.cli.console import standard_output
 from finetune.cli.terminal import echo
 
 
@@ -19,3 +20,4 @@ def report(
 
     size = write_report(runs, output, out=out)
     echo(f"{output}: {size / 1e6:.1f} MB")
+    standard_output().print_next(f"open {output} in a browser")

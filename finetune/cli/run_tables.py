@@ -9,6 +9,7 @@ from finetune.analysis.published import published_for
 from finetune.cli.console import Terminal, plain
 from finetune.cli.fitted_table import Column, FittedTable, Row, columns
 from finetune.cli.terminal import one_line
+from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.runs.dev_choices import all_notes
@@ -143,7 +144,7 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
     `discarded`: other settings were stopped early; `diverged`: number of runs without a score.
     """
     found = groups(records)
-    which = "1 run diverged and is" if diverged == 1 else f"{diverged} runs diverged and are"
+    which = f"{so_many(diverged, 'run')} diverged and {noun(diverged, 'is', 'are')}"
     lines = [f"{which} excluded from the mean"] if diverged else []
     tasks = dict.fromkeys(group[0].task for group in found)
     for task in tasks:

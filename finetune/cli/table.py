@@ -41,6 +41,7 @@ def table(
     console = standard_output()
     if name is None:
         console.print(facts_table("tables", {name: load_table(name).title for name in table_files()}))
+        console.print_next("finetune table glue")
         return
     if output is not None:
         require_suffix(output)
@@ -56,6 +57,8 @@ def table(
     made = paper_form(found, lines) if chosen is Shape.PAPER else runs_form(found, lines)
     if output is None:
         console.print(as_table(made))
+        others = [f"finetune table {name} --form {Shape.RUNS if chosen is Shape.PAPER else Shape.PAPER}"] * has_columns
+        console.print_next(*others, f"finetune table {name} -o {Path(name).stem}.md")
     else:
         write_table(output, name, made, lines)
         echo(f"{output}: {found.title}", err=True)

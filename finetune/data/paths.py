@@ -78,3 +78,10 @@ def require_output(file: Path) -> None:
     """Raises UserError where a file that is to be written is a folder, a pipe or a device: it would be replaced."""
     if exists(file) and not is_file(file):
         raise UserError(f"{file}: is not a regular file, so it is not overwritten", "Name another file")
+
+
+def require_place(file: Path) -> None:
+    """Raises UserError, before any work, where a file cannot be written: as `require_output`, and without a folder."""
+    require_output(file)
+    if not is_folder(file.absolute().parent):
+        raise UserError(f"{file}: cannot be written (no such folder)", "Create the folder, or choose another file")

@@ -11,7 +11,7 @@ from finetune.data.detect import detect
 from finetune.data.files import is_data
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.messages import noun
-from finetune.data.paths import exists, is_folder, require_output
+from finetune.data.paths import exists, is_folder, require_place
 from finetune.data.reading import first_rows
 from finetune.data.table import Table
 from finetune.data.writing import written_format
@@ -72,9 +72,7 @@ def shown_names(columns: Iterable[str]) -> str:
 def require_output_for(path: Path, output: Path) -> None:
     """Raises UserError where the predictions of a file cannot be written to another, or would replace it."""
     written_format(output)
-    require_output(output)
-    if not is_folder(output.absolute().parent):
-        raise UserError(f"{output}: cannot be written (no such folder)", "Create the folder, or choose another file")
+    require_place(output)
     if exists(output) and output.samefile(path):
         raise UserError(f"{output}: output would overwrite the input", "Name another file with -o")
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from accelerate import Accelerator
 
+from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
@@ -132,8 +133,8 @@ class Trainer:
             if self._out_of_patience(progress):
                 self.watch(
                     Note(
-                        f"no better score for {self.settings.patience} epochs: training stops after epoch "
-                        f"{epoch - 1}, with the weights of epoch {progress.selected_epoch}"
+                        f"no better score for {so_many(self.settings.patience or 0, 'epoch')}: training stops after "
+                        f"epoch {epoch - 1}, with the weights of epoch {progress.selected_epoch}"
                     )
                 )
                 break

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run
@@ -49,7 +50,7 @@ def read_run_files(folder: RunFolder) -> RunFiles:
     losses: list[tuple[int, float]] = []
     if folder.events.is_file():
         losses, damaged = read_losses(folder.events.read_text(encoding="utf-8", errors="replace").splitlines())
-        missing += [f"{damaged} lines of {folder.events.name}, which cannot be read"] * bool(damaged)
+        missing += [f"{so_many(damaged, 'line')} of {folder.events.name}, which cannot be read"] * bool(damaged)
     else:
         missing.append(f"{folder.events.name}, so there is no loss by update")
     predictions = {split: read_lines(folder, split) for split in record.scores if folder.predictions(split).is_file()}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from finetune.analysis.report.run_files import find_folders, read_run_files
 from finetune.data.atomic import output_file
-from finetune.data.paths import require_output
+from finetune.data.paths import require_place
 from finetune.errors import UserError
 
 
@@ -22,7 +22,7 @@ def write_report(names: Sequence[str], output: Path, *, out: Path) -> int:
             f"a report needs a package that is not installed ({error.name})",
             "Install it: pip install 'bert-finetune[report]'",
         ) from error
-    require_output(output)
+    require_place(output)
     from finetune.analysis.report.page import render
 
     page = render([read_run_files(folder) for folder in find_folders(names, out)])

@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.svg import ONE, axes_of, drawn
+from finetune.data.messages import so_many
 
 ORDER = 20
 POINTS = 150  # of a curve
@@ -20,7 +21,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
     """The curve, and the epoch whose weights were kept."""
     epochs = run.record.epochs
     if epochs:
-        note = f"{len(epochs)} epochs; the weights of epoch {run.record.selected_epoch} were kept."
+        note = f"{so_many(len(epochs), 'epoch')}; the weights of epoch {run.record.selected_epoch} were kept."
         yield Block(title="Training loss", chart=_chart(run.losses, epochs), note=note)
 
 

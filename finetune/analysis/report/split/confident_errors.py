@@ -6,6 +6,7 @@ from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.shown_rows import MOST_SHOWN, most_certain, shown_row
 from finetune.analysis.report.temperature import Temperature
 from finetune.analysis.report.text import shown_of
+from finetune.data.messages import noun, so_many
 from finetune.task_types.view import Line, View
 
 ORDER = 60
@@ -18,7 +19,10 @@ def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
     title, note = "Largest errors", shown_of(len(some), count, "rows, the largest error first")
     if view.bounded:
         shown = shown_of(len(some), wrong, "of them, the most confident first")
-        title, note = "Most confident errors", f"{wrong:,} of {count:,} rows have an error. {shown}"
+        title, note = (
+            "Most confident errors",
+            f"{wrong:,} of {so_many(count)} {noun(wrong, 'has', 'have')} an error. {shown}",
+        )
     yield Block(title=title, note=note, shown=[shown_row(view, *one) for one in some], wide=True)
 
 

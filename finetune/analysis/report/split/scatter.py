@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.svg import ONE, QUIET, axes_of, drawn
 from finetune.analysis.report.temperature import Temperature
+from finetune.data.messages import so_many
 from finetune.task_types.view import View
 
 ORDER = 30
@@ -31,4 +32,4 @@ def _chart(labels: np.ndarray, predictions: np.ndarray) -> Markup:
         axes.plot(ends, ends, color=QUIET, linestyle="--", linewidth=1.2)
         axes.plot(labels[some], predictions[some], "o", color=ONE, markersize=4, alpha=0.6, markeredgewidth=0)
 
-    return drawn(draw, says=f"Predictions over labels of {len(some)} rows", height=300)
+    return drawn(draw, says=f"Predictions over labels of {so_many(len(some))}", height=300)
