@@ -14,8 +14,9 @@ from typing import Any
 import declared
 from memory_chart import memory_chart
 
+from finetune.analysis.paper_form import paper_form
 from finetune.analysis.paper_table import lines_of, load_table
-from finetune.analysis.paper_table_formats import score_words
+from finetune.analysis.paper_table_formats import markdown_rows, score_words
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, all_records
 
@@ -64,13 +65,19 @@ def glue_table(records: list[RunRecord]) -> str:
     return "\n".join(lines)
 
 
-def headlines_table(glue: list[RunRecord], records: list[RunRecord]) -> str:
-    """One line per task: the first metric on dev, next to the best baseline of the same runs."""
+def paper_glue_table(records: list[RunRecord]) -> str:
+    """GLUE in the form of the paper's Table 1, as `finetune table glue` prints it, with its notes."""
+    table = load_table("glue")
+    form = paper_form(table, lines_of(table, records))
+    notes = (f"{note.rstrip('.')}." for note in form.notes)
+    return f"{markdown_rows(form)}\n\n{' '.join(notes)}"
+
+
+def headlines_table(records: list[RunRecord]) -> str:
+    """One line per task but GLUE's: the first metric on dev, next to the best baseline of the same runs."""
     lines = ["| task | metric | runs | fine-tuned | best baseline |", "|---|---|---|---|---|"]
-    tasks = [(name, [run for run in glue if run.task == task]) for task, name in NAMES.items()]
-    tasks += [(name, _runs_of(records, task, settings)) for name, task, settings in SHAPES]
-    for name, runs in tasks:
-        if runs:
+    for name, task, settings in SHAPES:
+        if runs := _runs_of(records, task, settings):
             metric = runs[0].headline
             lines.append(f"| {' | '.join([name, metric, str(len(runs)), *_ours_and_best(runs, 'dev', metric)])} |")
     return "\n".join(lines)
@@ -275,7 +282,8 @@ def blocks() -> dict[str, str]:
     speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
     return declared.blocks() | {
         "demo": demo_table(records),
-        "headlines": headlines_table(records, every),
+        "glue": paper_glue_table(every),
+        "headlines": headlines_table(every),
         "measured": glue_table(records),
         "shapes": shapes_table(every, _benchmark("rates.json")["rates"]),
         "spans": spans_table(_benchmark("squad_postprocessing.json")),

@@ -62,7 +62,7 @@ def paper_form(table: Table, lines: Sequence[Line]) -> Form:
         for one in systems
     ]
     return Form(
-        title=table.title, header=("", "system", *by_column, *averages), rows=cells, left=2, grouped=True,
+        title=table.title, header=("scores", "system", *by_column, *averages), rows=cells, left=2, grouped=True,
         notes=list(_notes(rows, mine, ours, some)), behind=runs_behind(mine),
     )  # fmt: skip
 

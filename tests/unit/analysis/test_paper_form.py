@@ -10,7 +10,7 @@ from finetune.errors import UserError
 from finetune.runs.record import RunRecord
 
 GLUE = load_table("glue")
-HEADER = ("", "system", "MNLI (m/mm)", "QQP", "QNLI", "SST-2", "CoLA", "STS-B", "MRPC", "RTE", "Avg")
+HEADER = ("scores", "system", "MNLI (m/mm)", "QQP", "QNLI", "SST-2", "CoLA", "STS-B", "MRPC", "RTE", "Avg")
 
 
 def form_of(*records: RunRecord) -> Form:
