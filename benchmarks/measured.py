@@ -8,6 +8,7 @@ import json
 import re
 import statistics
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from memory_chart import memory_chart
 
 from finetune.analysis.paper_form import paper_form
 from finetune.analysis.paper_table import lines_of, load_table
-from finetune.analysis.paper_table_formats import markdown_rows, score_words
+from finetune.analysis.paper_table_formats import Form, markdown_rows, score_words
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, all_records
 
@@ -65,12 +66,22 @@ def glue_table(records: list[RunRecord]) -> str:
     return "\n".join(lines)
 
 
-def paper_glue_table(records: list[RunRecord]) -> str:
+def short_glue_table(records: list[RunRecord]) -> str:
+    """The rows of the next table that have its last average."""
+    form = _glue_form(records)
+    return markdown_rows(replace(form, rows=[row for row in form.rows if row[-1]]))
+
+
+def whole_glue_table(records: list[RunRecord]) -> str:
     """GLUE in the form of the paper's Table 1, as `finetune table glue` prints it, with its notes."""
-    table = load_table("glue")
-    form = paper_form(table, lines_of(table, records))
+    form = _glue_form(records)
     notes = (f"{note.rstrip('.')}." for note in form.notes)
     return f"{markdown_rows(form)}\n\n{' '.join(notes)}"
+
+
+def _glue_form(records: list[RunRecord]) -> Form:
+    table = load_table("glue")
+    return paper_form(table, lines_of(table, records))
 
 
 def headlines_table(records: list[RunRecord]) -> str:
@@ -282,7 +293,8 @@ def blocks() -> dict[str, str]:
     speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
     return declared.blocks() | {
         "demo": demo_table(records),
-        "glue": paper_glue_table(every),
+        "glue": short_glue_table(every),
+        "glue-sources": whole_glue_table(every),
         "headlines": headlines_table(every),
         "measured": glue_table(records),
         "shapes": shapes_table(every, _benchmark("rates.json")["rates"]),
