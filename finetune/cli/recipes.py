@@ -42,9 +42,11 @@ def ls(out: Out = RESULTS) -> None:
     console.print(facts_table("recipes", named))
     metrics = {name: ", ".join(plain_metrics(task.metric_names)) for name, task in sorted(available().items())}
     console.print(facts_table("tasks", metrics))
+    shown = []
     if runs := listed_runs(out):
         console.print(runs_table(runs))
-    console.print_next(*[f"finetune show {runs[-1].id}"] * bool(runs), "finetune run FILE or RECIPE")
+        shown = [f"finetune show {runs[-1].id}"]
+    console.print_next(*shown, "finetune run FILE or RECIPE")
 
 
 def show(
