@@ -63,6 +63,7 @@ class Unscored:
     headline: float = 0.0
     metrics: Sequence[Metric] = (accuracy,)
     scores: Scores = field(default_factory=dict)
+    loss: float | None = None
 
 
 def unscored(_: Engine) -> Unscored:

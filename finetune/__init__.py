@@ -1,24 +1,71 @@
-"""Fine-tune BERT-family encoders: one command from a task to a model, its scores and every prediction."""
+"""Fine-tune BERT-family encoders: one call or command from a task to a model, its scores and every prediction."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from finetune.inference.predictor import Predictor
+    from finetune.api.callbacks import CallbackFailed
+    from finetune.api.comparison import Comparison, compare
+    from finetune.api.evaluation import evaluate
+    from finetune.api.findings import Findings, check
+    from finetune.api.model import Model, load
+    from finetune.api.report import report
+    from finetune.api.run import Run, open_run
+    from finetune.api.score import Evaluation, score
+    from finetune.api.table import ResultTable, table
+    from finetune.api.train import FailedRun, train
+    from finetune.errors import UserError
+    from finetune.runs import events
 
 __version__ = "0.1.0"
+__all__ = [
+    "CallbackFailed",
+    "Comparison",
+    "Evaluation",
+    "FailedRun",
+    "Findings",
+    "Model",
+    "ResultTable",
+    "Run",
+    "UserError",
+    "check",
+    "compare",
+    "evaluate",
+    "events",
+    "load",
+    "open_run",
+    "report",
+    "score",
+    "table",
+    "train",
+]
+
+_HOMES = {  # modules with what they give, imported when a name is first used, since torch takes seconds
+    "api.callbacks": ("CallbackFailed",),
+    "api.comparison": ("Comparison", "compare"),
+    "api.evaluation": ("evaluate",),
+    "api.findings": ("Findings", "check"),
+    "api.model": ("Model", "load"),
+    "api.report": ("report",),
+    "api.run": ("Run", "open_run"),
+    "api.score": ("Evaluation", "score"),
+    "api.table": ("ResultTable", "table"),
+    "api.train": ("FailedRun", "train"),
+    "errors": ("UserError",),
+    "runs": ("events",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def load(
-    model: str | Path, *, task: str | None = None, out: str | Path = "results", device: str | None = None
-) -> "Predictor":
-    """Loads a trained model: `finetune.load("squad-v1")(question, context)`; see `finetune.inference.predictor`.
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'finetune' has no attribute '{name}'")
+    if name == "events":
+        return import_module("finetune.runs.events")
+    value = getattr(import_module(f"finetune.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
 
-    `model` is a run's folder, a prefix of its id, or a task (its latest run); or any fine-tuned checkpoint (folder or
-    Hub name), which needs `task`. So does a task in a file (`task="FILE.py:NAME"`), since its code is executed.
-    Raises UserError if the model or its task is not found.
-    """
-    from finetune.inference import predictor  # which takes seconds to import
-    from finetune.task_types import registry
 
-    return predictor.load(model, task=None if task is None else registry.find(task), out=out, device=device)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

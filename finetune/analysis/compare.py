@@ -79,14 +79,32 @@ def compare(
     `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
     of different tasks or rows, and if predictions are not available.
     """
-    every = [_folders(name, out, seeds=seeds) for name in (a, b)]
-    folders = [[some[0], *filter(_has_predictions, some[1:])] for some in every]
+    sides = [_folders(name, out, seeds=seeds) for name in (a, b)]
+    return compare_runs(*sides, split=split, task=task, names=(a, b))
+
+
+def compare_runs(
+    a: Sequence[RunFolder],
+    b: Sequence[RunFolder],
+    *,
+    split: str | None = None,
+    task: Task | None = None,
+    names: tuple[str, str] | None = None,
+) -> Comparison:
+    """Compares the saved predictions of two groups of runs, each of which differ only in seeds; raises as `compare`.
+
+    Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages.
+    """
+    names, several = names or (a[0].path.name, b[0].path.name), len(a) > 1 or len(b) > 1
+    folders = [[some[0], *filter(_has_predictions, some[1:])] for some in (a, b)]
     first = [load_record(some[0].record_file) for some in folders]
     if first[0].task != first[1].task:
-        raise UserError(f"{a} is a run of {first[0].task}, {b} of {first[1].task}", "Compare runs of one task")
-    if {folder.path for folder in folders[0]} & {folder.path for folder in folders[1]}:
-        same = "are the same run" + ", or differ only in seeds" * seeds
-        raise UserError(f"{a} and {b} {same}", "Name another" + ", or leave out --seeds" * seeds)
+        raise UserError(
+            f"{names[0]} is a run of {first[0].task}, {names[1]} of {first[1].task}", "Compare runs of one task"
+        )
+    if {folder.path for folder in a} & {folder.path for folder in b}:
+        same = "are the same run" + ", or differ only in seeds" * several
+        raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out --seeds" * several)
     split = split or next(iter(first[0].scores))
     if split not in first[0].scores or split not in first[1].scores:
         both = [name for name in first[0].scores if name in first[1].scores]
@@ -96,7 +114,7 @@ def compare(
     rows, left = _side(task, folders[0], split, rows=None)
     _, right = _side(task, folders[1], split, rows=rows)
     notes = _notes(left, right, rows=len(rows))
-    if left_out := sum(map(len, every)) - sum(map(len, folders)):
+    if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return _compared(task, rows, left, right, split=split, notes=notes)
 
@@ -123,7 +141,7 @@ def _side(
     answers = []
     for folder in folders:
         lines = read_predictions(folder.predictions(split))
-        here = [_row(task, line, folder) for line in lines]
+        here = [row_of(task, line, folder) for line in lines]
         if rows is not None and [*map(_facts, here)] != [*map(_facts, rows)]:
             raise UserError(f"{folder.path}: {_unlike(rows, here)}", "Compare runs that predicted the same rows")
         rows = here
@@ -132,7 +150,7 @@ def _side(
     return rows, Side(records=[load_record(folder.record_file) for folder in folders], answers=answers)
 
 
-def _row(task: Task, line: dict[str, Any], folder: RunFolder) -> Row:
+def row_of(task: Task, line: dict[str, Any], folder: RunFolder) -> Row:
     """The Row that a line of predictions was written from."""
     if task.row_type is None:
         raise UserError(f"the task {task.name} does not declare its rows", "Set its row_type")

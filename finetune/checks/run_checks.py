@@ -85,7 +85,7 @@ def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:
     own = path if Path(path).is_absolute() else f"./{path}"  # no task has such a name
     named = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     start = parse({"task": own, "model": MODEL}, origin=path)
-    return start.with_settings(named, origin="command line", options=lambda _: every_option())
+    return start.with_settings(named, origin="settings", options=lambda _: every_option())
 
 
 def _plain(finding: Finding) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from finetune.checks.refusal import require_sound_data
+from finetune.api.planning import execute, plan
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
+from finetune.cli.data_sizes import print_curves
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.progress import ProgressDisplay
@@ -17,12 +18,12 @@ from finetune.cli.run_tables import in_words, print_record, summary_lines, summa
 from finetune.cli.terminal import echo, first_process, one_line, print_error
 from finetune.data.files import is_data
 from finetune.data.reading import table_of
-from finetune.data.source import source_of
+from finetune.runs.data_sizes import shares_of
 from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import own_data
-from finetune.training.targets import Planned, expand_targets, split_arguments
+from finetune.training.targets import Planned, split_arguments
 
 LARGE = 2_000_000  # bytes
 
@@ -36,6 +37,10 @@ def run(
     out: Out = RESULTS,
     seed: Annotated[int | None, typer.Option(help="Same as seed=N.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Run N seeds, starting at the recipe's.")] = 1,
+    sizes: Annotated[
+        str | None,
+        typer.Option("--data-sizes", help="Run with shares of the training rows, such as 10%,25%,50%,100%."),
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="Use at most N rows of each split.")] = None,
     device: Device = None,
     force: Annotated[
@@ -63,23 +68,24 @@ def run(
     silent = quiet or as_json or not first_process()
     if not silent:
         _print_large(names)
-    planned = asking(lambda given: expand_targets(names, given, seeds=seeds), settings)
-    require_sound_data([one.task for one in planned])
+    shares = () if sizes is None else shares_of(sizes)
+    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares), settings)
     if not silent:
         _print_guesses(names, planned)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
     from finetune.inference.engine import Diverged
     from finetune.training.checkpoints import Saving
-    from finetune.training.run_many import run_all
 
     watch = unwatched if silent else ProgressDisplay(standard_error())
-    records, failures = run_all(
-        planned, source=source_of(data), out=out, watch=watch, device=device, force=force, discard=discard,
+    records, failures = execute(
+        planned, data=data, out=out, watch=watch, device=device, force=force, discard=discard,
         wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
         _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
+        if shares and not as_json:
+            print_curves(standard_output(), records, out=out)
     for failure in failures:
         print_error(failure)
     if failures:

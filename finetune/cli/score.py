@@ -6,12 +6,9 @@ from typing import Annotated
 
 import typer
 
+from finetune.api import score as scoring
 from finetune.cli.arguments import Data, Json
 from finetune.cli.terminal import echo, one_line
-from finetune.data.source import source_of
-from finetune.inference.score_answers import score_file
-from finetune.task_types.options import configured
-from finetune.task_types.registry import find
 from finetune.training.targets import split_arguments
 
 
@@ -26,10 +23,10 @@ def score(
 ) -> None:
     """Prints the scores and the thresholds that were used."""
     _, options = split_arguments(settings or [])
-    found = configured(find(task), options)
-    scored = score_file(found, answers, source=source_of(data), split=split, null_odds=null_odds)
-    words = [f"{name} {found.metric(name).scaled(score):.3f}" for name, score in scored.scores.items()]
+    scored = scoring.scored(task, answers, options, split=split, null_odds=null_odds, data=data)
+    scores = scored.scores[split]
+    words = [f"{name} {scored.task.metric(name).scaled(score):.3f}" for name, score in scores.items()]
     words += [f"{name} {value:.6g}" for name, value in scored.thresholds.items()]
     for note in scored.notes:
         echo(one_line(f"note: {note}"), err=True)
-    echo(json.dumps(scored.scores | scored.thresholds) if as_json else f"{split} {', '.join(words)}")
+    echo(json.dumps({**scores, **scored.thresholds}) if as_json else f"{split} {', '.join(words)}")

@@ -7,16 +7,14 @@ from typing import Annotated
 
 import typer
 
-from finetune.analysis.paper_form import paper_form
-from finetune.analysis.paper_table import lines_of, load_table, table_files
-from finetune.analysis.paper_table_formats import Form, require_suffix, runs_form, write_table
+from finetune.analysis.paper_table import load_table, table_files
+from finetune.analysis.paper_table_formats import Form, require_suffix
+from finetune.api import table as tables
 from finetune.cli.arguments import RESULTS, Out
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, Row
 from finetune.cli.run_tables import short_model
 from finetune.cli.terminal import echo, one_line
-from finetune.errors import UserError
-from finetune.runs.record import all_records
 
 WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped
 
@@ -45,23 +43,17 @@ def table(
         return
     if output is not None:
         require_suffix(output)
-    found = load_table(name)
-    lines = lines_of(found, all_records(out))
-    if not any(line.runs for line in lines):
-        nothing = UserError(f"no finished run in {out} fits this table", "--out names the folder of runs")
-        if not any(line.published_dev or line.published_test for line in lines):
-            raise nothing
-        echo(one_line(f"note: {nothing}"), err=True)
-    has_columns = any(row.column for row in found.row)
-    chosen = form or (Shape.PAPER if has_columns else Shape.RUNS)
-    made = paper_form(found, lines) if chosen is Shape.PAPER else runs_form(found, lines)
+    found = tables.table(name, out=out)
+    if found.note:
+        echo(one_line(f"note: {found.note}"), err=True)
     if output is None:
+        made = found.form(form)
         console.print(as_table(made))
-        others = [f"finetune table {name} --form {Shape.RUNS if chosen is Shape.PAPER else Shape.PAPER}"] * has_columns
+        others = [f"finetune table {name} --form {Shape.RUNS if made.grouped else Shape.PAPER}"] * found.has_columns
         console.print_next(*others, f"finetune table {name} -o {Path(name).stem}.md")
     else:
-        write_table(output, name, made, lines)
-        echo(f"{output}: {found.title}", err=True)
+        found.write(output, form=form)
+        echo(f"{output}: {found.table.title}", err=True)
 
 
 def as_table(form: Form) -> FittedTable:

@@ -1,7 +1,7 @@
 """Rows, the raw examples of a task, and where they were read from."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
@@ -44,8 +44,8 @@ def is_plain(value: Any) -> bool:
 @lru_cache(maxsize=64)
 def _names(kind: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The fields of rows of a class, and later additions with their defaults."""
-    late = {field.name: field.default for field in fields(kind) if field.metadata == ADDED_LATER}
-    return tuple(field.name for field in fields(kind)), late
+    late = {each.name: each.default for each in fields(kind) if each.metadata == ADDED_LATER}
+    return tuple(each.name for each in fields(kind)), late
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,7 @@ class Rows:
     """The rows of one split, where they came from, and notes from reading them.
 
     `drawn`: the split was sampled here, so a run saves the ids of its rows. `content` is a hash of a user's own file.
+    `slices` has other columns with few values, such as a source, one value a row: a report scores rows by them.
     """
 
     rows: Sequence[Row]
@@ -60,3 +61,4 @@ class Rows:
     notes: tuple[str, ...] = ()
     drawn: bool = False
     content: str = ""
+    slices: Mapping[str, Sequence[str]] = field(default_factory=dict)

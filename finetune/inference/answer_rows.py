@@ -5,7 +5,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import IO, Any, Protocol
+from itertools import islice
+from typing import IO, Any, Protocol, TypeVar
 
 from finetune.data.issues import Fault
 from finetune.data.messages import so_many
@@ -20,6 +21,9 @@ from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import inputs_fault, named_type, type_of
 
 ERROR = "error"
+WINDOW = 4_096  # rows that are sorted by length and predicted together
+FIRST_WINDOW = 64
+T = TypeVar("T")
 
 
 class Predicts(Protocol):
@@ -80,13 +84,32 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 
 def answer_values(predictor: Predicts, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Predictions for Python rows: texts, tuples of inputs, or mappings by column name.
+    """Predictions for Python rows: texts, tuples of inputs, or mappings by column name; window by window as for files.
 
     `rows` may also be a table (a DataFrame, or a mapping of columns). Raises UserError for anything else.
     """
+    return [one for window in windows(_rows_in(predictor, rows)) for one in _window_values(predictor, window)]
+
+
+def windows(coming: Iterable[T], *, skip: int = 0) -> Iterator[list[T]]:
+    """The windows of rows that are predicted together, without the first ones, of `skip` rows.
+
+    They grow from FIRST_WINDOW rows (a rate is shown soon) to WINDOW (sorting by length saves padding). Logits depend
+    in their last bits on the rest of a batch, so a window's rows depend on nothing but their number in the file.
+    """
+    rows, start, size = iter(coming), 0, FIRST_WINDOW
+    while window := list(islice(rows, size)):
+        if start >= skip:
+            yield window
+        start += len(window)
+        size = min(WINDOW, 2 * size)
+
+
+def _window_values(predictor: Predicts, rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """The predictions for the rows of a window."""
     records: list[Record] = []
     by_layout: dict[tuple[str, ...], tuple[Layout, list[int]]] = {}  # some may be pairs and some not
-    for number, given in enumerate(_rows_in(predictor, rows)):
+    for number, given in enumerate(rows):
         values, layout, what = _as_values(predictor, given)
         fault = Fault(what, UNUSABLE) if what else None
         records.append(whole(Record(row=number + 1, line=number + 1, values=values, fault=fault)))

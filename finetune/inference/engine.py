@@ -1,5 +1,6 @@
 """Logits and hidden states of features, on any device and number of processes. It changes no weights."""
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +15,13 @@ from finetune.errors import UserError
 from finetune.models.backbone import Model
 from finetune.models.batch import Batch, collate
 from finetune.models.device import is_out_of_memory
-from finetune.models.feature import Feature
+from finetune.models.feature import Feature, label_count
 from finetune.models.feature_arrays import lengths
 from finetune.runs import interrupts
 from finetune.runs.events import Encoded, Predicted, Watcher
 
+LOSSES_AT_ONCE = 256  # features
+IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
 
 
@@ -61,6 +64,19 @@ class Engine:
                 "Train again with a lower train.learning_rate, or with train.precision=fp32",
             )
         return [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
+
+    def loss(self, logits: Sequence[np.ndarray], features: Sequence[Feature]) -> float | None:
+        """The mean loss of a label, from logits that `logits` returned; None without labels, or if it is not finite."""
+        total, count, head, device = 0.0, 0, self.model.head, self.accelerator.device
+        for begin in range(0, len(features), LOSSES_AT_ONCE):
+            some = [features[i] for i in range(begin, min(begin + LOSSES_AT_ONCE, len(features)))]
+            labels = collate(some, pad_id=self.pad_id).labels
+            if labels is None:
+                return None
+            count += label_count(some)
+            total += float(head.loss(_padded(logits[begin : begin + len(some)]).to(device), labels.to(device)))
+        mean = total / max(1, count)
+        return mean if math.isfinite(mean) else None
 
     def hidden_states(self, sequences: Sequence[Feature], layers: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
         """(index, hidden states `(positions, layers, width)`) of every sequence, longest first."""
@@ -111,6 +127,14 @@ def token_batches(lengths: Sequence[int] | np.ndarray, *, tokens: int) -> list[n
         batches.append(order[start : start + size])
         start += size
     return batches
+
+
+def _padded(logits: Sequence[np.ndarray]) -> Tensor:
+    """Stacks logits `(n, ...)` to `(features, most n, ...)`; padding has a probability of 0."""
+    out = np.full((len(logits), max(map(len, logits)), *logits[0].shape[1:]), IMPOSSIBLE, dtype=np.float32)
+    for index, each in enumerate(logits):
+        out[index, : len(each)] = each
+    return torch.from_numpy(out)
 
 
 def _without_padding(states: Tensor, mask: Tensor) -> Iterator[np.ndarray]:

@@ -2,10 +2,9 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
 from finetune.data.messages import so_many
 from finetune.data.reading import first_rows, records, survey
-from finetune.data.records import Record
 from finetune.data.writing import ESCAPED, require_writable, write_rows
 from finetune.errors import UserError
-from finetune.inference.answer_rows import ERROR, answer_records, free_name, with_answer
+from finetune.inference.answer_rows import ERROR, answer_records, free_name, windows, with_answer
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
 from finetune.inference.predict_plan import SAMPLE, layout_for, require_output_for, require_settings
@@ -25,9 +23,6 @@ from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.task_types.columns import Layout
 from finetune.task_types.types import type_of
-
-WINDOW = 4_096  # rows that are sorted by length and predicted together
-FIRST_WINDOW = 64
 
 
 @dataclass(kw_only=True)
@@ -114,20 +109,6 @@ def predict_file(
 
 def _truncation_note(found: Prediction, lost: str) -> str:
     return f"{found.truncated:,} of {so_many(found.rows)} ({100 * found.truncated / found.rows:.2g} %) {lost}"
-
-
-def windows(coming: Iterable[Record], *, skip: int) -> Iterator[list[Record]]:
-    """The windows of rows that are predicted together, without the first ones, of `skip` rows.
-
-    They grow from FIRST_WINDOW rows (a rate is shown soon) to WINDOW (sorting by length saves padding). Logits depend
-    in their last bits on the rest of a batch, so a window's rows depend on nothing but their number in the file.
-    """
-    rows, start, size = iter(coming), 0, FIRST_WINDOW
-    while window := list(islice(rows, size)):
-        if start >= skip:
-            yield window
-        start += len(window)
-        size = min(WINDOW, 2 * size)
 
 
 def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Layout) -> str:

@@ -1,4 +1,4 @@
-"""`finetune score`: scores a JSON file `{row id: prediction}`, SQuAD's official format, for every task."""
+"""Scores predictions by row id, of a JSON file (SQuAD's official format) or in memory, for every task."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,15 @@ class FileScores:
     notes: Sequence[str]
 
 
-def score_file(
-    task: Task, file: Path, *, source: Source, split: str = "dev", null_odds: Path | None = None
+def score_answers(
+    task: Task,
+    answers: Path | Given,
+    *,
+    source: Source,
+    split: str = "dev",
+    null_odds: Path | Given | None = None,
 ) -> FileScores:
-    """Scores of a file's predictions on a split.
+    """Scores of predictions by row id, which may be in a JSON file, on a split.
 
     For question answering, a missing prediction counts 0, as in the official script for SQuAD 1.1. Thresholds exist
     only with `null_odds` (SQuAD 2.0): the task's, else the one with the best F1, decides whether there is an answer;
@@ -45,12 +50,12 @@ def score_file(
     rows = loaded.rows
     if any(gold.value is None for gold in task.gold(rows)):
         raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another --split")
-    given = _read(file)
-    notes = _notes(task, file, given, rows)
+    name, given = _named(answers, "the predictions")
+    notes = _notes(task, name, given, rows)
     for row in rows:
         if row.id in given and not task.fits(given[row.id], row):
             raise UserError(
-                f"{file}: the prediction for {row.id} is {given[row.id]!r}", f"A valid one is {_label(task, row)!r}"
+                f"{name}: the prediction for {row.id} is {given[row.id]!r}", f"A valid one is {_label(task, row)!r}"
             )
     if null_odds is None:
         return FileScores(scores=_scores(task, given, rows), thresholds={}, notes=notes)
@@ -83,7 +88,7 @@ def _with_thresholds(
     return at(thresholds["threshold"]) | best, thresholds
 
 
-def _notes(task: Task, file: Path, given: Given, rows: Sequence[Row]) -> list[str]:
+def _notes(task: Task, file: str, given: Given, rows: Sequence[Row]) -> list[str]:
     """Notes on missing and unknown ids. Raises UserError where the task has no score for missing predictions."""
     names = {row.id for row in rows}
     missing, extra = [row.id for row in rows if row.id not in given], [name for name in given if name not in names]
@@ -103,9 +108,9 @@ def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
 
 
-def _odds(file: Path, given: Given, rows: Sequence[Row]) -> dict[str, float]:
+def _odds(null_odds: Path | Given, given: Given, rows: Sequence[Row]) -> dict[str, float]:
     """The odds of no answer for each row that has a prediction."""
-    found = _read(file)
+    file, found = _named(null_odds, "the odds of no answer")
     odds = {row.id: found.get(row.id) for row in rows if row.id in given}
     for name, number in odds.items():
         if type(number) not in (int, float) or number != number:
@@ -116,6 +121,11 @@ def _odds(file: Path, given: Given, rows: Sequence[Row]) -> dict[str, float]:
 
 def _label(task: Task, row: Row) -> Any:
     return task.gold([row])[0].value
+
+
+def _named(given: Path | Given, name: str) -> tuple[str, Given]:
+    """A name for messages, and the values by row id."""
+    return (str(given), _read(given)) if isinstance(given, Path) else (name, given)
 
 
 def _read(file: Path) -> Given:

@@ -14,12 +14,16 @@ from finetune.metrics.scores import Scores
 
 @dataclass(frozen=True, kw_only=True)
 class EpochResult:
-    """The result of an epoch: the mean loss of its updates, and the scores on dev, `headline` among them."""
+    """The result of an epoch: the mean loss of its updates, and the scores on dev, `headline` among them.
+
+    `dev_loss` is the mean loss of a label of the first dev split; None where it is unknown.
+    """
 
     epoch: int
     loss: float
     headline: float
     scores: Scores
+    dev_loss: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +79,17 @@ class Training(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Updates(Event):
-    """The losses of some updates, the last being number `update` of the run, and the seconds that they took."""
+    """The losses of some updates, the last being number `update` of the run, and the seconds that they took.
+
+    `rates` are their learning rates, those of the head where layers have several.
+    """
 
     name = "updates"
     update: int
     epoch: int
     losses: Sequence[float]
     seconds: float
+    rates: Sequence[float] = ()
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,11 @@ def full_name(key: str) -> str:
     return key if "." in key or key in Recipe.model_fields else f"options.{key}"
 
 
-def expand(recipe: Recipe, *, seeds: int = 1, origin: str, options: OptionNames = no_options) -> list[Recipe]:
-    """The recipes of every combination of the grid's values, each for `seeds` seeds, starting at the recipe's seed.
+def expand(
+    recipe: Recipe, *, seeds: int = 1, shares: Sequence[float] = (), origin: str, options: OptionNames = no_options
+) -> list[Recipe]:
+    """The recipes of every combination of the grid's values, each for `shares` of the training rows and for `seeds`
+    seeds, starting at the recipe's seed.
 
     A grid's values are checked like any other setting. Raises UserError for an empty list, a wrong value, a setting
     that two of its keys set, and more than MOST_RUNS runs.
@@ -40,7 +43,11 @@ def expand(recipe: Recipe, *, seeds: int = 1, origin: str, options: OptionNames 
     names = set_by(axes)
     if twice := sorted(name for name, count in Counter(names).items() if count > 1):
         raise UserError(f"{origin}: [grid] sets {', '.join(twice[:SHOWN])} in two places", "Remove one of them")
-    _require_countable([len(values) for values in axes.values()] + [seeds], origin=origin)
+    _require_countable([*map(len, axes.values()), max(1, len(shares)), seeds], origin=origin)
+    if shares:
+        if "train_share" in names or recipe.train_share != 1:
+            raise UserError(f"{origin}: --data-sizes and 'train_share' exclude each other", "Give one of the two")
+        axes["train_share"] = list(shares)
     if seeds > 1:
         if "seed" in names:
             raise UserError(f"{origin}: --seeds and a grid over 'seed' exclude each other", "Give one of the two")

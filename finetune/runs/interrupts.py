@@ -1,11 +1,15 @@
-"""SIGTERM and Ctrl-C: while they are deferred, the first asks the work to stop where nothing is lost."""
+"""SIGTERM and Ctrl-C: while they are deferred, the first asks the work to stop where nothing is lost.
+
+The command line takes both. In another program (a script, a notebook) only Ctrl-C is deferred, and only while a run
+trains and where Python itself would have turned it into KeyboardInterrupt: a program's own handlers stay.
+"""
 
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -49,6 +53,11 @@ def install() -> None:
     """Makes a signal raise Interrupted at once, so that files are closed and scratch files removed."""
     _raised.clear()
     _set_handlers(_raise)
+
+
+def installed() -> bool:
+    """Whether `install` was called, as the command line does and a caller from Python does not."""
+    return signal.getsignal(signal.SIGTERM) in (_raise, _remember)
 
 
 def ignore() -> None:
@@ -99,7 +108,8 @@ def _handled_by(handler: Handler) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before, hook = _set_handlers(handler), sys.unraisablehook
+    taken, hook = [number for number in SIGNALS if _may_take(number)], sys.unraisablehook
+    before = _set_handlers(handler, taken)
     try:
         yield
     finally:
@@ -108,11 +118,17 @@ def _handled_by(handler: Handler) -> Iterator[None]:
             signal.signal(number, earlier)
 
 
-def _set_handlers(handler: Handler) -> dict[signal.Signals, Any]:
-    """Sets the handler of both signals, also where one is called in a `__del__`; returns those before."""
+def _may_take(number: signal.Signals) -> bool:
+    """Whether a signal is handled by this module already, or is Ctrl-C with Python's own handler."""
+    current = signal.getsignal(number)
+    return current in (_raise, _remember) or (number == signal.SIGINT and current is signal.default_int_handler)
+
+
+def _set_handlers(handler: Handler, numbers: Sequence[signal.Signals] = SIGNALS) -> dict[signal.Signals, Any]:
+    """Sets the handler of these signals, also where one is called in a `__del__`; returns those before."""
     hook = sys.unraisablehook
     sys.unraisablehook = lambda ignored: _sent_again(ignored.exc_value) or hook(ignored)
-    return {number: signal.signal(number, handler) for number in SIGNALS}
+    return {number: signal.signal(number, handler) for number in numbers}
 
 
 def _raise(number: int, _: FrameType | None) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from finetune.data.files import is_data, split_files
 from finetune.data.paths import is_file, is_folder
 from finetune.data.source import content_hash
+from finetune.data.stored import STORE
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder, data_name, folder_name
 from finetune.runs.record import RunRecord, load_record, readable
@@ -32,8 +33,8 @@ def latest_run(name: str, out: Path) -> RunFolder | None:
 def runs_of(name: str, out: Path) -> list[RunFolder]:
     """The finished runs of a task, or of a file or folder of data that exists, the latest first.
 
-    For data these are runs trained on the same content, or if there are none, on the same path. Raises
-    UserError where there are only runs on other data of that name.
+    For data these are runs trained on the same content, or if there are none, on the same path, or if there are none,
+    on rows in memory that were given its name. Raises UserError where there are only runs on other data of that name.
     """
     if not is_data(name):
         return _finished(name, out)
@@ -45,6 +46,7 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
     content = content_hash(data) if any(record.data_files for _, record in records) else ""
     mine = [folder for folder, record in records if content and record.data_files.get("train") == content]
     mine = mine or [folder for folder, record in records if _origin(record).resolve() == data.resolve()]
+    mine = mine or [folder for folder, record in records if STORE in _origin(record).parts]
     if not mine:
         others = _listed([f"{record.id} of {_origin(record)}, {record.finished}" for _, record in records])
         raise UserError(

@@ -24,6 +24,7 @@ from finetune.runs.whole_record import (
     Id,
     Whole,
     epochs_are_whole,
+    few_labels,
     recipe_is_whole,
     require_baselines,
     require_scores,
@@ -70,6 +71,7 @@ class RunRecord(BaseModel):
     folder that the run was started in; `data_files` has a hash of each such file. `chosen` are the options that were
     chosen on dev; older records lack it, and these were the only ones then. With `cross_fitted` each row of dev was
     predicted with options chosen on other rows of dev. `metrics` are those whose scale or direction is not the default.
+    `labels` counts the labels of each split, the most frequent ones.
     `files` has the checksums of the run's files, and `checksum` that of the record's own text without it; `margins` are
     by split; older records lack all three.
     """
@@ -111,6 +113,7 @@ class RunRecord(BaseModel):
     files: dict[str, str] = {}
     checksum: str = ""
     metrics: dict[str, SavedMetric] = {}
+    labels: Annotated[dict[str, dict[str, Whole]], AfterValidator(few_labels)] = {}
     margins: dict[str, Margin] = {}
 
     def metric(self, name: str) -> Metric:

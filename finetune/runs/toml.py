@@ -13,6 +13,7 @@ from finetune.errors import UserError, first_line
 MOST_BYTES = 1_000_000  # of a file; built-in recipes have 1,000
 DEEPEST = 10  # tables and lists in each other
 MOST_DOTS = 50  # of a key; tomllib needs memory that is quadratic in them
+NO_KEY = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*")  # quoted, or a comment: dots in these nest nothing
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def parse_toml(text: str, *, origin: str) -> dict[str, Any]:
     """The table in a text. Raises ValueError if it is not TOML, and UserError if it is nested too deep."""
-    if any(part.count(".") > MOST_DOTS for part in re.split("[=\n]", text)):
+    if any(part.count(".") > MOST_DOTS for part in re.split(r"[=\n,\[\]{}]", NO_KEY.sub("", text))):
         raise _too_deep(origin)
     try:
         table = tomllib.loads(text)

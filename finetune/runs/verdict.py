@@ -15,6 +15,7 @@ from finetune.runs.seeds import summarised
 Level = Literal["better", "unclear", "worse", "alone"]
 WORDS = {
     "tfidf-logistic": "TF-IDF",
+    "tfidf-ridge": "TF-IDF",
     "tfidf-similarity": "TF-IDF similarity",
     "majority": "the majority label",
     "mean": "the mean label",
@@ -59,7 +60,7 @@ def verdict_of(records: Sequence[RunRecord]) -> Verdict:
     difference = None if baseline is None else score - baselines[baseline][metric.name]
     margins = [record.margins.get(split, Margin()) for record in records]
     by_seeds = _half(summarised(scores, metric).interval)
-    interval = _around(score, [each.interval for each in margins], by_seeds)
+    interval = _possible(_around(score, [each.interval for each in margins], by_seeds), metric)
     apart = None
     if difference is not None:
         apart = _around(difference, [each.difference_interval for each in margins], by_seeds)
@@ -90,6 +91,13 @@ def _around(value: float, by_rows: Sequence[Interval | None], by_seeds: float) -
         return known[0]
     half = math.hypot(fmean(map(_half, known)), by_seeds)
     return value - half, value + half
+
+
+def _possible(interval: Interval | None, metric: Metric) -> Interval | None:
+    """The interval without scores over 1, the best there is: of few seeds it is symmetric, and may be wider."""
+    if interval is None or not metric.greater_is_better or interval[0] > 1:
+        return interval
+    return interval[0], min(interval[1], 1.0)
 
 
 def _level(metric: Metric, difference: float | None, interval: Interval | None) -> Level:

@@ -10,6 +10,8 @@ from finetune.metrics.scores import plain_metrics
 from finetune.runs.recipe import LARGEST, Seed
 
 LARGEST_SCORE = 1e15  # 100 times it can be drawn
+MOST_LABELS = 200  # that are counted a split
+LONGEST_LABEL = 200  # characters of a label that is counted
 LONGEST_SPLIT = 100  # characters, since it is part of a file's name
 
 Given = Mapping[str, Mapping[str, float | None]]  # split or method -> metric -> score
@@ -35,6 +37,7 @@ class RecordedRecipe(BaseModel):
     init_seed: Seed | None = None
     data_seed: Seed | None = None
     limit: Whole | None = None
+    train_share: Annotated[float, Field(gt=0, le=1)] = 1.0
     options: dict[str, Any] | None = None
     train: RecordedTrain = RecordedTrain()
 
@@ -47,6 +50,7 @@ class RecordedEpoch(BaseModel):
     epoch: Whole
     loss: float
     headline: float
+    dev_loss: float | None = None
 
 
 def recipe_is_whole(recipe: dict[str, Any]) -> dict[str, Any]:
@@ -59,8 +63,15 @@ def epochs_are_whole(epochs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The epochs as given. Raises ValueError where a curve could not be drawn."""
     for epoch in epochs:
         found = RecordedEpoch.model_validate(epoch)
-        _require_drawable({"loss": found.loss, "headline": found.headline}, "epochs")
+        _require_drawable({"loss": found.loss, "headline": found.headline, "dev loss": found.dev_loss}, "epochs")
     return epochs
+
+
+def few_labels(labels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """The counts of labels as given. Raises ValueError for more than are kept."""
+    if any(len(counts) > MOST_LABELS for counts in labels.values()):
+        raise ValueError(f"it counts more than {MOST_LABELS} labels")
+    return labels
 
 
 def require_scores(headline: str, scores: Given) -> None:

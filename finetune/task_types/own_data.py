@@ -25,6 +25,7 @@ from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.guess import found_labels, guess
 from finetune.task_types.row_builder import rows_of
+from finetune.task_types.slices import slices_of
 from finetune.task_types.task import Task
 from finetune.task_types.types import data_types, named_type, trained_task
 
@@ -76,8 +77,13 @@ class OwnData:
             dev = [rows[index] for index in sorted(chosen)]
             rows = [row for index, row in enumerate(rows) if index not in chosen]
             held_out = f"{path}: {so_many(len(dev))} {'was' if len(dev) == 1 else 'were'} {self._rule()}"
+            indexes = [index for place, index in enumerate(indexes) if place in chosen]
             splits = {"train": (rows, notes), "dev": (dev, [held_out])}
-        found = {name: replace(read, rows=packed(some), notes=tuple(said)) for name, (some, said) in splits.items()}
+        slices = {} if split == "train" and not read.drawn else slices_of(self.layout, table, indexes)
+        found = {
+            name: replace(read, rows=packed(some), notes=tuple(said), slices={} if name == "train" else slices)
+            for name, (some, said) in splits.items()
+        }
         if any(isinstance(split.rows, PackedRows) for split in found.values()):
             forget_tables()
         return found

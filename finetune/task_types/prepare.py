@@ -37,7 +37,7 @@ def load_splits(
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
-        splits[name] = loaded if limit is None else replace(loaded, rows=_drawn(loaded.rows, limit))
+        splits[name] = loaded if limit is None else _drawn(loaded, limit)
     return splits
 
 
@@ -84,8 +84,11 @@ def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
     }
 
 
-def _drawn(rows: Sequence[Row], limit: int) -> Sequence[Row]:
+def _drawn(loaded: Rows, limit: int) -> Rows:
     """`limit` rows in order, sampled with a fixed seed, since data files are often sorted."""
-    if limit >= len(rows):
-        return rows
-    return [rows[i] for i in sorted(np.random.default_rng(0).choice(len(rows), limit, replace=False))]
+    count = len(loaded.rows)
+    if limit >= count:
+        return loaded
+    chosen = sorted(np.random.default_rng(0).choice(count, limit, replace=False))
+    slices = {name: [values[i] for i in chosen] for name, values in loaded.slices.items()}
+    return replace(loaded, rows=[loaded.rows[i] for i in chosen], slices=slices)

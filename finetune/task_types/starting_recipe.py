@@ -44,7 +44,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Tas
         },
     }
     recipe = parse(table, origin=path)
-    return recipe.with_settings(dict(settings), origin="command line", options=lambda _: every_option()), task
+    return recipe.with_settings(dict(settings), origin="settings", options=lambda _: every_option()), task
 
 
 def commented(recipe: Recipe, task: Task) -> str:

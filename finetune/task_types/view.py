@@ -27,6 +27,18 @@ class ClassScore:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Curve:
+    """One decision of every row, such as whether it has a label: its probability, whether it is right to make, and
+    whether it was made; `(rows,)` each.
+    """
+
+    name: str
+    chances: np.ndarray
+    positive: np.ndarray
+    predicted: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
 class View(ABC):
     """The lines of a split that have a label; `labels` are the names of the probabilities, empty if unknown.
 
@@ -89,9 +101,17 @@ class View(ABC):
         """The scores of each label or type."""
         return []
 
+    def curves(self) -> list[Curve]:
+        """The decisions that a threshold makes: of the second of two classes, of each label of several."""
+        return []
+
+    def row_pairs(self, line: Line) -> list[tuple[str, str]]:
+        """The (label, prediction) pairs of one row, by which rows can be found."""
+        return []
+
     def pairs(self) -> list[tuple[str, str]]:
         """The (label, prediction) pairs that a confusion matrix counts."""
-        return []
+        return [pair for line in self.lines for pair in self.row_pairs(line)]
 
     def says(self, value: Any) -> str:
         """A label or a prediction in words."""

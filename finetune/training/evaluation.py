@@ -22,12 +22,15 @@ Answers = dict[str, list[Answer]]  # split (or method) -> one prediction per row
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluated:
-    """Predictions and scores of the dev splits; `task` has the options `chosen` on the first."""
+    """Predictions and scores of the dev splits; `task` has the options `chosen` on the first, `loss` is its mean loss
+    of a label.
+    """
 
     task: Task
     answers: Answers
     scores: Scores
     chosen: Mapping[str, Any]
+    loss: float | None = None
 
     @property
     def metrics(self) -> Sequence[Metric]:
@@ -50,10 +53,11 @@ class Evaluation:
 
     def __call__(self, engine: Engine) -> Evaluated:
         """Predicts and scores; options are chosen on the first split and applied to all."""
-        task, chosen, found = self.task, dict[str, Any](), Answers()
+        task, chosen, found, losses = self.task, dict[str, Any](), Answers(), list[float | None]()
         for index, (split, features) in enumerate(self.features.items()):
             logits, rows = engine.logits(features), self.rows[split]
             engine.watch(Working(f"scoring {split}"))
+            losses.append(engine.loss(logits, features) if index == 0 else None)
             answers = task.decode(logits, features, rows)
             if index == 0 and (chosen := task.calibrate(answers, rows)):
                 task = configured(self.task, chosen)
@@ -62,7 +66,7 @@ class Evaluation:
                 )
             found[split] = answers
         scores = {split: task.score(answers, self.rows[split]) for split, answers in found.items()}
-        return Evaluated(task=task, answers=found, scores=scores, chosen=chosen)
+        return Evaluated(task=task, answers=found, scores=scores, chosen=chosen, loss=losses[0])
 
     def official_scores(self, found: Evaluated) -> Scores:
         """The same scores, computed by the task's `evaluate.Metric`."""

@@ -59,7 +59,7 @@ def fit_logistic(
     progress = Progress(update=1, seconds=time.perf_counter() - started, best_epoch=1)
     result = evaluate(engine)
     loss = _loss(engine, features)
-    done = EpochResult(epoch=1, loss=loss, headline=result.headline, scores=result.scores)
+    done = EpochResult(epoch=1, loss=loss, headline=result.headline, scores=result.scores, dev_loss=result.loss)
     progress.epochs.append(done)
     engine.watch(EpochDone(result=done, best=result.headline, metrics=result.metrics))
     return progress, result

@@ -22,6 +22,7 @@ from finetune.runs.dev_choices import all_notes
 from finetune.runs.margin import Margin
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, saved_metrics
+from finetune.task_types.label_counts import label_counts
 from finetune.task_types.options import option_values
 from finetune.task_types.prepare import truncated_share
 from finetune.task_types.task import Task
@@ -94,6 +95,7 @@ def build_record(
         chosen=list(found.chosen),
         cross_fitted=task.cross_fits and bool(found.chosen),
         metrics=saved_metrics(task.metrics),
+        labels={split: counts for split, loaded in splits.items() if (counts := label_counts(task, loaded.rows))},
         margins=margins,
     )
     return record.model_copy(update={"notes": all_notes(record)})

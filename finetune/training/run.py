@@ -29,6 +29,7 @@ from finetune.task_types.options import changed_options, resolved
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids, load_splits
 from finetune.task_types.task import Task
+from finetune.task_types.train_share import with_share
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.checkpoints import EVERY_FEW_MINUTES, Checkpoints, Saving
@@ -65,9 +66,10 @@ def run(
     default, task = tasks or resolved(recipe.task, recipe.options)
     files = pretrained.resolve(recipe.model)
     splits = load_splits(task, source, limit=recipe.limit)
+    data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
+    splits[task.train_split] = with_share(task, splits[task.train_split], recipe.train_share, seed=recipe.seeds[1])
     rows = {split: loaded.rows for split, loaded in splits.items()}
     task = task.seen(rows[task.train_split])
-    data = data_fingerprint(rows)
     name = run_id(
         recipe, task=task.name, version=task.version, data=data, weights=files.fingerprint, precision=precision,
         options=changed_options(default, task), columns=columns_of(task), task_file=registry.file_hash(recipe.task),
@@ -82,9 +84,12 @@ def run(
     tokenizer = load_tokenizer(files.folder)
     unfit = vocabulary_notes(rows[task.train_split], tokenizer, recipe.model) + family_notes(model.backbone.config)
     splits[task.train_split] = replace(splits[task.train_split], notes=(*splits[task.train_split].notes, *unfit))
+    contents = {split: f"{data}:{split}" for split in rows}
+    if recipe.train_share < 1:
+        contents[task.train_split] += f":{recipe.train_share}:{recipe.seeds[1]}"
     features: dict[str, Sequence[Feature]] = {
         split: array_features(
-            task, some, tokenizer, recipe.max_length, model.backbone.config, content=f"{data}:{split}", watch=watch
+            task, some, tokenizer, recipe.max_length, model.backbone.config, content=contents[split], watch=watch
         )
         for split, some in rows.items()
     }
@@ -119,7 +124,7 @@ def run(
             baselines = dev.baselines(rows[task.train_split], found)
             log(Working("saving predictions and the model"))
             for split, answers in found.answers.items():
-                lines = prediction_lines(task, rows[split], answers, baselines[split])
+                lines = prediction_lines(task, rows[split], answers, baselines[split], splits[split].slices)
                 write_predictions(attempt.predictions(split), lines, task.official_files(answers, rows[split]))
             save_checkpoint(model, attempt.model, tokenizer, settings_for_use(recipe, found.task, precision))
             log(Working("scoring, with intervals"))

@@ -2,7 +2,7 @@
 
 import fnmatch
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,15 +59,19 @@ class Planned:
     task: Task
 
 
-def expand_targets(names: list[str], settings: dict[str, Any], *, seeds: int = 1) -> list[Planned]:
-    """All runs of the targets; settings are validated before the first one starts, and data is read once."""
+def expand_targets(
+    names: list[str], settings: dict[str, Any], *, seeds: int = 1, shares: Sequence[float] = ()
+) -> list[Planned]:
+    """All runs of the targets, each for so many seeds and for these shares of the training rows; settings are validated
+    before the first one starts, and data is read once.
+    """
     if not names:
         raise UserError("no recipe was named", "`finetune ls` lists them")
     planned: list[Planned] = []
     defaults: dict[str, Task] = {}
     for name in names:
         for origin, loaded in _loaded(name, settings, defaults):
-            every = expand(loaded, seeds=seeds, origin=origin, options=option_names)
+            every = expand(loaded, seeds=seeds, shares=shares, origin=origin, options=option_names)
             planned += [_planned(Path(origin).stem, single, defaults) for single in every]
     require_different([one.recipe for one in planned])
     return planned
@@ -105,7 +109,7 @@ def _loaded(target: str, settings: dict[str, Any], defaults: dict[str, Task]) ->
             raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
         if settings.get("task", loaded.task) != loaded.task:  # options belong to one task
             loaded = loaded.model_copy(update={"options": {}})
-        yield str(file), loaded.with_settings(settings, origin="command line", options=option_names)
+        yield str(file), loaded.with_settings(settings, origin="settings", options=option_names)
 
 
 def preset_files() -> dict[str, Path]:

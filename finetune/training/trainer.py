@@ -55,6 +55,10 @@ class Scored(Protocol):
     def scores(self) -> Scores:
         """All scores by split and metric."""
 
+    @property
+    def loss(self) -> float | None:
+        """Mean loss of a label of the first split; None where it is unknown."""
+
 
 Result = TypeVar("Result", bound=Scored)
 
@@ -206,7 +210,7 @@ class Trainer:
 
     def _end_epoch(self, epoch: int, result: Scored, progress: Progress) -> None:
         loss, rank = float(np.mean(progress.losses)), result.metrics[0].rank
-        done = EpochResult(epoch=epoch, loss=loss, headline=result.headline, scores=result.scores)
+        done = EpochResult(epoch=epoch, loss=loss, headline=result.headline, scores=result.scores, dev_loss=result.loss)
         progress.losses.clear()
         better = progress.best is None or rank(done.headline) > rank(progress.best)
         progress.epochs.append(done)

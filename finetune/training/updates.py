@@ -68,7 +68,8 @@ class Updater:
         progress.losses += values
         seconds = time.perf_counter() - started
         progress.seconds += seconds
-        self.engine.watch(Updates(update=progress.update, epoch=epoch, losses=values, seconds=seconds))
+        shown = [float(f"{rate:.6g}") for rate in rates]
+        self.engine.watch(Updates(update=progress.update, epoch=epoch, losses=values, seconds=seconds, rates=shown))
         if asked_anywhere:
             raise interrupts.Stopping
 

@@ -1,9 +1,11 @@
 """Folders of runs to report on, and reading a page."""
 
+import base64
 import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -100,7 +102,7 @@ def page(shapes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> P
     return folder / "report.html"
 
 
-VOID = {"meta", "br", "img"}
+VOID = {"meta", "br", "img", "input"}
 
 
 class Reader(HTMLParser):
@@ -111,6 +113,7 @@ class Reader(HTMLParser):
         self.open: list[str] = []
         self.tags: list[str] = []
         self.links: list[str] = []
+        self.data: list[Any] = []  # JSON for the page's script
         self.text = ""
         self.feed(page)
 
@@ -129,16 +132,24 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        if self.open and self.open[-1] == "script":
+            self.data += [json.loads(data)] if data.startswith("{") else []
+        else:
+            self.text += data
 
 
 def read(page: str) -> Reader:
-    """A page that is whole and refers to nothing but itself."""
+    """A page that is whole, refers to nothing but itself, and whose one script is the one that it allows."""
     found = Reader(page)
     assert found.open == []
     assert all(link.startswith("#") for link in found.links)
     assert not re.search(r"url\((?!#)|@import", page)
-    assert not {"script", "img", "iframe", "link", "object"} & set(found.tags)
+    assert not {"img", "iframe", "link", "object"} & set(found.tags)
+    policy = re.search(r"script-src 'sha256-([^']+)'", page)
+    running = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert policy is not None
+    assert [base64.b64encode(sha256(script.encode()).digest()).decode() for script in running] == [policy[1]]
+    assert found.tags.count("script") == 1 + len(found.data)
     return found
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-import finetune as package
 from finetune.data.source import source_of
+from finetune.inference import predictor as predictors
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import unwatched
 from finetune.task_types.starting_recipe import starting_recipe
@@ -109,7 +109,7 @@ def reviews(finished_run: FinishedRun) -> Path:
 
 @pytest.fixture(scope="session")
 def reviewer(reviews: Path) -> Predictor:
-    return package.load(reviews)
+    return predictors.load(reviews)
 
 
 def trained_run(folder: Path, data: Path, model: Path, **settings: Any) -> Path:

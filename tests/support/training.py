@@ -79,6 +79,7 @@ class Scored:
     headline: float = 0.0
     metrics: Sequence[Metric] = (accuracy,)
     scores: Scores = field(default_factory=dict)
+    loss: float | None = None
 
 
 def unscored(_: Engine) -> Scored:

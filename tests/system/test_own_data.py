@@ -12,9 +12,9 @@ from support.cli import InProcess
 from support.predicted_files import read, written
 from support.runs import FAST, REVIEWS
 
-import finetune as package
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.inference import predictor as predictors
 from finetune.runs.events import unwatched
 from finetune.runs.folder import folder_name
 from finetune.runs.lookup import latest_run
@@ -50,7 +50,7 @@ def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, t
         data = written(tmp_path / name / "reviews.csv", [header, *rows])
         recipe, _ = starting_recipe(str(data), settings | options)
         record = run(recipe, source=Source(), out=tmp_path / "results", watch=unwatched, device="cpu")
-        layout = package.load(tmp_path / "results" / "reviews.csv" / record.id).layout
+        layout = predictors.load(tmp_path / "results" / "reviews.csv" / record.id).layout
         assert layout is not None
         return layout
 

@@ -1,7 +1,8 @@
-"""The content of a page as plain data: blocks with a chart, a table, a matrix, or rows with their texts."""
+"""The content of a page as plain data: blocks with a chart, a table, a matrix, code, or rows with their texts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -12,7 +13,7 @@ from finetune.task_types.marked_text import Part
 class Table:
     """Cells as texts; the first `left` columns are words, the others numbers. `strong` are indices of rows.
 
-    `folded` rows are collapsed until clicked.
+    `folded` rows are collapsed until clicked. A table that `sorts` can be sorted by a click on a column's name.
     """
 
     columns: Sequence[str]
@@ -20,23 +21,38 @@ class Table:
     left: int = 1
     strong: Sequence[int] = ()
     folded: Sequence[Sequence[str]] = ()
+    sorts: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """Confusion matrix: counts by label (down) and prediction (across); `shares` of the label's count, 0 to 1."""
+    """Confusion matrix: counts by label (down) and prediction (across); `shares` of the label's count, 0 to 1.
+
+    Cells link to the rows with the id `rows`, if there are any, by the places of label and prediction among the names
+    that these know; None for a cell that cannot be shown so.
+    """
 
     down: Sequence[str]
     across: Sequence[str]
     counts: Sequence[Sequence[int]]
     shares: Sequence[Sequence[float]]
+    rows: str = ""
+    links: Sequence[Sequence[tuple[int, int] | None]] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordWeight:
+    """A piece of a row's text, and what it adds to the prediction: -1 to 1, positive for it."""
+
+    text: str
+    weight: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShownRow:
     """A row of the data: its texts, label, prediction, and facts such as the confidence.
 
-    `right` is None for regression.
+    `right` is None for regression. `weights` are the pieces of its text in order, drawn with a coloured background.
     """
 
     id: str
@@ -45,6 +61,45 @@ class ShownRow:
     prediction: str = ""
     facts: Sequence[str] = ()
     right: bool | None = False
+    weights: Sequence[WordWeight] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowTable:
+    """Rows to search, filter, sort and page through: `data` is JSON for the page's script, `first` what is shown before
+    it runs. `words` names what rows are sorted by first. Labels and predictions have their numbers in `data`; `errors`
+    and `suspects` count rows.
+    """
+
+    id: str
+    data: Mapping[str, Any]
+    first: Sequence[ShownRow]
+    words: str
+    labels: Sequence[tuple[str, int]]
+    predictions: Sequence[tuple[str, int]]
+    slices: Sequence[tuple[str, Sequence[str]]]
+    bounded: bool
+    errors: int
+    suspects: int
+
+    @property
+    def marks(self) -> list[str]:
+        """The kinds of marks in the texts of the first rows, which a legend explains."""
+        every = (one.mark for row in self.first for part in row.parts for one in part.segments if one.mark)
+        return list(dict.fromkeys(every))
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights of their words, which a legend explains."""
+        return any(row.weights for row in self.first)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """Something to copy, and what it is for."""
+
+    what: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +112,18 @@ class Block:
     table: Table | None = None
     matrix: Matrix | None = None
     shown: Sequence[ShownRow] = ()
+    rows: RowTable | None = None
+    points: Sequence[str] = ()
+    code: Sequence[Code] = ()
     wide: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Blocks under a heading; `level` is 2 for a run, 3 for a split of it. `link` is a short title."""
+    """Blocks under a heading; `level` is 2 for a run, 3 for a split of it. `link` is a short title.
+
+    A `folded` section is collapsed until clicked.
+    """
 
     id: str
     title: str
@@ -70,3 +131,14 @@ class Section:
     link: str = ""
     level: int = 2
     note: str = ""
+    folded: bool = False
+
+    @property
+    def groups(self) -> list[list[tuple[int, Block]]]:
+        """The blocks with their numbers from 1: those side by side together, each wide one alone."""
+        found: list[list[tuple[int, Block]]] = []
+        for number, block in enumerate(self.blocks, start=1):
+            if block.wide or not found or found[-1][-1][1].wide:
+                found.append([])
+            found[-1].append((number, block))
+        return found

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from finetune.analysis.report.margins import with_margins
+from finetune.analysis.report.paths import without_folders
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
@@ -16,11 +18,14 @@ from finetune.runs.record import RunRecord, load_record
 
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
-    """A finished run. `losses` are (update, loss); `predictions` has the lines of each split that was saved."""
+    """A finished run. `losses` and `rates` are (update, loss) and (update, learning rate); `predictions` has the lines
+    of each split that was saved. The record names no folders, and has margins if the predictions do.
+    """
 
     folder: RunFolder
     record: RunRecord
     losses: Sequence[tuple[int, float]]
+    rates: Sequence[tuple[int, float]]
     predictions: Mapping[str, Sequence[Line]]
     missing: Sequence[str]
 
@@ -47,9 +52,11 @@ def read_run_files(folder: RunFolder) -> RunFiles:
     """Reads a run's files. Raises UserError for a damaged record or damaged predictions; missing files are listed."""
     record = load_record(folder.record_file)
     missing: list[str] = []
-    losses: list[tuple[int, float]] = []
+    losses, rates = list[tuple[int, float]](), list[tuple[int, float]]()
     if folder.events.is_file():
-        losses, damaged = read_losses(folder.events.read_text(encoding="utf-8", errors="replace").splitlines())
+        lines = folder.events.read_text(encoding="utf-8", errors="replace").splitlines()
+        losses, damaged = read_losses(lines)
+        rates = read_losses(lines, of="rates")[0]
         missing += [f"{so_many(damaged, 'line')} of {folder.events.name}, which cannot be read"] * bool(damaged)
     else:
         missing.append(f"{folder.events.name}, so there is no loss by update")
@@ -59,11 +66,15 @@ def read_run_files(folder: RunFolder) -> RunFiles:
         for split in record.scores
         if split not in predictions
     ]
-    return RunFiles(folder=folder, record=record, losses=losses, predictions=predictions, missing=missing)
+    return RunFiles(
+        folder=folder, record=without_folders(with_margins(record, folder, predictions)), losses=losses, rates=rates,
+        predictions=predictions, missing=missing,
+    )  # fmt: skip
 
 
-def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:
-    """(update, loss) of the last training in a log, in order; and the number of lines that are not events.
+def read_losses(lines: Iterable[str], *, of: str = "losses") -> tuple[list[tuple[int, float]], int]:
+    """(update, loss) of the last training in a log, in order; and the number of lines that are not events. With
+    `of="rates"` the learning rates, which older logs lack.
 
     A resumed run may have repeated some updates: the later ones count.
     """
@@ -75,8 +86,8 @@ def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:
         elif event["event"] == "training":
             losses = {update: loss for update, loss in losses.items() if update <= event.get("done", 0)}
         elif event["event"] == "updates":
-            first = event["update"] - len(event["losses"]) + 1
-            losses |= dict(enumerate(event["losses"], start=first))
+            found = event.get(of) or []
+            losses |= dict(enumerate(found, start=event["update"] - len(found) + 1))
     return sorted(losses.items()), damaged
 
 
@@ -98,5 +109,6 @@ def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:
             event = None
         whole = isinstance(event, dict) and "event" in event
         if whole and event["event"] == "updates":
-            whole = isinstance(event.get("update"), int) and isinstance(event.get("losses"), list)
+            lists = (event.get("losses"), event.get("rates", []))
+            whole = isinstance(event.get("update"), int) and all(isinstance(some, list) for some in lists)
         yield event if whole else None

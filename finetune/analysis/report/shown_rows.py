@@ -1,31 +1,27 @@
-"""Rows of a split with texts, label and prediction; the most certain ones."""
+"""Rows of a split with texts, label and prediction."""
 
-import numpy as np
+from collections.abc import Sequence
 
-from finetune.analysis.report.blocks import ShownRow
+from finetune.analysis.report.blocks import ShownRow, WordWeight
 from finetune.analysis.report.text import NAME
+from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import Line, View
 
-MOST_SHOWN = 20
 
-
-def most_certain(view: View, certainty: np.ndarray, most: int) -> tuple[list[tuple[Line, float]], int]:
-    """(line, certainty) by decreasing certainty `(rows,)`; and how many rows are above minus infinity."""
-    order = np.argsort(-certainty, kind="stable")
-    count = int((certainty > -np.inf).sum())
-    return [(view.lines[index], float(certainty[index])) for index in order[: min(most, count)]], count
-
-
-def shown_row(view: View, line: Line, certainty: float, *, right: bool = False) -> ShownRow:
-    """A line of predictions as a ShownRow."""
+def shown_row(
+    view: View, line: Line, *, wrong: bool, certainty: float, suspect: bool = False, weights: Sequence[WordWeight] = ()
+) -> ShownRow:
+    """A line of predictions as a ShownRow; `certainty` is its confidence, or for a number its error."""
     facts = []
     if not view.bounded:
         facts.append(f"off by {certainty:.3f}")
-    elif 0 < certainty < np.inf:
+    elif 0 < certainty <= 1:
         facts.append(f"confidence {100 * certainty:.1f} %")
-    if not right and view.bounded and (agreeing := view.agreeing(line)):
-        facts.append(f"also predicted by {' and '.join(agreeing)}")
+    if wrong and view.bounded and (agreeing := view.agreeing(line)):
+        facts.append(f"also predicted by {' and '.join(cut(baseline_words(name)) for name in agreeing)}")
+    if suspect:
+        facts.append("possible label error")
     label, prediction = view.verdict(line)
     return ShownRow(
         id=cut(str(line["id"]), NAME),
@@ -33,5 +29,6 @@ def shown_row(view: View, line: Line, certainty: float, *, right: bool = False) 
         label=cut(label),
         prediction=cut(prediction),
         facts=facts,
-        right=right if view.bounded else None,
+        right=not wrong if view.bounded else None,
+        weights=weights,
     )

@@ -1,89 +1,105 @@
-"""Matplotlib figures as inline SVG: text stays text, and colours follow the page's light or dark theme."""
+"""Inline SVG: escaped elements, the width of a text in the page's fonts, and round numbers for an axis.
 
-import io
-import logging
-import re
-from collections.abc import Callable, Sequence
-from typing import Any
+Text stays text, and colours are classes of the page's style sheet, so that they follow its light or dark scheme.
+"""
 
-import matplotlib
+import math
+from collections.abc import Sequence
+from unicodedata import combining, east_asian_width
+
+import numpy as np
 from markupsafe import Markup, escape
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from finetune.task_types.marked_text import clean, cut
 
-# Placeholders of the page's CSS colours; matplotlib itself uses none of them.
-INK, QUIET, GRID, SURFACE = "#010203", "#020304", "#030405", "#040506"
-ONE, TWO, THREE = SERIES = ("#050607", "#060708", "#070809")
-NAMES = {
-    INK: "currentColor",
-    QUIET: "var(--quiet)",
-    GRID: "var(--grid)",
-    SURFACE: "var(--surface)",
-    **{colour: f"var(--series{number})" for number, colour in enumerate(SERIES, start=1)},
-}
-NAME = 22  # characters of a tick label
-LABEL = 60  # characters of an axis label
+SIZE = 11.0  # units of a character's height
+WIDTH = 360.0  # units of a chart, about its pixels on a screen of 400
+NAME = 22  # characters of a name in a chart
 LONGEST = 2_000  # characters of a chart's description
-WIDTH = 360  # units of the view box, about the width on a screen of 400 pixels
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "text.parse_math": False,  # a label may contain dollar signs
-    "font.family": "DejaVu Sans",  # shipped with matplotlib, which measures text with it
-    "font.size": 11,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": QUIET,
-    "axes.facecolor": "none",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.unicode_minus": False,
-    "grid.color": GRID,
-    "grid.linewidth": 0.7,
-    "xtick.color": QUIET,
-    "ytick.color": QUIET,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "legend.frameon": False,
-    "legend.fontsize": 10,
-    "hatch.linewidth": 0.8,
-}
+SERIES = ("s1", "s2", "s3", "s4", "s5")  # classes of the style sheet
+NARROW, BROAD = frozenset("iIjlft.,:;'|!()[]{}·` "), frozenset("mwMW@%—…")
+DASHES = ("", "6 3", "2 3", "8 3 2 3", "4 2")
 
 
-def drawn(draw: Callable[[Figure], Any], *, says: str, height: int = 240) -> Markup:
-    """An inline `<svg>` of what `draw` puts on a figure. `says` is its text alternative."""
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # the browser has the glyphs
-    figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
-    text = io.StringIO()
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": says}):  # so that ids are unique on the page
-        draw(figure)
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
-    return _inline(clean(text.getvalue()), says, height)
+def text_width(text: str, size: float = SIZE) -> float:
+    """The units that a line of text takes in a sans-serif font, rounded up: full-width letters (Hangul) are square."""
+    return size * sum(map(_em, text))
 
 
-def axes_of(figure: Figure, *, x: str = "", y: str = "", **facts: Any) -> Axes:
-    """The axes of a figure, labelled."""
-    axes = figure.subplots(**facts)
-    axes.set_xlabel(cut(x, LABEL))
-    axes.set_ylabel(cut(y, LABEL))
-    return axes  # type: ignore[no-any-return]
+def fitted(text: str, width: float, size: float = SIZE) -> str:
+    """The text, with its middle replaced by `…` where it is wider: names often differ in their ends."""
+    text = clean(text)
+    kept = min(len(text), int(width / size / 0.3))
+    if kept == len(text) and text_width(text, size) <= width:
+        return text
+    while kept and text_width(_without_middle(text, kept), size) > width:
+        kept -= 1
+    return _without_middle(text, kept)
 
 
-def percent(values: Sequence[float]) -> list[float]:
-    """Values of 0 to 1 in percent."""
-    return [100 * value for value in values]
+def element(template: str, **values: object) -> Markup:
+    """An element from a template, with its values escaped and numbers rounded."""
+    return Markup(template).format(**{name: _short(value) for name, value in values.items()})
 
 
-def _inline(text: str, says: str, height: int) -> Markup:
-    body = text[text.index("<g id=") : text.rindex("</svg>")]
-    body = re.sub(r'<g id="[^"]*"', "<g", body)
-    body = re.sub(r"(?<=px; )font-family: [^;\"]*; ", "", body)
-    body = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), body)
-    body = re.sub(r"\n\s*", "\n", body)
-    body = re.sub(r"(?<=[ \"])#0\d{5}(?=[;\"])", lambda colour: NAMES.get(colour[0], colour[0]), body)
-    title = escape(cut(says, LONGEST))
-    head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{title}"><title>{title}</title>'
-    return Markup(f"{head}{body}</svg>")
+def text_at(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "") -> Markup:
+    """A line of text; `anchor` is start, middle or end."""
+    return element(
+        '<text x="{x}" y="{y}" text-anchor="{anchor}" class="{kind}">{text}</text>',
+        x=x, y=y, text=clean(text), anchor=anchor, kind=kind,
+    )  # fmt: skip
+
+
+def path(points: Sequence[tuple[float, float]]) -> Markup:
+    """The `d` of a line through points, given in units."""
+    return Markup("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points))
+
+
+def image(body: Sequence[Markup], *, height: float, says: str) -> Markup:
+    """The whole picture; `says` is its text alternative."""
+    said = escape(clean(cut(says, LONGEST)))
+    head = f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{said}"><title>{said}</title>'
+    return Markup(clean(head + "\n".join(body) + "</svg>"))
+
+
+def round_steps(low: float, high: float, most: int = 6, *, whole: bool = False) -> list[float]:
+    """Round numbers from `low` to `high`, at most `most`: multiples of 1, 2, 2.5 or 5 times a power of ten."""
+    span = high - low
+    if not math.isfinite(span) or span <= 0:
+        return [low]
+    power = 10.0 ** math.floor(math.log10(span / most))
+    sizes = [factor * power * scale for scale in (1, 10, 100) for factor in (1, 2, 2.5, 5)]
+    step = next(size for size in sizes if span / size <= most and (not whole or size == round(size) >= 1))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(step * number, 12) for number in range(first, last + 1)]
+
+
+def number_text(value: float) -> str:
+    """A number on an axis."""
+    if value and not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+    return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
+
+
+def finite(values: Sequence[float]) -> list[float]:
+    """The values that can be drawn."""
+    return [float(value) for value in values if np.isfinite(value)]
+
+
+def _without_middle(text: str, kept: int) -> str:
+    end = kept * 2 // 5
+    return text[: kept - end].rstrip() + "…" + (text[-end:].lstrip() if end else "")
+
+
+def _em(letter: str) -> float:
+    if combining(letter):
+        return 0.0
+    if east_asian_width(letter) in "WF":
+        return 1.0
+    if letter in NARROW:
+        return 0.34
+    return 0.9 if letter in BROAD else 0.7 if letter.isupper() else 0.58
+
+
+def _short(value: object) -> object:
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value

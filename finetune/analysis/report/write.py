@@ -1,22 +1,29 @@
 """`finetune report`: writes the page of some runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from finetune.analysis.report.blocks import WordWeight
 from finetune.analysis.report.run_files import find_folders, read_run_files
 from finetune.data.atomic import output_file
 from finetune.data.paths import require_place
 from finetune.errors import UserError
 
 
-def write_report(names: Sequence[str], output: Path, *, out: Path) -> int:
+def write_report(
+    names: Sequence[str],
+    output: Path,
+    *,
+    out: Path,
+    weights: Mapping[tuple[str, str, str], Sequence[WordWeight]] | None = None,
+) -> int:
     """Writes one HTML file about runs (folders, ids, or task names) and returns its size in bytes.
 
-    Raises UserError for a name without a run, for damaged files, and if the page cannot be written.
+    `weights` has what each word of a row adds to its prediction, by the run's id, the split and the row's id. Raises
+    UserError for a name without a run, for damaged files, and if the page cannot be written.
     """
     try:
         import jinja2  # noqa: F401
-        import matplotlib  # noqa: F401
     except ImportError as error:
         raise UserError(
             f"a report needs a package that is not installed ({error.name})",
@@ -25,7 +32,7 @@ def write_report(names: Sequence[str], output: Path, *, out: Path) -> int:
     require_place(output)
     from finetune.analysis.report.page import render
 
-    page = render([read_run_files(folder) for folder in find_folders(names, out)])
+    page = render([read_run_files(folder) for folder in find_folders(names, out)], weights)
     with output_file(output, remedy="Name another file with -o") as scratch:
         scratch.write_text(page, encoding="utf-8")
     return len(page.encode())

@@ -54,9 +54,9 @@ class ChoiceView(View):
             return None
         return [line["probabilities"] for line in self.lines], [line["gold"] for line in self.lines]
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """Positions of choices, which show whether a model prefers one."""
-        return [(self.says(line["gold"]), self.says(line["answer"])) for line in self.lines]
+    def row_pairs(self, line: Line) -> list[tuple[str, str]]:
+        """The positions of choices, which show whether a model prefers one."""
+        return [(self.says(line["gold"]), self.says(line["answer"]))]
 
     def says(self, value: object) -> str:
         return f"choice {int(value) + 1}"  # type: ignore[call-overload]

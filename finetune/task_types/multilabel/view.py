@@ -8,7 +8,9 @@ import numpy as np
 from finetune.metrics.scores import label_set_scores
 from finetune.task_types.marked_text import Part
 from finetune.task_types.texts.view import text_lengths, text_parts
-from finetune.task_types.view import ClassScore, Line, View
+from finetune.task_types.view import ClassScore, Curve, Line, View
+
+NONE = "no such label"
 
 
 class LabelsView(View):
@@ -57,6 +59,25 @@ class LabelsView(View):
                 name=name, precision=p, recall=r, f1=f, gold=there[name], answered=given[name], right=right[name]
             )
             for name, (p, r, f) in label_set_scores(gold, answers, names).items()
+        ]
+
+    def row_pairs(self, line: Line) -> list[tuple[str, str]]:
+        """Each label that the row has or was given; NONE takes the place of one that is missing."""
+        gold, answer = set(line["gold"]), set(line["answer"])
+        return [(label if label in gold else NONE, label if label in answer else NONE) for label in gold | answer]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """None: labels do not exclude each other."""
+        return []
+
+    def curves(self) -> list[Curve]:
+        """One for each label."""
+        found = self._matrices()
+        if found is None:
+            return []
+        return [
+            Curve(name=label, chances=chances, positive=gold, predicted=answered)
+            for label, chances, gold, answered in zip(self.labels, *(each.T for each in found), strict=True)
         ]
 
     def says(self, value: object) -> str:

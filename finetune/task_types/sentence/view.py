@@ -7,7 +7,7 @@ import numpy as np
 from finetune.metrics.scores import label_scores
 from finetune.task_types.marked_text import Part
 from finetune.task_types.texts.view import text_lengths, text_parts
-from finetune.task_types.view import ClassScore, Line, View, most_probable
+from finetune.task_types.view import ClassScore, Curve, Line, View, most_probable
 
 
 class LabelView(View):
@@ -56,8 +56,23 @@ class LabelView(View):
             for name, (p, r, f) in label_scores(gold, answers, names).items()
         ]
 
-    def pairs(self) -> list[tuple[str, str]]:
-        return [(line["gold"], line["answer"]) for line in self.lines]
+    def row_pairs(self, line: Line) -> list[tuple[str, str]]:
+        return [(line["gold"], line["answer"])]
+
+    def curves(self) -> list[Curve]:
+        """That of the second of two classes."""
+        places = {label: place for place, label in enumerate(self.labels)} or self._answered_places()
+        if self.decisions() is None or len(self.lines[0]["probabilities"]) != 2 or sorted(places.values()) != [0, 1]:
+            return []
+        second = max(places, key=places.__getitem__)
+        return [
+            Curve(
+                name=second,
+                chances=np.array([line["probabilities"][1] for line in self.lines], float),
+                positive=np.array([line["gold"] == second for line in self.lines]),
+                predicted=np.array([line["answer"] == second for line in self.lines]),
+            )
+        ]
 
     def _answered_places(self) -> dict[str, int]:
         """Each label's index among the probabilities, inferred from the predictions, which have the highest."""

@@ -46,9 +46,9 @@ class SpanView(View):
         right = np.array([_scores(line)[0] == 1 for line in self.lines])
         return np.array([line["score"] for line in self.lines], float), right
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """(whether there is an answer, the outcome) of each row."""
-        return [("an answer" if line["gold"] else NONE, _outcome(line)) for line in self.lines]
+    def row_pairs(self, line: Line) -> list[tuple[str, str]]:
+        """(whether there is an answer, the outcome)."""
+        return [("an answer" if line["gold"] else NONE, _outcome(line))]
 
     def says(self, value: object) -> str:
         return str(value) or NONE

@@ -34,8 +34,8 @@ class TagsView(View):
         gold, answer = chunks(line["gold"]), chunks(line["answer"])
         around = self._surest_mistake(line)
         return [
-            entities("gold", line["words"], gold, answer, otherwise="missed", around=around),
-            entities("model", line["words"], answer, gold, otherwise="wrong", around=around),
+            entities("label", line["words"], gold, answer, otherwise="missed", around=around),
+            entities("prediction", line["words"], answer, gold, otherwise="wrong", around=around),
         ]
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -63,9 +63,9 @@ class TagsView(View):
             if name
         ]
 
-    def pairs(self) -> list[tuple[str, str]]:
+    def row_pairs(self, line: Line) -> list[tuple[str, str]]:
         """(label, prediction) of each word: the entity type, without B or I."""
-        return [(_type(a), _type(b)) for line in self.lines for a, b in zip(line["gold"], line["answer"], strict=True)]
+        return [(_type(a), _type(b)) for a, b in zip(line["gold"], line["answer"], strict=True)]
 
     def verdict(self, line: Line) -> tuple[str, str]:
         """Label and prediction of the most confident wrong word; empty where none is wrong."""

@@ -3,6 +3,7 @@
 import argparse
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -19,6 +20,7 @@ from slow.chaos.work import Plan, run_parts
 def main() -> None:
     """Exits with 1 if a fault was not survived."""
     given = _arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     given.work.mkdir(parents=True, exist_ok=True)
     work, started = given.work / "work.jsonl", time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))

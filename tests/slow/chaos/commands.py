@@ -25,7 +25,7 @@ LIMIT = 240.0  # seconds until a command counts as hanging
 LIBRARIES = [
     *("torch", "transformers", "accelerate", "sklearn.linear_model", "pyarrow.parquet", "scipy.stats", "jinja2"),
     *("finetune.cli.app", "finetune.cli.run", "finetune.cli.predict", "finetune.cli.check", "finetune.cli.report"),
-    *("finetune.training.run_many", "finetune.analysis.report.write", "matplotlib.figure"),
+    *("finetune.training.run_many", "finetune.analysis.report.write"),
 ]
 
 

@@ -5,8 +5,9 @@ import multiprocessing
 import random
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -53,7 +54,7 @@ def run_parts(
     for alone in (True, False):
         names = [part.name for part in missing if part.alone == alone]
         workers = 1 if alone else cores
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool, _ended_with_us():
             running = {pool.submit(run_part, name, plan): name for name in names}
             for future in as_completed(running):
                 name, tally = running[future], Tally(**future.result())
@@ -66,6 +67,17 @@ def run_parts(
                 left = (time.monotonic() - started) / ended * (len(missing) - ended)
                 tell(f"{_words(name, tally)}  [{ended} of {len(missing)} parts, {left / 60:.0f} min left]")
     return tallies
+
+
+@contextmanager
+def _ended_with_us() -> Iterator[None]:
+    """Kills the workers if this process is stopped: a pool waits for what they do, minutes."""
+    try:
+        yield
+    except BaseException:
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        raise
 
 
 def run_part(name: str, plan: Plan) -> dict[str, Any]:

@@ -12,9 +12,8 @@ from support.records import made_record, save_predictions
 from support.reports import facts_of
 from support.toys import cat_rows, cat_task, every_shape
 
+from finetune.analysis.report.errors import suspects
 from finetune.analysis.report.run_files import read_losses
-from finetune.analysis.report.split.confident_errors import confident_errors
-from finetune.analysis.report.split.label_errors import label_errors
 from finetune.analysis.report.split.length_and_score import length_bins
 from finetune.data.source import Source
 from finetune.runs.recipe_diff import settings_of
@@ -44,6 +43,9 @@ def test_losses_are_those_of_the_last_training() -> None:
 
     interrupted = [training(0), updates(2, 9, 9), updates(4, 8, 8), training(2), updates(4, 1, 2)]
     assert read_losses(interrupted) == ([(1, 9), (2, 9), (3, 1), (4, 2)], 0)
+    assert read_losses(
+        [training(0), json.dumps({"event": "updates", "update": 2, "losses": [3, 2], "rates": [1, 4]})], of="rates"
+    ) == ([(1, 1), (2, 4)], 0)
     restarted = [training(0), updates(3, 9, 9, 9), training(0), updates(1, 5), '{"event": "upda']
     assert read_losses(restarted) == ([(1, 5)], 1)
 
@@ -108,10 +110,8 @@ def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> N
     other = {"yes": "no", "no": "yes"}
     task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
     view = lines_of(task, answers, tmp_path)
-    found, count = label_errors(view, 20)
-    assert ({line["id"] for line, _ in found}, count) == ({"5", "40"}, 2)
-    wrong, count = confident_errors(view, 1)
-    assert (len(wrong), count) == (1, 3)
+    assert np.flatnonzero(suspects(view)).tolist() == [5, 40]
+    assert np.flatnonzero(view.wrong()).tolist() == [5, 7, 40]
 
 
 def test_every_shape_knows_its_view(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 from support.predicted_files import predict, read, written
 from support.runs import DATA, REVIEWS, FinishedRun
 
-import finetune as package
 from finetune.errors import UserError
 from finetune.inference import predict_file as predicting
+from finetune.inference import predictor as predictors
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import Event, RowsPredicted
@@ -58,7 +58,7 @@ def test_a_resumed_prediction_is_the_same_byte_by_byte(
 
 @pytest.mark.parametrize("kind", ["regression", "multilabel", "tagging", "span", "choice"])
 def test_every_task_type_resumes_the_same(kind: str, finished_run: FinishedRun, tmp_path: Path) -> None:
-    predictor = package.load(finished_run(kind))
+    predictor = predictors.load(finished_run(kind))
     name, content, _ = DATA[kind]
     rows = content.splitlines(keepends=True)
     header = rows[:1] if name.endswith(".csv") else []

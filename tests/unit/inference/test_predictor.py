@@ -20,10 +20,9 @@ from support.predicted_files import predict, read, written
 from support.records import change_config
 from support.runs import REVIEWS, FinishedRun, trained_run
 
-import finetune as package
 from finetune.data.records import Record
 from finetune.errors import UserError
-from finetune.inference import predict_file as predicting
+from finetune.inference import answer_rows as predicting
 from finetune.inference.answer_rows import answer_lines, lines_of
 from finetune.inference.file_scores import scores_of
 from finetune.inference.predictor import Predictor, load
@@ -34,7 +33,7 @@ from finetune.task_types.types import trained_task
 
 
 def trained(folder: Path, data: Path, model: Path, **settings: Any) -> Predictor:
-    return package.load(trained_run(folder, data, model, **settings))
+    return load(trained_run(folder, data, model, **settings))
 
 
 TEXTS = ["the dog sat", "the cat sat", "the dog sat 7"]
@@ -106,11 +105,11 @@ def test_a_model_of_another_version_is_refused(reviews: Path, tmp_path: Path) ->
     settings = json.loads((model / "config.json").read_text())["finetune"]
     change_config(model, finetune=settings | {"layout": settings["layout"] | {"colour": "red"}})
     with pytest.raises(UserError, match=r"'colour'"):
-        package.load(tmp_path / "model")
+        load(tmp_path / "model")
 
 
 def test_a_model_is_loaded_by_its_task_from_a_folder_named_by_a_text(reviews: Path) -> None:
-    assert package.load("reviews.csv", out=str(reviews.parents[1]))("the cat sat").value == "good"
+    assert load("reviews.csv", out=str(reviews.parents[1]))("the cat sat").value == "good"
 
 
 @pytest.mark.parametrize(
@@ -223,7 +222,7 @@ def test_in_python_and_line_by_line(reviewer: Predictor) -> None:
 
 def test_tags_of_words_and_of_texts(finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run("tagging")
-    tagger = package.load(run)
+    tagger = load(run)
     predict(tagger, run.parents[2] / "tags.conll", tmp_path / "out.conll")
     lines = (tmp_path / "out.conll").read_text().splitlines()
     assert [line.split("\t")[:2] for line in lines[:2]] == [["the", "O"], ["cat", "B-PET"]]
@@ -239,7 +238,7 @@ def test_tags_of_words_and_of_texts(finished_run: FinishedRun, tmp_path: Path) -
 
 def test_spans_and_no_answers(finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run("span")
-    asker = package.load(run)
+    asker = load(run)
     (found,) = asker.predict([("who sat?", "the dog sat")])
     assert found["answer"] == "the dog sat"[found["start"] or 0 : found["end"] or 0]
     assert 0 <= found["p(no answer)"] <= 1
@@ -250,7 +249,7 @@ def test_spans_and_no_answers(finished_run: FinishedRun, tmp_path: Path) -> None
 
 def test_choices_by_number_and_by_letter(finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run("choice")
-    chooser = package.load(run)
+    chooser = load(run)
     (found,) = chooser.predict([("the cat", ["sat", "ran"])])
     assert set(found) == {"answer", "answer text", "p(choice 1)", "p(choice 2)"}
     scores = predict(chooser, run.parents[2] / "choice.csv", tmp_path / "chosen.csv").scores
@@ -258,7 +257,7 @@ def test_choices_by_number_and_by_letter(finished_run: FinishedRun, tmp_path: Pa
     assert {line["answer"] for line in lines} <= {"1", "2"}  # counted as the labels are
     assert scores["accuracy"] == sum(line["answer"] == line["label"] for line in lines) / 30
     run = finished_run("choice by letter")
-    scores = predict(package.load(run), run.parents[2] / "letters.csv", tmp_path / "lettered.csv").scores
+    scores = predict(load(run), run.parents[2] / "letters.csv", tmp_path / "lettered.csv").scores
     lines = read(tmp_path / "lettered.csv")
     assert {line["predicted answer"] for line in lines} <= {"A", "B", "C"}
     assert scores["accuracy"] == sum(line["predicted answer"] == line["answer"] for line in lines) / 30
@@ -267,11 +266,11 @@ def test_choices_by_number_and_by_letter(finished_run: FinishedRun, tmp_path: Pa
 
 def test_several_labels_and_numbers(finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run("multilabel")
-    marker = package.load(run)
+    marker = load(run)
     (found,) = marker.predict(["the cat"])
     assert set(found) == {"answer", "p(a)", "p(b)"}
     assert "micro f1" in predict(marker, run.parents[2] / "many.jsonl", tmp_path / "marked.jsonl").scores
-    rater = package.load(finished_run("regression"))
+    rater = load(finished_run("regression"))
     assert isinstance(rater.predict([("the cat", "the dog")])[0]["answer"], float)
 
 

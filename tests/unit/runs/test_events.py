@@ -30,7 +30,7 @@ from finetune.runs.events import (
 )
 
 SCORES = {"dev": {"accuracy": 0.75}}
-RESULT = EpochResult(epoch=1, loss=0.5, headline=0.75, scores=SCORES)
+RESULT = EpochResult(epoch=1, loss=0.5, headline=0.75, scores=SCORES, dev_loss=0.25)
 EPOCH = EpochDone(result=RESULT, best=0.75, metrics=(accuracy,))
 CASES: list[tuple[Event, dict[str, object] | None]] = [
     (
@@ -40,15 +40,15 @@ CASES: list[tuple[Event, dict[str, object] | None]] = [
     (Note("watch out"), {"text": "watch out"}),
     (Training(updates=4, done=0, epochs=1, examples=8), {"updates": 4, "done": 0, "epochs": 1, "examples": 8}),
     (
-        Updates(update=2, epoch=1, losses=[0.9, 0.8], seconds=0.1),
-        {"update": 2, "epoch": 1, "losses": [0.9, 0.8], "seconds": 0.1},
+        Updates(update=2, epoch=1, losses=[0.9, 0.8], seconds=0.1, rates=[1e-5, 2e-5]),
+        {"update": 2, "epoch": 1, "losses": [0.9, 0.8], "seconds": 0.1, "rates": [1e-5, 2e-5]},
     ),
     (Predicted(done=1, total=2), None),
     (Encoded(done=1, total=2, rate=3.0), None),
     (Working("saving"), None),
     (
         EPOCH,
-        {"epoch": 1, "loss": 0.5, "headline": 0.75, "scores": SCORES, "best": 0.75},
+        {"epoch": 1, "loss": 0.5, "headline": 0.75, "scores": SCORES, "dev_loss": 0.25, "best": 0.75},
     ),
     (
         Done(folder="f", scores=SCORES, seconds={"total": 1.0}),

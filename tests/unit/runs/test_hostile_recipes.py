@@ -11,7 +11,7 @@ from support.hostile import fuzz_recipes
 from finetune.errors import UserError
 from finetune.runs import recipe
 from finetune.runs.grid import expand
-from finetune.runs.toml import MOST_BYTES, override_value
+from finetune.runs.toml import MOST_BYTES, override_value, parse_toml
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 from finetune.training.targets import expand_targets, load_target, split_arguments
@@ -53,6 +53,22 @@ def test_what_cannot_be_computed_is_refused_with_its_bound(key: str, value: Any,
     assert f"'{key}" in text
     assert allowed in text
     assert len(text) < 600
+
+
+@pytest.mark.parametrize(
+    "line", [f"x = [{', '.join(['0.5'] * 100)}]", f'x = "{"." * 100}"', f"x = 1  # {'.' * 100}", f"x = '{'a.' * 100}'"]
+)
+def test_many_dots_outside_of_keys_are_allowed(line: str) -> None:
+    assert "x" in parse_toml(line, origin="test")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f"a{'.a' * 100} = 1", f"[a{'.a' * 100}]", f"x = {{ a{'.a' * 100} = 1 }}", '"q"' + ".'q'" * 100 + " = 1"],
+)
+def test_keys_of_many_parts_are_refused(line: str) -> None:
+    with pytest.raises(UserError, match="nested more than"):
+        parse_toml(line, origin="test")
 
 
 def test_the_largest_seed_can_be_used_and_written() -> None:

@@ -2,27 +2,12 @@
 
 import os
 import signal
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
+from support.signals import installed
 
 from finetune.runs import interrupts
-
-
-@contextmanager
-def installed() -> Iterator[None]:
-    """The handlers of the command line."""
-    before, hook = [(number, signal.getsignal(number)) for number in interrupts.SIGNALS], sys.unraisablehook
-    try:
-        interrupts.install()
-        yield
-    finally:
-        sys.unraisablehook = hook
-        for number, handler in before:
-            signal.signal(number, handler)
 
 
 def test_a_signal_during_imports_is_held_back_until_their_end() -> None:

@@ -15,9 +15,9 @@ from support.paths import ROOT
 from support.records import change_record
 from support.toys import write_columns
 
-import finetune as package
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.inference import predictor as predictors
 from finetune.runs.events import unwatched
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.record import RunRecord
@@ -156,7 +156,7 @@ def test_a_record_names_no_folder_of_the_machine(train: Train, here: Finetune, t
     assert "is the training file" in here("evaluate", records[0]["id"], moved).stderr
     changed = write_reviews(tmp_path / "mine" / "reviews.csv", first="bird")
     assert "is the training file" not in here("evaluate", records[0]["id"], changed).stderr
-    assert package.load(records[0]["id"]).layout is not None
+    assert predictors.load(records[0]["id"]).layout is not None
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from finetune.data.source import Source
-from finetune.inference.score_answers import score_file
+from finetune.inference.score_answers import score_answers
 from finetune.metrics.squad import score_v1
 from finetune.task_types.registry import find
 
@@ -28,7 +28,7 @@ def published(real_data: Path, name: str) -> Path:
 def test_published_answers_have_the_official_scores(
     task: str, name: str, em: float, f1: float, real_data: Path
 ) -> None:
-    scored = score_file(find(task), published(real_data, name), source=Source(folder=real_data))
+    scored = score_answers(find(task), published(real_data, name), source=Source(folder=real_data))
     assert round(100 * scored.scores["em"], 3) == em
     assert round(100 * scored.scores["f1"], 3) == f1
     assert scored.notes == []
@@ -42,7 +42,7 @@ def test_published_answers_of_which_some_are_missing(real_data: Path, tmp_path: 
     task, source = find("squad-v1"), Source(folder=real_data)
     rows = task.load(source, "dev").rows
     right = [score_v1(row.answers, answers[row.id]) for row in rows if row.id not in left_out]
-    scored = score_file(task, tmp_path / "some.json", source=source)
+    scored = score_answers(task, tmp_path / "some.json", source=source)
     assert scored.scores["em"] == pytest.approx(sum(em for em, _ in right) / 10_570)
     assert scored.scores["f1"] == pytest.approx(sum(f1 for _, f1 in right) / 10_570)
     assert scored.scores["em"] < 0.86206

@@ -2,11 +2,13 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from support.signals import installed
 from support.toys import cat_task
 from support.training import Losses, build, fit
 
@@ -36,6 +38,13 @@ class Signals:
 
 def weights(trainer: Any) -> list[torch.Tensor]:
     return list(trainer.model.state_dict().values())
+
+
+@pytest.fixture(autouse=True)
+def as_a_command() -> Iterator[None]:
+    """A program that only imports the package keeps its own SIGTERM: see tests/unit/api/test_train.py."""
+    with installed():
+        yield
 
 
 @pytest.fixture(scope="module")

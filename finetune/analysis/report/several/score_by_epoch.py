@@ -14,5 +14,5 @@ MOST_CURVES = 6
 def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
     """One curve per seed, at most MOST_CURVES."""
     records = {seed_words(run.record): run.record for run in group[:MOST_CURVES]}
-    if all(record.epochs for record in records.values()):
+    if all(len(record.epochs) > 1 for record in records.values()):
         yield score_by_epoch(records)

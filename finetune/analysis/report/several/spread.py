@@ -3,18 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from finetune.analysis.report.blocks import Block, Table
+from finetune.analysis.report.chart import Axis, chart, names_axis
+from finetune.analysis.report.marks import Mark, dots, line
 from finetune.analysis.report.run_files import RunFiles
-from finetune.analysis.report.svg import INK, NAME, ONE, TWO, axes_of, drawn
 from finetune.analysis.report.text import list_text, score_text
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.seeds import Summary, summarised
-from finetune.task_types.marked_text import cut
 
 ORDER = 10
 
@@ -79,22 +77,22 @@ def _spreads(group: Sequence[RunFiles]) -> list[Spread]:
 
 def _chart(spreads: Sequence[Spread]) -> Markup:
     """Each seed's score as a dot, their mean as a line, the best baseline as a cross."""
-
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure)
-        positions = np.arange(len(spreads))[::-1]
-        for position, one in zip(positions, spreads, strict=True):
-            shifts = np.linspace(-0.15, 0.15, len(one.scores))
-            scaled = one.metric.scaled
-            axes.plot([*map(scaled, one.scores)], position + shifts, "o", color=ONE, markersize=6, label="a seed")
-            mean = scaled(one.summary.mean)
-            axes.plot([mean] * 2, [position - 0.3, position + 0.3], color=INK, linewidth=2, label="mean")
-            if one.baseline is not None:
-                axes.plot(scaled(one.baseline), position, "X", color=TWO, markersize=9, label="best baseline")
-        axes.set_yticks(positions, [cut(one.name, NAME) for one in spreads])
-        axes.set_ylim(-0.6, len(spreads) - 0.4)
-        handles = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
-
-    scores = "; ".join(f"{one.name} {list_text(one.scores, one.metric)}" for one in spreads)
-    return drawn(draw, says=f"Scores by seed: {scores}", height=80 + 34 * len(spreads))
+    seeds, means, baselines = list[tuple[float, float]](), list[Mark](), list[tuple[float, float]]()
+    for place, one in enumerate(spreads):
+        scaled, count = one.metric.scaled, len(one.scores)
+        seeds += [
+            (scaled(score), -place + 0.3 * (number / max(1, count - 1) - 0.5))
+            for number, score in enumerate(one.scores)
+        ]
+        mean = scaled(one.summary.mean)
+        means.append(line([(mean, -place - 0.32), (mean, -place + 0.32)], colour="ink", name="mean"))
+        if one.baseline is not None:
+            baselines.append((scaled(one.baseline), -place))
+    marks = [dots(seeds, name="a seed"), *means]
+    if baselines:
+        marks.append(dots(baselines, colour="s2", shape="cross", name="best baseline", radius=4))
+    said = "; ".join(f"{one.name} {list_text(one.scores, one.metric)}" for one in spreads)
+    return chart(
+        marks, x=Axis(margin=0.08), y=names_axis([one.name for one in spreads]), height=34.0 * len(spreads) + 6,
+        says=f"Scores by seed: {said}",
+    )  # fmt: skip

@@ -2,61 +2,59 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from finetune.analysis.report.blocks import Block, Table
-from finetune.analysis.report.svg import NAME as AXIS_NAME
-from finetune.analysis.report.svg import ONE, QUIET, THREE, TWO, axes_of, drawn, percent
-from finetune.analysis.report.temperature import Temperature
+from finetune.analysis.report.chart import Axis, chart, names_axis
+from finetune.analysis.report.marks import Mark, dots, line
+from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.text import NAME, shown_of
 from finetune.task_types.marked_text import cut
-from finetune.task_types.view import ClassScore, View
+from finetune.task_types.view import ClassScore
 
 ORDER = 10
 MOST_CLASSES = 25  # of a chart
-MOST_LINES = 60  # of a table
+MOST_LINES = 200  # of a table
 
 
-def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
-    """A chart and a table; of many classes, the most frequent."""
-    every = view.classes()
+def blocks(split: SplitView) -> Iterator[Block]:
+    """A chart and a table, the most frequent class first; of many classes, the most frequent."""
+    every = sorted(split.view.classes(), key=lambda one: -one.gold)
     if not every:
         return
     kept = {id(one) for one in sorted(every, key=lambda one: -(one.gold + one.answered))[:MOST_LINES]}
     shown = [one for one in every if id(one) in kept]
+    counted = shown_of(len(shown), len(every), "classes, the most frequent")
     yield Block(
         title="By class",
-        note=shown_of(len(shown), len(every), "classes, the most frequent"),
-        chart=_chart(shown) if len(shown) <= MOST_CLASSES else None,
+        note=f"Support is the number of labels; click a column to sort by it. {counted}",
+        chart=_chart(shown[:MOST_CLASSES], len(every)),
         table=Table(
-            columns=["class", "precision", "recall", "f1", "label", "prediction", "both"],
+            columns=["class", "support", "f1", "precision", "recall", "predicted"],
             rows=[_line(one) for one in shown],
+            sorts=True,
         ),
     )
 
 
 def _line(one: ClassScore) -> list[str]:
-    scores = (f"{100 * value:.1f}" for value in (one.precision, one.recall, one.f1))
-    return [cut(one.name, NAME), *scores, *(f"{value:,}" for value in (one.gold, one.answered, one.right))]
+    scores = (f"{100 * value:.1f}" for value in (one.f1, one.precision, one.recall))
+    return [cut(one.name, NAME), f"{one.gold:,}", *scores, f"{one.answered:,}"]
 
 
-def _chart(classes: Sequence[ClassScore]) -> Markup:
+def _chart(classes: Sequence[ClassScore], every: int) -> Markup:
     """A line per class with a marker each for precision, recall and F1."""
-
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure)
-        positions = np.arange(len(classes))[::-1]
-        for position, one in zip(positions, classes, strict=True):
-            axes.plot(percent([one.precision, one.recall]), [position, position], color=QUIET, linewidth=1)
-        for part, marker, colour in (("precision", "<", TWO), ("recall", ">", THREE), ("f1", "o", ONE)):
-            values = percent([getattr(one, part) for one in classes])
-            axes.plot(values, positions, marker, color=colour, markersize=8, label=part, clip_on=False)
-        axes.set_yticks(positions, [cut(one.name, AXIS_NAME) for one in classes])
-        axes.set_xlim(0, 102)
-        axes.set_ylim(-0.6, len(classes) - 0.4)
-        figure.legend(loc="outside lower center", ncols=3)
-
+    marks: list[Mark] = [
+        line([(100 * one.precision, -at), (100 * one.recall, -at)], colour="quiet") for at, one in enumerate(classes)
+    ]
+    for part, shape, colour in (("precision", "left", "s2"), ("recall", "right", "s3"), ("f1", "circle", "s1")):
+        values = [100 * getattr(one, part) for one in classes]
+        tips = [f"{one.name}: {part} {value:.1f}" for one, value in zip(classes, values, strict=True)]
+        points = [(value, -at) for at, value in enumerate(values)]
+        marks.append(dots(points, colour=colour, shape=shape, name=part, tips=tips, radius=3.6))
     scores = "; ".join(f"{one.name} {100 * one.f1:.1f}" for one in classes)
-    return drawn(draw, says=f"F1 of each class: {scores}", height=90 + 28 * len(classes))
+    label = f"% (the {len(classes)} most frequent classes)" if every > len(classes) else "%"
+    return chart(
+        marks, x=Axis(low=0.0, high=100.0, label=label), y=names_axis([one.name for one in classes]),
+        height=24.0 * len(classes) + 8, says=f"F1 of each class: {scores}",
+    )  # fmt: skip

@@ -1,28 +1,28 @@
 """Confusion matrix: labels down, predictions across."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from finetune.analysis.report.blocks import Block, Matrix
-from finetune.analysis.report.temperature import Temperature
+from finetune.analysis.report.row_data import names_of
+from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.text import NAME, shown_of
 from finetune.task_types.marked_text import cut
-from finetune.task_types.view import View
 
 ORDER = 20
 MOST_CLASSES = 25
 OTHERS = "(others)"
 
 
-def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
-    """A matrix; of many classes the most frequent, the others merged."""
-    counted = Counter(view.pairs())
-    if not counted:
-        return
+def blocks(split: SplitView) -> Iterator[Block]:
+    """A matrix, where there are two classes or more; of many the most frequent, the others merged."""
+    counted = Counter(split.view.pairs())
     seen = Counter[str]()
     for (label, prediction), count in counted.items():
         seen.update({label: count})
         seen.update({prediction: count})
+    if len(seen) < 2:
+        return
     kept = {name for name, _ in seen.most_common(MOST_CLASSES - (len(seen) > MOST_CLASSES))}
     merged = Counter[tuple[str, str]]()
     for (label, prediction), count in counted.items():
@@ -30,12 +30,14 @@ def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
     shown = shown_of(len(kept), len(seen), "classes, the most frequent")
     yield Block(
         title="Confusion",
-        note=f"Down: label, across: prediction. A cell has its count and its share of the label's row. {shown}",
-        matrix=_matrix(merged, square=view.square),
+        note="Down: label, across: prediction. A cell has its count and its share of the label's row; a click shows "
+        f"its rows. {shown}",
+        matrix=_matrix(merged, names_of(split.view), rows=split.rows_id, square=split.view.square),
+        wide=len(kept) > 8,
     )
 
 
-def _matrix(counted: Mapping[tuple[str, str], int], *, square: bool) -> Matrix:
+def _matrix(counted: Mapping[tuple[str, str], int], names: Mapping[str, int], *, rows: str, square: bool) -> Matrix:
     down, across = (_ordered({pair[side] for pair in counted}) for side in (0, 1))
     if square:
         down = across = _ordered({*down, *across})
@@ -45,9 +47,15 @@ def _matrix(counted: Mapping[tuple[str, str], int], *, square: bool) -> Matrix:
         across=[cut(name, NAME) for name in across],
         counts=counts,
         shares=[[count / max(1, sum(row)) for count in row] for row in counts],
+        rows=rows,
+        links=[[_link(names, label, prediction) for prediction in across] for label in down],
     )
 
 
-def _ordered(names: set[str]) -> list[str]:
+def _link(names: Mapping[str, int], label: str, prediction: str) -> tuple[int, int] | None:
+    return (names[label], names[prediction]) if label in names and prediction in names else None
+
+
+def _ordered(names: set[str]) -> Sequence[str]:
     """Alphabetical, with names that are not classes last."""
     return sorted(names, key=lambda name: (name in (OTHERS, "O", "no answer"), name))

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from finetune.analysis.report.blocks import Block
-from finetune.analysis.report.svg import ONE, axes_of, drawn
-from finetune.analysis.report.temperature import Temperature
+from finetune.analysis.report.chart import Axis, chart
+from finetune.analysis.report.marks import intervals, line
+from finetune.analysis.report.split_view import SplitView
 from finetune.task_types.view import View
 
 ORDER = 50
@@ -28,9 +28,10 @@ class LengthBin:
     margin: float
 
 
-def blocks(view: View, _: Temperature | None) -> Iterator[Block]:
-    """The mean score of each bin."""
-    if bins := length_bins(view.lengths(), view.scores()):
+def blocks(split: SplitView) -> Iterator[Block]:
+    """The mean score of each bin, where there are several."""
+    view = split.view
+    if len(bins := length_bins(view.lengths(), view.scores())) > 1:
         note = f"{view.measure}, in bins of about equal size, with 95 % intervals."
         yield Block(title="Length and score", note=note[0].upper() + note[1:], chart=_chart(bins, view))
 
@@ -60,20 +61,21 @@ def _bin(lengths: np.ndarray, scores: np.ndarray) -> LengthBin:
 def _chart(bins: Sequence[LengthBin], view: View) -> Markup:
     """The mean score of each bin with its 95 % interval; in percent if scores are between 0 and 1."""
     factor = 100 if view.bounded else 1
-
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=f"{view.length_in} (rows)", y=f"{view.measure}{', %' * view.bounded}")
-        positions = range(len(bins))
-        gap = "\n" * (bins[-1].longest >= 1_000)  # else the tick labels overlap
-        heights, margins = [factor * b.score for b in bins], [factor * b.margin for b in bins]
-        axes.errorbar(positions, heights, yerr=margins, fmt="-o", color=ONE, capsize=4, markersize=6, linewidth=1.6)
-        axes.set_xticks(positions, [f"{_range(b, gap)}\n({b.count:,})" for b in bins])
-        axes.margins(x=0.08, y=0.12)
-        low, high = axes.get_ylim()
-        axes.set_ylim(max(0, low), min(high, 102) if view.bounded else high)
-
-    scores = "; ".join(f"{_range(b)} {view.length_in} {factor * b.score:.1f}" for b in bins)
-    return drawn(draw, says=f"{view.measure} by length: {scores}", height=260)
+    points = [(float(at), factor * b.score) for at, b in enumerate(bins)]
+    ends = [(max(0.0, factor * (b.score - b.margin)), factor * (b.score + b.margin)) for b in bins]
+    if view.bounded:
+        ends = [(low, min(100.0, high)) for low, high in ends]
+    gap = "\n" * (bins[-1].longest >= 1_000)  # else the texts of ticks overlap
+    ticks = [(float(at), f"{_range(b, gap)}\n({b.count:,})") for at, b in enumerate(bins)]
+    marks = [
+        intervals([((x, low), (x, high)) for (x, _), (low, high) in zip(points, ends, strict=True)]),
+        line(points, marker="circle", tips=True),
+    ]
+    said = "; ".join(f"{_range(b)} {view.length_in} {factor * b.score:.1f}" for b in bins)
+    return chart(
+        marks, x=Axis(label=f"{view.length_in} (rows)", ticks=ticks, low=-0.5, high=len(bins) - 0.5),
+        y=Axis(label=f"{view.measure}{', %' * view.bounded}"), height=190, says=f"{view.measure} by length: {said}",
+    )  # fmt: skip
 
 
 def _range(one: LengthBin, gap: str = "") -> str:

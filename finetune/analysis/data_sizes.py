@@ -1,0 +1,113 @@
+"""The learning curve over the size of the data: runs that differ only in seeds and their share of the training rows."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from finetune.analysis.compare import compare_runs
+from finetune.errors import UserError
+from finetune.runs.folder import RunFolder
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import groups
+from finetune.runs.verdict import Verdict, verdict_of
+
+SETTING = "train_share"
+SMALL = 0.01  # a gain, of the scale of a score, that is hardly worth labels
+SAME = 0.1  # of a doubling: a step as near to one is called so
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """The runs with one share of the training rows, and their verdict: score, interval, best baseline."""
+
+    share: float
+    rows: int
+    records: Sequence[RunRecord]
+    verdict: Verdict
+
+    @property
+    def baseline(self) -> float | None:
+        """The best baseline's score at that size."""
+        found = self.verdict
+        return None if found.difference is None else found.score - found.difference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """What the last doubling of the rows added to the score, with its 95 % interval, if known; less may be better.
+
+    `doublings` is by how much the rows really grew.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    before: Size
+    after: Size
+
+    @property
+    def doublings(self) -> float:
+        """How many times the rows doubled."""
+        return math.log2(self.after.rows / self.before.rows)
+
+
+def curves_of(records: Sequence[RunRecord]) -> list[list[Size]]:
+    """The sizes, smallest first, of each setting that was run with several."""
+    found = []
+    for group in groups(records, over=[SETTING]):
+        by_share: dict[float, list[RunRecord]] = {}
+        for record in group:
+            if record.data == group[0].data:  # the hash of all rows, of which a share was taken
+                by_share.setdefault(share_of(record), []).append(record)
+        if len(by_share) > 1:
+            found.append([_size(share, by_share[share]) for share in sorted(by_share)])
+    return found
+
+
+def share_of(record: RunRecord) -> float:
+    """The share of the training rows of a run; 1 in older records."""
+    return float(record.recipe.get(SETTING, 1.0))
+
+
+def last_gain(sizes: Sequence[Size], folders: Mapping[str, RunFolder]) -> Gain:
+    """The gain of the largest size over the one nearest to half its rows; its interval from the runs' predictions."""
+    after = sizes[-1]
+    before = min(sizes[:-1], key=lambda size: abs(math.log2(after.rows / size.rows) - 1))
+    split, name = after.verdict.split, after.verdict.metric.name
+    try:
+        sides = [[folders[record.id] for record in size.records] for size in (before, after)]
+        found = compare_runs(*sides, split=split).differences[name]
+        return Gain(value=found.value, interval=found.interval, before=before, after=after)
+    except (UserError, KeyError):  # no predictions, or a task that is unknown here
+        return Gain(value=after.verdict.score - before.verdict.score, interval=None, before=before, after=after)
+
+
+def more_labels(gain: Gain) -> str:
+    """Whether more labels would help, in a sentence."""
+    metric, sign = gain.after.verdict.metric, 1 if gain.after.verdict.metric.greater_is_better else -1
+    shown, unit = metric.shown, " points" if metric.scale == 100 else ""
+    step = "the last doubling" if abs(gain.doublings - 1) < SAME else f"{2**gain.doublings:.1f} times the rows"
+    rows = f"{step} ({gain.before.rows:,} to {gain.after.rows:,} rows)"
+    verb = "raised" if gain.value > 0 else "lowered"
+    change = f"{rows} {verb} {gain.after.verdict.split} {metric.name} by {shown(abs(gain.value))}{unit}"
+    if not math.isfinite(gain.value) or gain.interval is None:
+        return f"Would more labels help? {change}; without an interval, as predictions or spread are missing."
+    low, high = sorted(sign * end for end in gain.interval)
+    turn = 1 if gain.value > 0 else -1
+    between = " to ".join(shown(end) for end in sorted(turn * end for end in gain.interval))
+    return f"{_answer(low, high)}: {change} (95 % {between})."
+
+
+def _answer(low: float, high: float) -> str:
+    """`low` and `high` are the ends of the interval of the gain, positive for better."""
+    if low > 0:
+        return "More labels would probably help"
+    if high < 0:
+        return "More labels like these would probably not help"
+    if high < SMALL:
+        return "More labels would hardly help"
+    return "Whether more labels would help is unclear, and more seeds may tell"
+
+
+def _size(share: float, records: Sequence[RunRecord]) -> Size:
+    rows = records[0].rows.get("train", 0)
+    return Size(share=share, rows=max(1, rows), records=records, verdict=verdict_of(records))

@@ -1,0 +1,89 @@
+"""The first thing on a page: the verdict in words, and the headline score next to the best baseline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from finetune.analysis.compare import Comparison
+from finetune.analysis.report import comparison
+from finetune.analysis.report.learning_curve import LearningCurve
+from finetune.analysis.report.run_files import RunFiles
+from finetune.data.messages import noun
+from finetune.runs.verdict import Verdict, baseline_words, verdict_of
+from finetune.task_types.marked_text import cut
+
+MOST_HEADLINES = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """The verdict on a run or on seeds: `level` is better, unclear, worse or alone. `facts` are (name, value)."""
+
+    level: str
+    sentence: str
+    score: str
+    under: str
+    facts: Sequence[tuple[str, str]]
+    link: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """The headlines of a page, `more` than which there are not shown, and sentences on all of them together.
+
+    `letters`: the headlines are those of A and B, which are compared.
+    """
+
+    headlines: Sequence[Headline]
+    more: int
+    sentences: Sequence[str]
+    letters: bool
+
+
+def opening(
+    runs: Sequence[RunFiles],
+    groups: Sequence[Sequence[RunFiles]],
+    curves: Sequence[LearningCurve],
+    found: Comparison | None,
+) -> Opening:
+    """A headline for each group of seeds; of a learning curve, for the largest size."""
+    smaller = {record.id for curve in curves for size in curve.sizes[:-1] for record in size.records}
+    leading = [group for group in groups if group[0].record.id not in smaller]
+    return Opening(
+        headlines=[headline(some, link=f"run-{runs.index(some[0]) + 1}") for some in leading[:MOST_HEADLINES]],
+        more=max(0, len(leading) - MOST_HEADLINES),
+        sentences=[curve.answer for curve in curves] + ([comparison.sentence(found)] if found else []),
+        letters=found is not None,
+    )
+
+
+def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
+    """The headline of runs that differ only in seeds."""
+    record, found = group[0].record, verdict_of([one.record for one in group])
+    sentence = found.sentence[:1].upper() + found.sentence[1:]
+    rows = ", ".join(f"{split} {count:,}" for split, count in record.rows.items())
+    facts = {
+        "task": record.task,
+        "model": record.model,
+        "data": _origin(group[0]),
+        "rows": rows,
+        "finished": record.finished[:10],
+        noun(len(group), "run"): ", ".join(one.record.id for one in group),
+    }
+    return Headline(
+        level=found.level, sentence=cut(sentence), score=found.metric.shown(found.score), under=_under(found),
+        facts=[(name, cut(value)) for name, value in facts.items() if value], link=link,
+    )  # fmt: skip
+
+
+def _under(found: Verdict) -> str:
+    """What is written under the score: metric, interval, best baseline."""
+    shown, text = found.metric.shown, f"{found.split} {found.metric.name}"
+    if found.interval is not None:
+        text += f", 95 % {' to '.join(map(shown, found.interval))}"
+    if found.baseline is not None and found.difference is not None:
+        text += f"; {baseline_words(found.baseline)} {shown(found.score - found.difference)}"
+    return text
+
+
+def _origin(one: RunFiles) -> str:
+    return ", ".join(dict.fromkeys(one.record.data_origin.values()))

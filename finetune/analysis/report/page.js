@@ -1,0 +1,184 @@
+// Packs cards into columns, sorts tables, and filters the rows of a split. Texts are set as text, never as markup.
+(() => {
+  const SIZE = 20;
+  const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, SLICES, SUSPECT, WEIGHTS] = Array(13).keys();
+  const make = (tag, kind, text) => {
+    const made = document.createElement(tag);
+    if (kind) made.className = kind;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+
+  function textOf(row) {
+    const parts = row[PARTS].flatMap(part => part.slice(1).map(one => typeof one === "string" ? one : one[0]));
+    return [row[ID], row[LABEL], row[PREDICTION], parts.join("")].join("\n").toLowerCase();
+  }
+
+  function segment(one) {
+    if (typeof one === "string") return document.createTextNode(one);
+    const marked = make("mark", one[1], one[0]);
+    if (one[2]) marked.append(make("small", "", one[2]));
+    return marked;
+  }
+
+  function weighted([text, weight]) {
+    const made = make("span", weight < 0 ? "against" : "for", text);
+    made.style.setProperty("--weight", `${Math.round(70 * Math.min(1, Math.abs(weight)))}%`);
+    made.title = weight.toFixed(3);
+    return made;
+  }
+
+  function named(words, value) {
+    const made = make("span", "", `${words} `), bold = make("b", "", value);
+    bold.dir = "auto";
+    made.append(bold);
+    return made;
+  }
+
+  function item(row) {
+    const right = row[RIGHT];
+    const made = make("li", right < 0 ? "is-neither" : right ? "is-right" : "is-wrong");
+    const head = make("p", "head");
+    if (right >= 0) head.append(make("span", "sign", right ? "✓" : "✗"), " ");
+    const id = make("span", "id", row[ID]);
+    id.dir = "auto";
+    head.append(id);
+    if (row[LABEL]) head.append(" ", named("label", row[LABEL]));
+    if (row[PREDICTION]) head.append(" ", named("prediction", row[PREDICTION]));
+    for (const fact of row[FACTS]) head.append(" ", make("span", "", fact));
+    made.append(head);
+    for (const [name, ...segments] of row[PARTS]) {
+      const part = make("p", "part"), body = make("span");
+      body.dir = "auto";
+      body.append(...segments.map(segment));
+      part.append(make("span", "name", name), " ", body);
+      made.append(part);
+    }
+    if (row[WEIGHTS].length) {
+      const part = make("p", "part");
+      part.append(make("span", "name", "what each word adds"), " ", ...row[WEIGHTS].map(weighted));
+      made.append(part);
+    }
+    return made;
+  }
+
+  function start(root) {
+    const data = JSON.parse(root.querySelector("script").textContent);
+    const rows = data.rows, list = root.querySelector(".rows"), count = root.querySelector(".count");
+    const form = root.querySelector("form"), [back, next] = root.querySelectorAll(".pages button");
+    const texts = [];
+    let chosen = [], page = 0;
+
+    const number = name => form.elements[name] && form.elements[name].value !== "" ? Number(form.elements[name].value) : null;
+    function matches(row, index, wanted) {
+      if (wanted.kind === "errors" && row[RIGHT] !== 0) return false;
+      if (wanted.kind === "right" && row[RIGHT] !== 1) return false;
+      if (wanted.kind === "suspects" && !row[SUSPECT]) return false;
+      if (wanted.label !== null || wanted.prediction !== null) {
+        const pair = ([a, b]) => (wanted.label ?? a) === a && (wanted.prediction ?? b) === b;
+        if (!row[PAIRS].some(pair)) return false;
+      }
+      if (wanted.slices.some(([place, value]) => row[SLICES][place] !== value)) return false;
+      return !wanted.text || (texts[index] ??= textOf(row)).includes(wanted.text);
+    }
+
+    function filter() {
+      const slices = [...form.querySelectorAll("[data-slice]")].filter(one => one.value !== "");
+      const wanted = {
+        kind: form.elements.kind.value, label: number("label"), prediction: number("prediction"),
+        text: form.elements.text.value.trim().toLowerCase(),
+        slices: slices.map(one => [Number(one.dataset.slice), Number(one.value)]),
+      };
+      chosen = rows.filter((row, index) => matches(row, index, wanted));
+      const key = {order: row => row[NUMBER], long: row => -row[LENGTH], short: row => row[LENGTH],
+                   least: row => row[SORT] ?? Infinity, most: row => -(row[SORT] ?? -Infinity)}[form.elements.sort.value];
+      chosen = chosen.map(row => [key(row), row]).sort((a, b) => a[0] - b[0] || a[1][NUMBER] - b[1][NUMBER]).map(pair => pair[1]);
+      page = 0;
+      show();
+    }
+
+    function show() {
+      const pages = Math.max(1, Math.ceil(chosen.length / SIZE));
+      list.replaceChildren(...chosen.slice(page * SIZE, (page + 1) * SIZE).map(item));
+      const all = rows.length < data.total ? ` on this page (${data.total.toLocaleString("en")} in all)` : "";
+      count.textContent = `${chosen.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows${all}, ` +
+        `page ${page + 1} of ${pages.toLocaleString("en")}`;
+      back.disabled = page === 0;
+      next.disabled = page + 1 >= pages;
+      root.dataset.shown = String(chosen.length);
+    }
+
+    let waiting = 0;
+    form.addEventListener("input", event => {
+      clearTimeout(waiting);
+      waiting = setTimeout(filter, event.target.name === "text" ? 120 : 0);
+    });
+    form.addEventListener("submit", event => event.preventDefault());
+    form.addEventListener("reset", () => setTimeout(filter));
+    const turn = by => { page += by; show(); root.scrollIntoView(); };
+    back.addEventListener("click", () => turn(-1));
+    next.addEventListener("click", () => turn(1));
+    for (const link of document.querySelectorAll(`a[data-pair][href="#${CSS.escape(root.id)}"]`)) {
+      link.addEventListener("click", () => {
+        const [label, prediction] = link.dataset.pair.split(" ");
+        for (const one of form.querySelectorAll("[data-slice]")) one.value = "";
+        form.elements.text.value = "";
+        form.elements.kind.value = "all";
+        form.elements.label.value = label;
+        form.elements.prediction.value = prediction;
+        filter();
+      });
+    }
+    form.hidden = root.querySelector(".pages").hidden = false;
+    filter();
+  }
+
+  function sortable(table) {
+    const body = table.tBodies[0], first = [...body.rows];
+    const value = (row, column) => {
+      const text = row.cells[column].textContent.trim(), found = Number(text.replace(/[,%*\s]/g, ""));
+      return text === "" || Number.isNaN(found) ? text : found;
+    };
+    const compare = (a, b) => typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
+    [...table.tHead.rows[0].cells].forEach((cell, column) => {
+      const button = make("button", "", cell.textContent);
+      button.type = "button";
+      button.addEventListener("click", () => {
+        const down = cell.getAttribute("aria-sort") !== "descending" && cell.classList.contains("figure") ||
+          cell.getAttribute("aria-sort") === "ascending";
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        cell.setAttribute("aria-sort", down ? "descending" : "ascending");
+        first.sort((a, b) => (down ? -1 : 1) * compare(value(a, column), value(b, column)));
+        body.append(...first);
+      });
+      cell.replaceChildren(button);
+    });
+  }
+
+  function packed(cards) {  // each card goes to the column with room: rows of the grid are a pixel high
+    const gap = parseFloat(getComputedStyle(cards).columnGap);
+    const measure = card => { card.style.gridRowEnd = `span ${Math.ceil(card.getBoundingClientRect().height + gap)}`; };
+    const sizes = new ResizeObserver(entries => entries.forEach(entry => measure(entry.target)));
+    cards.classList.add("packed");
+    for (const card of cards.children) { measure(card); sizes.observe(card); }
+  }
+
+  for (const cards of document.querySelectorAll(".cards")) if (cards.children.length > 1) packed(cards);
+  const unfold = () => {  // what a link leads to may be folded
+    const to = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = to && (to.querySelector(":scope > details") ?? to.closest("section > details"));
+    if (folded && !folded.open) { folded.open = true; to.scrollIntoView(); }
+  };
+  addEventListener("hashchange", unfold);
+  addEventListener("beforeprint", () => document.querySelectorAll("main details").forEach(one => { one.open = true; }));
+  unfold();
+  document.querySelector("nav details").open = matchMedia("(min-width: 70rem)").matches;
+  for (const table of document.querySelectorAll("table[data-sorts]")) sortable(table);
+  for (const root of document.querySelectorAll("[data-rows]")) start(root);
+
+  const links = new Map([...document.querySelectorAll("nav a")].map(link => [link.hash.slice(1), link]));
+  const seen = new IntersectionObserver(entries => {
+    for (const entry of entries) links.get(entry.target.id)?.classList.toggle("here", entry.isIntersecting);
+  }, {rootMargin: "-10% 0px -70% 0px"});
+  for (const id of links.keys()) if (document.getElementById(id)) seen.observe(document.getElementById(id));
+})();

@@ -1,0 +1,58 @@
+"""Training loss by update, or by epoch if the log is missing, with the loss on dev after each epoch."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from finetune.analysis.report.blocks import Block
+from finetune.analysis.report.chart import Axis, chart
+from finetune.analysis.report.marks import Mark, line
+from finetune.analysis.report.run_files import RunFiles
+from finetune.metrics.metric import Metric
+
+ORDER = 20
+POINTS = 150  # of a curve
+
+
+def blocks(run: RunFiles) -> Iterator[Block]:
+    """The curves, and the epoch whose weights were kept, where there are several losses."""
+    epochs, updates = run.record.epochs, [(at, loss) for at, loss in run.losses if np.isfinite(loss)]
+    points = thinned(updates) if len(updates) > 1 else [(e["epoch"], e["loss"]) for e in epochs]
+    if len(points) < 2:
+        return
+    unit = "update" if len(updates) > 1 else "epoch"
+    step = updates[-1][0] / len(epochs) if len(updates) > 1 and epochs else 1
+    dev = [(step * e["epoch"], e["dev_loss"]) for e in epochs if e.get("dev_loss") is not None]
+    kept = f"{len(epochs)} epoch{'s' * (len(epochs) != 1)}; the weights of epoch {run.record.selected_epoch} were kept."
+    yield Block(title="Loss", chart=_chart(points, dev, unit), note=kept + _overfitting(epochs, run))
+
+
+def thinned(points: Sequence[tuple[float, float]], most: int = POINTS) -> list[tuple[float, float]]:
+    """At most `most` points, each the mean of about as many neighbours."""
+    parts = np.array_split(np.asarray(points, float), min(most, len(points)))
+    return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in parts]
+
+
+def _overfitting(epochs: Sequence[Mapping[str, Any]], run: RunFiles) -> str:
+    """A remark where the loss on dev was lowest before the last epoch."""
+    losses = [epoch["dev_loss"] for epoch in epochs if epoch.get("dev_loss") is not None]
+    if len(losses) < 2 or len(losses) < len(epochs) or losses[-1] <= min(losses):
+        return ""
+    metric: Metric = run.record.metric(run.record.headline)
+    best = max(range(len(epochs)), key=lambda at: metric.rank(epochs[at]["headline"])) + 1
+    text = f" The loss on dev was lowest after epoch {losses.index(min(losses)) + 1}"
+    return f"{text}; the score was best after epoch {best}."
+
+
+def _chart(points: Sequence[tuple[float, float]], dev: Sequence[tuple[float, float]], unit: str) -> Markup:
+    marks: list[Mark] = [line(points, name="training")]
+    if dev:
+        marks.append(line(dev, colour="s2", marker="square", name="dev, after each epoch", tips=True))
+    after = "".join(f", {loss:.3f}" for _, loss in dev)
+    said = f"Training loss by {unit}: first {points[0][1]:.3f}, last {points[-1][1]:.3f}"
+    return chart(
+        marks, x=Axis(label=unit, whole=True), y=Axis(label="mean loss of a label", low=0.0),
+        says=said + (f"; on dev{after}" if dev else ""),
+    )  # fmt: skip

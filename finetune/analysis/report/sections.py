@@ -1,0 +1,100 @@
+"""The sections of a page: all runs together, groups of seeds, then each run with its splits."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from finetune.analysis.compare import Comparison
+from finetune.analysis.report import comparison, run, several, split
+from finetune.analysis.report.blocks import Section, WordWeight
+from finetune.analysis.report.find_blocks import blocks_of
+from finetune.analysis.report.learning_curve import LearningCurve, learning_curve
+from finetune.analysis.report.overview import overview
+from finetune.analysis.report.run.settings import settings_block
+from finetune.analysis.report.run_files import RunFiles, labels_of
+from finetune.analysis.report.split_view import SplitView
+from finetune.analysis.report.temperature import Temperature, temperature_of
+from finetune.runs.seeds import groups as groups_of
+from finetune.task_types.types import view_of
+from finetune.task_types.view import View
+
+OPEN = 2  # runs whose sections are not folded
+ROW_BYTES = 3_000_000  # of the rows of all splits
+
+Weights = Mapping[tuple[str, str, str], Sequence[WordWeight]]  # by run's id, split and row's id
+Group = Sequence[RunFiles]  # runs that differ only in seeds
+
+
+def groups_of_seeds(runs: Sequence[RunFiles]) -> list[Group]:
+    """The runs that differ only in seeds together."""
+    by_record = {id(one.record): one for one in runs}
+    return [[by_record[id(record)] for record in group] for group in groups_of(one.record for one in runs)]
+
+
+def sections_of(
+    runs: Sequence[RunFiles],
+    groups: Sequence[Group],
+    curves: Sequence[LearningCurve],
+    found: Comparison | None,
+    weights: Weights,
+) -> Iterator[Section]:
+    """A comparison, learning curves, all runs together, groups of seeds, then each run with its splits."""
+    if found is not None:
+        yield Section(
+            id="compared", title="A and B compared", blocks=list(comparison.blocks(groups[0], groups[1], found))
+        )
+    for number, curve in enumerate(curves, start=1):
+        title = f"{curve.sizes[0].records[0].task}: data sizes"
+        yield Section(id=f"sizes-{number}", title=title, blocks=[learning_curve(curve)])
+    if len(runs) > 1:
+        yield Section(id="all", title="All runs", blocks=[overview(runs), settings_block(runs)])
+    for number, group in enumerate((group for group in groups if len(group) > 1), start=1):
+        title = f"{group[0].record.task}: seeds"
+        yield Section(id=f"seeds-{number}", title=title, blocks=list(blocks_of(several, group)))
+    splits = sum(len(one.predictions) for one in runs)
+    for number, one in enumerate(runs, start=1):
+        missing = f"Missing: {'; '.join(one.missing)}." if one.missing else ""
+        title = one.name if len(runs) > 1 else "Scores and training"
+        first = Section(id=f"run-{number}", title=title, blocks=list(blocks_of(run, one)), note=missing)
+        inner = split_sections(one, f"run-{number}", ROW_BYTES // max(1, splits), weights)
+        for section in (first, *(inner if len(runs) > 1 else map(_alone, inner))):
+            yield replace(section, folded=len(runs) > OPEN)
+
+
+def _alone(section: Section) -> Section:
+    """A split's section on a page about one run."""
+    return replace(section, title=f"Predictions on {section.link}", link="", level=2)
+
+
+def split_sections(one: RunFiles, name: str, budget: int, weights: Weights) -> Iterator[Section]:
+    """A section per split with predictions. The temperature is fitted on the first."""
+    temperature = None
+    for of, lines in one.predictions.items():
+        view = view_of(lines, labels_of(one.folder), name=one.record.recipe.get("options", {}).get("shape", ""))
+        found = temperature
+        if view is not None and temperature is None and (found := temperature_of(view)):
+            temperature = replace(found, fitted_on=of)
+        yield split_section(one, of, view and named(view, one, of), found, name, budget, weights)
+
+
+def split_section(
+    one: RunFiles, of: str, view: View | None, temperature: Temperature | None, name: str, budget: int, weights: Weights
+) -> Section:
+    """The section of one split."""
+    section = Section(id=f"{name}-{of}", title=f"{one.name}: {of}", link=of, blocks=[], level=3)
+    if view is None:
+        return replace(section, note="The predictions have no labels, or are of a task type without a view.")
+    mine = {
+        row: some for (run_id, split_name, row), some in weights.items() if (run_id, split_name) == (one.record.id, of)
+    }
+    given = SplitView(
+        view=view, run=one, name=of, section=section.id, temperature=temperature, budget=budget, weights=mine
+    )
+    return replace(section, blocks=list(blocks_of(split, given)))
+
+
+def named(view: View, one: RunFiles, of: str) -> View:
+    """The view with label names of a multi-label task from the record, if the model is not available."""
+    if view.labels or not view.names_in_scores:
+        return view
+    groups = dict.fromkeys(name.rpartition("/")[0] for name in one.record.scores[of] if "/" in name)
+    return replace(view, labels=list(groups))

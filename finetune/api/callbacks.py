@@ -1,0 +1,64 @@
+"""Callbacks: functions or objects of the user that receive the events of a run (`finetune.runs.events`)."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from finetune.errors import UserError, first_line, nearest, shown
+from finetune.runs import events
+from finetune.runs.events import Event, Watcher
+
+Callback = Callable[[Event], Any] | object
+KINDS = {kind.__name__: kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)}
+METHODS = {f"on_{re.sub('(?<!^)(?=[A-Z])', '_', name).lower()}": kind for name, kind in KINDS.items() if kind != Event}
+
+
+class CallbackFailed(UserWarning):
+    """A callback raised an exception; it is not called again, and the run continues without it."""
+
+
+def watcher_of(callbacks: Iterable[Callback] | Callback) -> Watcher:
+    """A watcher that passes each event to all callbacks.
+
+    A callback is a function of an event, or an object with methods such as `on_epoch_done`. One that raises an
+    exception is reported by a warning and not called again. Raises UserError for an object without such methods.
+    """
+    several = callbacks if isinstance(callbacks, Iterable) and not callable(callbacks) else [callbacks]
+    active = [_function_of(one) for one in several]
+
+    def watch(event: Event) -> None:
+        for function in list(active):
+            try:
+                function(event)
+            except Exception as error:  # whatever the user's code raises
+                active.remove(function)
+                what = f"a callback failed at the event '{event.name}' ({first_line(error)})"
+                warnings.warn(f"{what}: the run continues without it", CallbackFailed, stacklevel=2)
+
+    return watch
+
+
+def _function_of(callback: Callback) -> Watcher:
+    """One function for a callback. Raises UserError for an unknown `on_` method, and for an object without any."""
+    named = [name for name in dir(callback) if name.startswith("on_")]
+    if unknown := [name for name in named if name not in METHODS]:
+        known = ", ".join(METHODS)
+        raise UserError(
+            f"the callback {shown(callback)} has a method {unknown[0]}, which no event calls",
+            f"{nearest(unknown[0], list(METHODS))}The methods are {known}",
+        )
+    if named:
+        return lambda event: _call_method(callback, event)
+    if not callable(callback):
+        raise UserError(
+            f"the callback {shown(callback)} is neither a function nor an object with methods for events",
+            f"Pass a function of an event, or an object with {', '.join(METHODS)}",
+        )
+    return callback
+
+
+def _call_method(callback: object, event: Event) -> None:
+    for name, kind in METHODS.items():
+        if type(event) is kind and (method := getattr(callback, name, None)) is not None:
+            method(event)

@@ -1,0 +1,70 @@
+"""`finetune.evaluate`: scores a trained model on a task, or on rows with the columns that it was trained on."""
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from finetune.api.inputs import in_memory, is_path
+from finetune.api.model import Model
+from finetune.api.quiet import plainly, quiet
+from finetune.api.run import Run
+from finetune.api.score import Evaluation
+from finetune.data.source import source_of
+from finetune.inference import evaluate as evaluating
+from finetune.runs.events import Event, Note
+
+
+@plainly
+def evaluate(
+    model: Run | Model | str | Path,
+    task: Any,
+    *,
+    split: str | None = None,
+    predictions: str | Path | None = None,
+    data_folder: str | Path | None = None,
+    device: str | None = None,
+    out: str | Path = "results",
+) -> Evaluation:
+    """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
+
+    Example: `finetune.evaluate(run.model, "mrpc")`, `finetune.evaluate(run, df)`
+
+    Args:
+        model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name).
+        task: The name of a task, the path of a data file, or rows in memory as for `finetune.train`.
+        split: Default: the task's dev splits.
+        predictions: A Parquet file to write every prediction to.
+        data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
+        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+        out: The folder of the runs that are named.
+
+    Returns:
+        The scores of each split with labels.
+
+    Raises:
+        UserError: For an unknown model or task, rows without the model's columns, and rows without labels.
+    """
+    notes: list[str] = []
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
+
+    with quiet(), ExitStack() as stack:
+        if not is_path(task):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            task = stack.enter_context(in_memory(task, folder))
+        found, scores = evaluating.evaluate(
+            _name_of(model), str(task), source=source_of(None if data_folder is None else Path(data_folder)),
+            out=Path(out), watch=watch, split=split, device=device,
+            predictions=None if predictions is None else Path(predictions),
+        )  # fmt: skip
+    return Evaluation(task=found, scores=scores, notes=tuple(notes))
+
+
+def _name_of(model: Run | Model | str | Path) -> str:
+    """The name by which a model is found."""
+    if isinstance(model, Run):
+        return str(model.folder)
+    return model.name if isinstance(model, Model) else str(model)

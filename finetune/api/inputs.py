@@ -1,0 +1,50 @@
+"""What callers pass: rows in memory as a file, columns and tables of settings as a recipe's settings, runs by name."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from finetune.data.in_memory import splits_in
+from finetune.data.stored import stored
+from finetune.errors import UserError
+
+TABLES = ("train", "options")  # settings that are tables
+
+
+def is_path(data: Any) -> bool:
+    """Whether data is the path of a file, or a recipe's name, and not rows."""
+    return isinstance(data, str | os.PathLike)
+
+
+@contextmanager
+def in_memory(data: Any, folder: Path) -> Iterator[Path]:
+    """The file of rows in memory, under this folder; an error that names it speaks of the data."""
+    path = stored(splits_in(data), folder)
+    try:
+        yield path
+    except UserError as error:
+        error.what = error.what.replace(f"{path}{os.sep}", "").replace(str(path), "the data")
+        error.args = (f"{error.what}. {error.way_out}" if error.way_out else error.what,)
+        raise
+
+
+def column_setting(**roles: str | Sequence[str] | None) -> dict[str, str]:
+    """Names of columns as settings of a recipe: `text=["a", "b"]` is `text=a,b`."""
+    return {
+        role: ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
+        for role, given in roles.items()
+        if given is not None
+    }
+
+
+def dotted(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with dotted keys: `train={"epochs": 5}` is `train.epochs`."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key in TABLES and isinstance(value, Mapping):
+            found |= {f"{key}.{inner}": one for inner, one in value.items()}
+        else:
+            found[key] = value
+    return found

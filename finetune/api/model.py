@@ -1,0 +1,180 @@
+"""Model: a trained model that predicts for whatever holds rows, and gives them back with the predictions."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finetune.api.quiet import plainly, quiet
+from finetune.errors import UserError
+from finetune.inference import predictor as predictors
+from finetune.inference.answer_rows import ERROR, free_name
+from finetune.inference.predictor import Predictor
+from finetune.task_types import registry
+from finetune.task_types.task import Answer, Task
+
+Cells = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model with its task, as `finetune.load` and `run.model` return it.
+
+    Example: `model("a text").value`, `model.predict(df)`
+
+    Attributes:
+        name: The name that it was loaded by: a run, a folder, or a Hub name.
+        folder: The folder of its weights.
+        predictor: What computes the predictions.
+    """
+
+    name: str
+    folder: Path
+    predictor: Predictor
+
+    @property
+    def task(self) -> Task:
+        """The task that it was trained on."""
+        return self.predictor.task
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of its labels, in the order of the probabilities."""
+        return tuple(self.predictor.engine.model.head.labels)
+
+    @plainly
+    def __call__(self, *inputs: Any) -> Answer:
+        """The prediction for one row's inputs: a text, or two; a question and a context; words; a context and choices.
+
+        Example: `model("a text").probabilities`
+
+        Raises:
+            UserError: For the wrong number of inputs, or inputs that are not texts.
+        """
+        return self.predictor(*inputs)
+
+    @plainly
+    def predict(self, data: Any, *, text: str | Sequence[str] | None = None) -> Any:
+        """Predictions for many rows, in batches; the columns are those that `finetune predict` writes.
+
+        Example: `model.predict(df)[["review", "answer"]]`
+
+        Args:
+            data: A DataFrame, a Dataset or DatasetDict, a dictionary of columns, a list of dictionaries, or a list of
+                texts or of tuples of inputs.
+            text: The column or columns of the inputs, if they have other names than in training.
+
+        Returns:
+            The same kind of object with the columns of the predictions added; for texts and tuples a list with a
+            dictionary each. A column has another name if the data has one of its name; `error` says why a row has
+            no prediction, and is there only if there is such a row.
+
+        Raises:
+            UserError: For data that holds no rows, or lacks the model's columns.
+        """
+        if hasattr(data, "iloc") and hasattr(data, "columns"):
+            return self._frame(data, text)
+        if isinstance(data, Mapping) and data and all(hasattr(one, "with_format") for one in data.values()):
+            kind: Any = type(data)
+            return kind({name: self.predict(one, text=text) for name, one in data.items()})
+        if hasattr(data, "with_format") and hasattr(data, "add_column"):
+            return self._dataset(data, text)
+        if isinstance(data, Mapping):
+            new = _by_column(self._answers(data, text), taken=data)
+            return {**data, **new}
+        rows = list(data) if isinstance(data, Iterable) and not isinstance(data, str | bytes) else data
+        found = self._answers(rows, text)
+        if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+            return found
+        taken = {name for row in rows for name in row}
+        return [
+            {**row, **{free_name(k, taken): v for k, v in one.items()}} for row, one in zip(rows, found, strict=True)
+        ]
+
+    def transformers(self) -> tuple[Any, Any]:
+        """The model and its tokenizer as objects of transformers, in the class of its task.
+
+        Example: `model, tokenizer = run.model.transformers()`
+
+        Raises:
+            UserError: For a model that transformers has no class for, such as one with a BiLSTM.
+        """
+        with quiet():
+            return _as_transformers(self.folder)
+
+    def __repr__(self) -> str:
+        return f"<Model of {self.task.name}: {self.name}>"
+
+    def _frame(self, frame: Any, text: str | Sequence[str] | None) -> Any:
+        new = _by_column(self._answers(frame, text), taken=[str(name) for name in frame.columns])
+        import pandas as pd
+
+        return pd.concat([frame, pd.DataFrame(new, index=frame.index)], axis=1)
+
+    def _dataset(self, dataset: Any, text: str | Sequence[str] | None) -> Any:
+        new = _by_column(self._answers(dataset, text), taken=dataset.column_names)
+        for name, cells in new.items():
+            dataset = dataset.add_column(name, cells)
+        return dataset
+
+    def _answers(self, rows: Any, text: str | Sequence[str] | None) -> list[Cells]:
+        return self.predictor.predict(rows if text is None else self._renamed(rows, text))
+
+    def _renamed(self, rows: Any, text: str | Sequence[str]) -> Any:
+        """The rows with the model's inputs alone, under the names of training."""
+        given = [text] if isinstance(text, str) else list(text)
+        layout = self.predictor.layout
+        if layout is None or len(layout.text) != len(given):
+            wanted = "" if layout is None else f", and the model takes {len(layout.text)}"
+            raise UserError(f"text= names {len(given)} columns{wanted}", "Leave text= out, or name the model's inputs")
+        columns = rows if not isinstance(rows, list) else {name: [row.get(name) for row in rows] for name in given}
+        if lacking := [name for name in given if name not in columns]:
+            raise UserError(f"the rows have no column '{lacking[0]}'", "Name another with text=")
+        return {to: list(columns[name]) for name, to in zip(given, layout.text, strict=True)}
+
+
+@plainly
+def load(
+    model: str | Path, *, task: str | None = None, out: str | Path = "results", device: str | None = None
+) -> Model:
+    """Loads a trained model.
+
+    Example: `finetune.load("squad-v1")(question, context)`
+
+    Args:
+        model: A run's folder, a prefix of its id, or a task (its latest run); or any fine-tuned checkpoint (folder or
+            Hub name), which needs `task`.
+        task: The task of a checkpoint without a run, or a task in a file (`FILE.py:NAME`), since its code is executed.
+        out: The folder of runs.
+        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+
+    Returns:
+        The model.
+
+    Raises:
+        UserError: If the model or its task is not found.
+    """
+    with quiet():
+        named = None if task is None else registry.find(task)
+        folder = predictors.saved(model, out=out).files.folder
+        return Model(str(model), Path(folder), predictors.load(model, task=named, out=out, device=device))
+
+
+def _by_column(answers: Sequence[Cells], *, taken: Iterable[str]) -> dict[str, list[Any]]:
+    """The cells of predictions by column, under names that are not taken; `error` last."""
+    names = dict.fromkeys(name for one in answers for name in one)
+    order = [*(name for name in names if name != ERROR), *([ERROR] if ERROR in names else [])]
+    used = set(taken)
+    return {free_name(name, used): [one.get(name) for one in answers] for name in order}
+
+
+def _as_transformers(folder: Path) -> tuple[Any, Any]:
+    import torch
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(folder)
+    kind = getattr(transformers, next(iter(config.architectures or []), ""), None)
+    if kind is None or not (folder / "model.safetensors").is_file():
+        raise UserError(f"{folder}: transformers has no class for this model", "Use predict, or call the model")
+    model = kind.from_pretrained(folder, dtype=torch.float32)
+    return model.eval(), transformers.AutoTokenizer.from_pretrained(folder)

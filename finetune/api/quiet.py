@@ -1,0 +1,54 @@
+"""Calls from Python: nothing is printed that was not asked for, and errors and Ctrl-C reach the caller plainly."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from finetune.errors import UserError
+from finetune.runs.interrupts import Interrupted, installed
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Imports transformers, and silences its progress bars and warnings, and those of the Hub's client, until the end.
+
+    Afterwards they are as the program had set them.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="IProgress not found")  # tqdm misses a package for its bars
+        from huggingface_hub.utils import logging as hub
+        from transformers.utils import logging
+
+    bars, verbosity, of_hub = logging.is_progress_bar_enabled(), logging.get_verbosity(), hub.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    hub.set_verbosity_error()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if bars:
+            logging.enable_progress_bar()
+        logging.set_verbosity(verbosity)
+        hub.set_verbosity(of_hub)
+
+
+def plainly(function: Callable[P, T]) -> Callable[P, T]:
+    """A function of the API: a UserError comes without the errors that led to it, Interrupted as KeyboardInterrupt."""
+
+    @wraps(function)
+    def called(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return function(*arguments, **named)
+        except UserError as error:
+            raise error.with_traceback(None) from None
+        except Interrupted as stopped:
+            if installed():  # by the command line, which says where it stopped
+                raise
+            raise KeyboardInterrupt(f"{stopped}: the same call resumes") from None
+
+    return called

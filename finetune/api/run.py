@@ -1,0 +1,223 @@
+"""Run: one finished run, or several that belong together, as tables, a model and a report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from math import isnan, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from finetune.api.html import html_list, html_table
+from finetune.api.quiet import plainly
+from finetune.errors import UserError
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import plain_metrics
+from finetune.runs.dev_choices import all_notes
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.predictions import NEEDED, read_lines
+from finetune.runs.record import RunRecord, all_records, load_record
+from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
+from finetune.runs.verdict import Verdict, verdict_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from finetune.api.model import Model
+
+OURS = "model"  # the method of the trained model, among the baselines
+COLUMNS = ("settings", "split", "metric", "method", "score", "sd", "low", "high", "runs")
+SHOWN = ("settings", "split", "metric", "method", "score", "sd")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run, or several with other seeds or settings: what `finetune.train` and `open_run` return.
+
+    Example: `run.scores`, `run.model.predict(["a text"])`, `run.report()`
+
+    Attributes:
+        records: The record of each run.
+        out: The folder of runs.
+    """
+
+    records: Sequence[RunRecord]
+    out: Path
+
+    @property
+    def record(self) -> RunRecord:
+        """The record; of several runs that of the one with the best headline score on the first split."""
+        first = self.records[0]
+        split, metric = next(iter(first.scores)), first.metric(first.headline)
+        return max(self.records, key=lambda one: metric.rank(one.scores[split][first.headline]))
+
+    @property
+    def id(self) -> str:
+        """The id of `record`."""
+        return self.record.id
+
+    @property
+    def folder(self) -> Path:
+        """The folder of `record`: recipe, events, predictions, model."""
+        return RunFolder.of(self.out, self.record.task, self.id).path
+
+    @property
+    def runs(self) -> "list[Run]":
+        """Each run as an object of its own."""
+        return [Run(records=(record,), out=self.out) for record in self.records]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the model is worth more than the best baseline: `verdict.sentence`, `verdict.level` and the numbers.
+
+        Over the seeds of the setting of `record`.
+        """
+        best = self.record
+        return verdict_of(next(group for group in groups(self.records) if best in group))
+
+    @property
+    def scores(self) -> "pd.DataFrame":
+        """A row for each split, metric and method: `model` is the trained one, the others are baselines.
+
+        `score` is the mean over the `runs` that differ in their seeds alone, as computed: 0.843 is 84.3 points. `sd`,
+        `low` and `high` are their standard deviation and the 95 % interval of the mean, NaN for a single run. With
+        several settings a first column `settings` says which.
+        """
+        import pandas as pd
+
+        found = groups(self.records)
+        settings = [", ".join(f"{k}={v}" for k, v in one.items()) for one in differing_settings([g[0] for g in found])]
+        rows = [row for group, words in zip(found, settings, strict=True) for row in _score_rows(group, words)]
+        frame = pd.DataFrame(rows, columns=list(COLUMNS))
+        return frame if len(found) > 1 else frame.drop(columns="settings")
+
+    @property
+    def baselines(self) -> "pd.DataFrame":
+        """The rows of `scores` that are of baselines."""
+        scores = self.scores
+        return scores[scores["method"] != OURS].reset_index(drop=True)
+
+    @property
+    def predictions(self) -> "pd.DataFrame":
+        """Every prediction: the split, the row's fields, its label (`gold`), prediction (`answer`) and probabilities.
+
+        Of several runs, `run` and `seed` say whose it is. Raises UserError if they were deleted: git keeps none.
+        """
+        import pandas as pd
+
+        lines = [
+            ({"run": record.id, "seed": record.recipe["seed"]} if len(self.records) > 1 else {})
+            | {"split": split}
+            | line
+            for record in self.records
+            for split in record.scores
+            for line in read_lines(RunFolder.of(self.out, record.task, record.id), split)
+        ]
+        empty = {name for name in lines[0] if all(line.get(name) is None for line in lines)} - {*NEEDED}
+        return pd.DataFrame([{name: cell for name, cell in line.items() if name not in empty} for line in lines])
+
+    @cached_property
+    def model(self) -> "Model":
+        """The trained model of `record`, loaded when it is first used."""
+        from finetune.api.model import load
+
+        return load(self.folder, out=self.out)
+
+    @plainly
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Writes an HTML report of all runs, and in a notebook shows it.
+
+        Example: `run.report("reviews.html")`
+
+        Args:
+            path: The file to write.
+
+        Returns:
+            The path of the file.
+
+        Raises:
+            UserError: Without the extra `report`, or if the file cannot be written.
+        """
+        from finetune.api.page import write_page
+
+        return write_page([str(one.folder) for one in self.runs], Path(path), out=self.out)
+
+    def __repr__(self) -> str:
+        first = self.records[0]
+        several = f"{len(self.records)} runs, best " if len(self.records) > 1 else ""
+        return f"<Run of {first.task} with {first.model}: {several}{self.id}, {_headline(self.record)}>"
+
+    def _repr_html_(self) -> str:
+        scores, metric = self.scores, self.records[0].metric
+        rows = [
+            (row.get("settings", ""), row["split"], row["metric"], row["method"], *_points(row, metric(row["metric"])))
+            for row in scores.to_dict("records")
+        ]
+        shown = range(0 if "settings" in scores.columns else 1, len(SHOWN))
+        several = f"{len(self.records)} runs" if len(self.records) > 1 else f"run {self.id}"
+        title = f"{self.records[0].task}, {self.records[0].model}: {several}"
+        table = html_table([SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
+        notes = dict.fromkeys(note for record in self.records for note in all_notes(record))
+        folders = [str(one.folder) for one in self.runs]
+        return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *folders])}"
+
+
+def runs_of_records(records: Sequence[RunRecord], *, out: Path) -> Run:
+    """The object of these runs; a run that two points of a grid share is there once."""
+    return Run(records=tuple({record.id: record for record in records}.values()), out=out)
+
+
+@plainly
+def open_run(name: str | Path, *, seeds: bool = False, out: str | Path = "results") -> Run:
+    """Opens a finished run.
+
+    Example: `finetune.open_run("reviews.csv")`
+
+    Args:
+        name: The run's folder, a prefix of its id, its task, or the data that it was trained on (the latest run).
+        seeds: Also open all runs that differ from it only in their seeds.
+        out: The folder of runs.
+
+    Returns:
+        The run, or runs.
+
+    Raises:
+        UserError: If there is no such run, or its record is damaged.
+    """
+    folder = find_run(str(name), Path(out)) or latest_run(str(name), Path(out))
+    if folder is None:
+        raise UserError(
+            f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs; out= is their folder"
+        )
+    record, where = load_record(folder.record_file), folder.path.parents[1]
+    others = same_but_seeds(record, all_records(where)) if seeds else []
+    return runs_of_records([record, *others], out=where)
+
+
+def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ...]]:
+    """The cells of COLUMNS for runs that differ in their seeds alone."""
+    rows = []
+    for split, scores in group[0].scores.items():
+        methods = [OURS, *group[0].baselines[split]]
+        for name in plain_metrics(scores):
+            for method in methods:
+                every = [
+                    (record.scores[split] if method == OURS else record.baselines[split][method])[name]
+                    for record in group
+                ]
+                found = summarised(every, group[0].metric(name))
+                spread = (nan if found.sd is None else found.sd, *(found.interval or (nan, nan)))
+                rows.append((settings, split, name, method, found.mean, *spread, len(every)))
+    return rows
+
+
+def _points(row: dict[str, Any], metric: Metric) -> tuple[str, str]:
+    """A score and its standard deviation as they are shown."""
+    return metric.shown(row["score"]), "" if isnan(row["sd"]) else metric.shown(row["sd"])
+
+
+def _headline(record: RunRecord) -> str:
+    """`dev f1 84.3`."""
+    split = next(iter(record.scores))
+    return f"{split} {record.headline} {record.metric(record.headline).shown(record.scores[split][record.headline])}"

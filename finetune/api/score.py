@@ -1,0 +1,129 @@
+"""`finetune.score`: scores predictions that are there already; no model is needed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from finetune.api.html import html_list, html_table
+from finetune.api.inputs import is_path
+from finetune.api.quiet import plainly
+from finetune.data.source import source_of
+from finetune.errors import UserError
+from finetune.inference.score_answers import score_answers
+from finetune.metrics.scores import Scores, plain_metrics
+from finetune.task_types.options import configured
+from finetune.task_types.registry import find
+from finetune.task_types.task import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ID, ANSWER = "id", "answer"  # columns of predictions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What `finetune.evaluate` and `finetune.score` return.
+
+    Example: `finetune.evaluate(run.model, "mrpc").scores["dev"]["f1"]`
+
+    Attributes:
+        task: The task.
+        scores: For each split the score of each metric, as computed: 0.843 is 84.3 points.
+        thresholds: Thresholds that were used (SQuAD 2.0).
+        notes: What to take into account, such as that these are rows of the training data.
+    """
+
+    task: Task
+    scores: Scores
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each split and metric."""
+        import pandas as pd
+
+        return pd.DataFrame(self._rows(), columns=["split", "metric", "score"])
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{split} {name} {self.task.metric(name).shown(given[name])}"
+            for split, given in self.scores.items()
+            for name in plain_metrics(given)
+        ]
+        return f"<Evaluation on {self.task.name}: {', '.join(shown) or 'no labels, so no scores'}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(split, name, self.task.metric(name).shown(score)) for split, name, score in self._rows()]
+        return html_table(("split", "metric", "score"), rows, title=self.task.name) + html_list(self.notes)
+
+    def _rows(self) -> list[tuple[str, str, float]]:
+        return [(split, name, score) for split, given in self.scores.items() for name, score in given.items()]
+
+
+@plainly
+def score(
+    task: str,
+    predictions: Any,
+    *,
+    split: str = "dev",
+    null_odds: Any = None,
+    data_folder: str | Path | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Scores predictions without a model, as the official script of the task would.
+
+    Example: `finetune.score("squad-v1", "predictions.json")`, `finetune.score("mrpc", run.predictions)`
+
+    Args:
+        task: The name of the task.
+        predictions: The prediction of each row id: a JSON file, a dictionary, or a DataFrame with the columns `id` and
+            `answer`.
+        split: The split of the predictions.
+        null_odds: The odds of no answer of each row id (SQuAD 2.0): a JSON file or a dictionary.
+        data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
+        **options: Options of the task.
+
+    Returns:
+        The scores.
+
+    Raises:
+        UserError: For an unknown task, invalid predictions, and missing ones.
+    """
+    return scored(
+        task, predictions, options, split=split, null_odds=null_odds,
+        data=None if data_folder is None else Path(data_folder),
+    )  # fmt: skip
+
+
+def scored(
+    task: str, predictions: Any, options: Mapping[str, Any], *, split: str, null_odds: Any, data: Path | None
+) -> Evaluation:
+    """`score` with the options in a dictionary, and `data` the folder with the data sets."""
+    found = configured(find(task), options)
+    result = score_answers(
+        found, _by_id(predictions, split), source=source_of(data), split=split,
+        null_odds=None if null_odds is None else _by_id(null_odds, split),
+    )  # fmt: skip
+    scores = {split: dict(result.scores)}
+    return Evaluation(task=found, scores=scores, thresholds=result.thresholds, notes=tuple(result.notes))
+
+
+def _by_id(given: Any, split: str) -> Path | dict[str, Any]:
+    """Predictions by row id, or their file; of a DataFrame with several splits those of one."""
+    if is_path(given):
+        return Path(given)
+    if isinstance(given, Mapping):
+        return {str(name): value for name, value in given.items()}
+    if not {ID, ANSWER} <= set(getattr(given, "columns", ())):
+        raise UserError(
+            f"the predictions are a {type(given).__name__} without the columns '{ID}' and '{ANSWER}'",
+            "Give a dictionary from row id to prediction, a DataFrame with these columns, or a JSON file",
+        )
+    rows = given[given["split"] == split] if "split" in given.columns else given
+    if rows[ID].duplicated().any():
+        twice = rows[ID][rows[ID].duplicated()].iloc[0]
+        raise UserError(f"the predictions have two rows with the id {twice}", "Give those of one run")
+    return dict(zip(rows[ID].astype(str), rows[ANSWER], strict=True))

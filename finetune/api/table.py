@@ -1,0 +1,107 @@
+"""`finetune.table`: scores of finished runs next to published ones."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finetune.analysis.paper_form import paper_form
+from finetune.analysis.paper_table import Line, Table, lines_of, load_table
+from finetune.analysis.paper_table_formats import Form, as_csv, runs_form, write_table
+from finetune.api.html import html_list, html_table
+from finetune.api.quiet import plainly
+from finetune.errors import UserError
+from finetune.runs.record import all_records
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = ("row", "metric", "model", "runs", "dev_mean", "published_dev", "verdict", "test_mean", "published_test")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultTable:
+    """What `finetune.table` returns.
+
+    Example: `finetune.table("glue").frame`
+
+    Attributes:
+        name: The name of the table.
+        table: Its declaration: title, rows, margin.
+        lines: A line for each row and model: our runs and scores, published scores, and the verdict.
+        note: Why there are only published scores; empty where there are runs.
+    """
+
+    name: str
+    table: Table
+    lines: Sequence[Line]
+    note: str = ""
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each line, scores in points."""
+        import pandas as pd
+
+        return pd.read_csv(io.StringIO(as_csv(self.lines)), keep_default_na=True)
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether the table has the form of the paper's Table 1, with tasks as columns."""
+        return any(row.column for row in self.table.row)
+
+    def form(self, form: str | None = None) -> Form:
+        """The cells and notes as `paper` (systems as rows, tasks as columns) or `runs` (a row a model and task).
+
+        The default is `paper` where the table has it. Raises UserError for `paper` where it has not.
+        """
+        if form not in (None, "paper", "runs"):
+            raise UserError(f"the form of a table is '{form}'", "It is paper or runs")
+        as_paper = self.has_columns if form is None else form == "paper"
+        return (paper_form if as_paper else runs_form)(self.table, self.lines)
+
+    @plainly
+    def write(self, file: str | Path, *, form: str | None = None) -> Path:
+        """Writes a .md, .csv or .html file, and returns its path; CSV has the numbers of `runs`.
+
+        Raises UserError for another suffix.
+        """
+        write_table(Path(file), self.name, self.form(form), self.lines)
+        return Path(file)
+
+    def __repr__(self) -> str:
+        runs = sum(bool(line.runs) for line in self.lines)
+        return f"<Table {self.name}: {self.table.title}, {len(self.lines)} lines, {runs} with runs>"
+
+    def _repr_html_(self) -> str:
+        frame = self.frame
+        names = [name for name in SHOWN if name in frame.columns and frame[name].notna().any()]
+        shown = frame[names].astype(object).where(frame[names].notna(), "")
+        page = html_table(names, shown.itertuples(index=False, name=None), title=self.table.title)
+        return page + html_list([self.note] if self.note else [])
+
+
+@plainly
+def table(name: str | Path, *, out: str | Path = "results") -> ResultTable:
+    """Compares the scores of finished runs with published ones; nothing is trained.
+
+    Example: `finetune.table("glue")`
+
+    Args:
+        name: `glue`, `squad`, `ner`, `choice`, `table-1` to `table-7`, or a file.
+        out: The folder of runs.
+
+    Returns:
+        The table.
+
+    Raises:
+        UserError: For an unknown table, and where there are neither runs nor published scores.
+    """
+    declared = load_table(str(name))
+    lines = lines_of(declared, all_records(Path(out)))
+    if any(line.runs for line in lines):
+        return ResultTable(name=str(name), table=declared, lines=lines)
+    nothing = UserError(f"no finished run in {out} fits this table", "--out names the folder of runs")
+    if not any(line.published_dev or line.published_test for line in lines):
+        raise nothing
+    return ResultTable(name=str(name), table=declared, lines=lines, note=str(nothing))

@@ -1,0 +1,130 @@
+"""`finetune.train`: from a DataFrame, a file or a recipe's name to finished runs."""
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from finetune.api.callbacks import Callback, watcher_of
+from finetune.api.inputs import column_setting, dotted, in_memory, is_path
+from finetune.api.planning import execute, plan
+from finetune.api.progress import progress_of
+from finetune.api.quiet import plainly, quiet
+from finetune.api.run import Run, runs_of_records
+from finetune.data.source import source_of
+from finetune.data.stored import STORE
+from finetune.errors import UserError
+from finetune.runs.events import Event
+from finetune.runs.record import all_records, data_fingerprint
+from finetune.task_types.own_data import OPTIONS
+from finetune.task_types.prepare import load_splits
+from finetune.training.targets import Planned
+
+FILES = ("dev", "test", "split", "encoding")  # options of data that a table in memory does not have
+
+
+class FailedRun(UserWarning):
+    """One of several runs failed; the result has the others."""
+
+
+@plainly
+def train(
+    data: Any,
+    *,
+    text: str | Sequence[str] | None = None,
+    label: str | Sequence[str] | None = None,
+    model: str | Path | None = None,
+    seeds: int = 1,
+    name: str | None = None,
+    out: str | Path = "results",
+    data_folder: str | Path | None = None,
+    device: str | None = None,
+    force: bool = False,
+    progress: bool | None = None,
+    callbacks: Callback | Iterable[Callback] = (),
+    **settings: Any,
+) -> Run:
+    """Trains, scores and saves; a run that is finished already is returned at once, an interrupted one is resumed.
+
+    Example: `run = finetune.train(df, text="review", label="stars", model="minilm", seeds=3)`
+
+    Args:
+        data: A pandas DataFrame, a `datasets.Dataset` or `DatasetDict`, a list of dictionaries, a dictionary of
+            columns, or a dictionary of any of these by split; or the path of a data file or folder, or the name or
+            file of a recipe.
+        text: The column of the text, or the columns of several (a pair of texts, a question and its context).
+        label: The column of the label, or for several labels a row their columns.
+        model: A Hub name, a folder, or `minilm`.
+        seeds: The number of runs, which differ in their seeds alone.
+        name: The name of the task of rows in memory, for example that of the file that they were read from: then
+            `finetune run` on the file and this call find each other's runs. Default: the name of an earlier run
+            on the same rows, else `data.parquet`.
+        out: The folder of runs, as `--out` of the command line.
+        data_folder: The folder with the data sets of tasks, as `--data`; default: `$FINETUNE_DATA`, then the Hub.
+        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+        force: Train again, and replace the finished run when done.
+        progress: Whether to show a line of progress; default: in a notebook only.
+        callbacks: Functions that are called with each event, or objects with methods for some of them, such as
+            `on_epoch_done`. A callback that raises an exception is reported by a warning, and not called again.
+        **settings: Settings of a recipe, such as `max_length=256`, `train={"epochs": 5}`, `**{"train.epochs": 5}`.
+
+    Returns:
+        The finished run; with several seeds, or a recipe with a grid, all of them as one object.
+
+    Raises:
+        UserError: Whatever the caller can fix: data, columns, settings, model, disk, memory.
+        KeyboardInterrupt: After Ctrl-C, once a checkpoint is saved: the same call resumes there.
+    """
+    wanted = (
+        column_setting(text=text, label=label) | ({} if model is None else {"model": str(model)}) | dotted(settings)
+    )
+    watchers = [progress_of(progress), watcher_of(callbacks)]
+
+    def watch(event: Event) -> None:
+        for one in watchers:
+            one(event)
+
+    planned = _planned(data, wanted, seeds=seeds, name=name, out=Path(out))
+    with quiet():
+        folder = None if data_folder is None else Path(data_folder)
+        records, failures = execute(planned, data=folder, out=Path(out), watch=watch, device=device, force=force)
+    if failures and not records:
+        raise failures[0]
+    for failure in failures:
+        warnings.warn(str(failure), FailedRun, stacklevel=3)
+    return runs_of_records(records, out=Path(out))
+
+
+def _planned(data: Any, settings: Mapping[str, Any], *, seeds: int, name: str | None, out: Path) -> list[Planned]:
+    """The runs; those on rows in memory have a name of their task."""
+    if is_path(data):
+        if name is not None:
+            raise UserError("name= is for rows in memory: a file has a name", "Leave it out")
+        return plan([os.fspath(data)], settings, seeds=seeds)
+    with in_memory(data, out / STORE) as path:
+        planned = plan([str(path)], settings, seeds=seeds)
+        found = name or _name_in(out, planned[0])
+    return planned if found is None else [_renamed(one, found) for one in planned]
+
+
+def _name_in(out: Path, planned: Planned) -> str | None:
+    """The task's name in the latest run on the same rows, such as that of the CSV that a DataFrame was read from."""
+    columns = _columns(planned.recipe.options)
+    earlier = [record for record in all_records(out) if _columns(record.recipe.get("options", {})) == columns]
+    if not earlier:
+        return None
+    splits = load_splits(planned.task, source_of(None), limit=planned.recipe.limit)
+    data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
+    same = [record for record in earlier if record.data == data]
+    return max(same, key=lambda record: record.finished).task if same else None
+
+
+def _columns(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say what the columns mean, without those of files."""
+    return {name: value for name, value in options.items() if name in OPTIONS and name not in FILES}
+
+
+def _renamed(planned: Planned, name: str) -> Planned:
+    return replace(planned, default=replace(planned.default, name=name), task=replace(planned.task, name=name))

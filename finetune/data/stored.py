@@ -1,0 +1,61 @@
+"""Keeps rows in memory as Parquet files, from which a run reads them as it reads any file: equal rows are one file."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from finetune.data.atomic import output_file
+from finetune.data.formats.parquet import schema_of, tables_of
+from finetune.data.in_memory import Columns
+
+STORE = ".data"  # the folder of rows that were in memory, in the folder of runs
+FILE, FOLDER = "data.parquet", "dataset"  # of one split, of several
+DIGITS = 16  # of the hash that names their folder
+
+
+def stored(splits: Mapping[str, Columns], folder: Path) -> Path:
+    """The file of these rows under `folder`, or with several splits their folder; written unless it is there.
+
+    Raises UserError where it cannot be written.
+    """
+    own = folder / _fingerprint(splits)
+    files = (
+        {own / FILE: splits["train"]}
+        if len(splits) == 1
+        else {own / FOLDER / f"{split}.parquet": columns for split, columns in splits.items()}
+    )
+    for file, columns in files.items():
+        if not file.is_file():
+            _write(file, columns)
+    return own / (FILE if len(splits) == 1 else FOLDER)
+
+
+def _fingerprint(splits: Mapping[str, Columns]) -> str:
+    digest = hashlib.sha256()
+    for split, columns in sorted(splits.items()):
+        digest.update(json.dumps([split, list(columns.cells), columns.names]).encode())
+        for cells in columns.cells.values():
+            digest.update(json.dumps(cells).encode())
+    return digest.hexdigest()[:DIGITS]
+
+
+def _write(file: Path, columns: Columns) -> None:
+    """Without compression, which a file of many equal rows would be suspected for."""
+    import pyarrow.parquet as pq
+
+    names = list(columns.cells)
+    rows = [dict(zip(names, cells, strict=True)) for cells in zip(*columns.cells.values(), strict=True)]
+    schema = schema_of(rows, names).with_metadata(_metadata(columns))
+    with output_file(file) as scratch:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with pq.ParquetWriter(scratch, schema, compression="none") as writer:
+            for table in tables_of(rows, schema):
+                writer.write_table(table)
+
+
+def _metadata(columns: Columns) -> dict[str, Any]:
+    """The names of classes, as the `datasets` library stores them."""
+    features = {name: {"names": names, "_type": "ClassLabel"} for name, names in columns.names.items()}
+    return {"huggingface": json.dumps({"info": {"features": features}})} if features else {}

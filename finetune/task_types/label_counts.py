@@ -1,0 +1,24 @@
+"""How often each label occurs in a split, for a run's record."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from finetune.data.rows import Row
+from finetune.runs.whole_record import LONGEST_LABEL, MOST_LABELS
+from finetune.task_types.task import Task
+from finetune.task_types.types import type_of
+
+AT_ONCE = 1_000  # rows
+NONE = "no label"
+
+
+def label_counts(task: Task, rows: Sequence[Row]) -> dict[str, int]:
+    """The most frequent labels and their counts; empty for tasks without classes."""
+    kind, counts = type_of(task), Counter[str]()
+    if kind is None:
+        return {}
+    for begin in range(0, len(rows), AT_ONCE):
+        counts += kind.tally([row.gold for row in rows[begin : begin + AT_ONCE]])
+    if set(counts) == {NONE}:
+        return {}
+    return {name[:LONGEST_LABEL]: count for name, count in counts.most_common(MOST_LABELS)}

@@ -1,0 +1,44 @@
+"""docs/python.md: every block of its code runs, one after the other."""
+
+import os
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+import pytest
+from support.page_data import write_own_data
+from support.pages import blocks
+from support.paths import ROOT
+
+import finetune
+from finetune.api.callbacks import METHODS
+
+PAGE = ROOT / "docs" / "python.md"
+
+
+@pytest.mark.slow
+def test_every_block_of_the_page_runs(
+    tmp_path: Path,
+    page_data: Path,
+    tiny_bert: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    matplotlib.use("agg")
+    write_own_data(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINETUNE_DATA", str(page_data.parent))
+    names: dict[str, object] = {}
+    for number, block in enumerate(blocks("python", PAGE), start=1):
+        code = block.replace('"minilm"', repr(str(tiny_bert)))
+        exec(compile(code, f"block {number} of {PAGE.name}", "exec"), names)
+    assert "has no column 'stars' (label=stars)" in capsys.readouterr().out
+    assert isinstance(names["comparison"], finetune.Comparison)
+    assert isinstance(names["wrong"], pd.DataFrame)
+    assert os.path.getsize("both.html") > 10_000  # noqa: PTH202
+
+
+def test_the_page_names_every_function_class_and_method() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert [name for name in finetune.__all__ if name not in text] == []
+    assert [name for name in METHODS if f"`{name}`" not in text and name != "on_rows_predicted"] == []

@@ -1,0 +1,95 @@
+"""The Python API as a script calls it: nothing on standard output or error, and an import without torch."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+
+import finetune
+
+SCRIPT = """
+import sys, signal
+import pandas as pd
+before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+import finetune
+from datasets import Dataset
+model, out = sys.argv[1], "runs"
+rows = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
+df = pd.DataFrame(rows, columns=["review", "stars"])
+small = dict(model=model, max_length=16, train={"epochs": 1}, out=out)
+run = finetune.train(df, text="review", label="stars", seeds=2, **small)
+run.scores, run.baselines, run.predictions, run.record, run.folder
+assert len(run.model.predict(df)) == 80
+run.model.predict(Dataset.from_pandas(df))
+run.model.transformers()
+run.report()
+other = finetune.train(df, text="review", label="stars", seed=9, **small)
+finetune.compare(run, other), finetune.check(df), finetune.evaluate(run.model, df)
+finetune.open_run(other.id, out=out), finetune.load(other.folder)("the cat sat")
+assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+from transformers.utils import logging
+assert logging.is_progress_bar_enabled() and logging.get_verbosity() == logging.WARNING
+print("asked for", file=sys.stderr)
+finetune.train(df, text="review", label="stars", seed=11, progress=True, **small)
+"""
+LAZY = """
+import sys, time
+started = time.process_time()
+import finetune
+seconds = time.process_time() - started
+finetune.train  # what trains is imported, torch is not
+finetune.table, finetune.score, finetune.compare, finetune.check, finetune.open_run, finetune.UserError
+assert "torch" not in sys.modules and "transformers" not in sys.modules
+print(seconds)
+"""
+
+
+def script(text: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONWARNINGS"}
+    return subprocess.run(
+        [sys.executable, "-c", text, *arguments],
+        cwd=folder,
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_nothing_is_printed_that_was_not_asked_for(tiny_bert: Path, tmp_path: Path) -> None:
+    done = script(SCRIPT, str(tiny_bert), folder=tmp_path)
+    unasked, _, shown = done.stderr.partition("asked for\n")
+    assert (done.returncode, done.stdout, unasked) == (0, "", "")
+    assert "running on" in shown and "finished: runs/data.parquet/" in shown
+
+
+def test_an_import_takes_no_time_and_loads_no_torch(tmp_path: Path) -> None:
+    seconds = []
+    for _ in range(3):
+        done = script(LAZY, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        seconds.append(float(done.stdout))
+    assert min(seconds) < 0.05
+
+
+def test_an_error_in_a_script_is_one_traceback(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("text,label\na,b\n")
+    done = script("import finetune; finetune.train('rows.csv', label='stars')", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.count("Traceback") == 1
+    assert done.stderr.splitlines()[-1].startswith("finetune.errors.UserError: rows.csv: has no column 'stars'")
+    assert len(done.stderr.splitlines()) < 10
+
+
+def test_every_public_name_is_listed_and_described_with_an_example() -> None:
+    assert set(finetune.__all__) <= set(dir(finetune))
+    for name in finetune.__all__:
+        assert getattr(finetune, name).__doc__, name
+    for name in ("check", "compare", "evaluate", "load", "open_run", "report", "score", "table", "train"):
+        words = getattr(finetune, name).__doc__
+        assert [part for part in ("Example:", "Args:", "Returns:", "Raises:") if part not in words] == [], name
+    with pytest.raises(AttributeError, match="nothing"):
+        finetune.nothing  # noqa: B018

@@ -1,0 +1,213 @@
+"""What a report computes, against known values: curves, rows, parts of the data, paths, text in charts."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+from support.records import change_record, save_run
+from support.reports import NASTY, facts_of, read, report, saved_run
+from support.toys import cat_rows, cat_task, labels_task, length_task
+
+from finetune.analysis.report.blocks import WordWeight
+from finetune.analysis.report.chart import Axis, chart, names_axis
+from finetune.analysis.report.curves import chosen_point, steps_of
+from finetune.analysis.report.marks import dots, line
+from finetune.analysis.report.paths import without_folders
+from finetune.analysis.report.run_files import read_run_files
+from finetune.analysis.report.svg import WIDTH, fitted, round_steps, text_width
+from finetune.analysis.report.write import write_report
+from finetune.data.source import Source
+from finetune.runs.folder import RunFolder
+from finetune.runs.record import load_record
+from finetune.task_types import SentenceRow
+from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.registry import find
+from finetune.task_types.task import Answer
+from finetune.task_types.types import view_of
+from finetune.task_types.view import Curve
+
+
+def test_areas_under_curves_are_those_of_scikit_learn() -> None:
+    draw = np.random.default_rng(0)
+    for ties in (0, 1):
+        positive = draw.random(300) < 0.3
+        chances = np.round(draw.random(300) + 0.3 * positive, 1 if ties else 6)
+        steps = steps_of(Curve(name="a", chances=chances, positive=positive, predicted=chances > 0.5))
+        assert steps is not None
+        assert steps.roc_area == pytest.approx(roc_auc_score(positive, chances))
+        assert steps.average_precision == pytest.approx(average_precision_score(positive, chances))
+
+
+def test_a_curve_needs_both_kinds_of_rows_and_marks_the_predictions() -> None:
+    given = np.array([True, True, False, False])
+    curve = Curve(name="a", chances=np.array([0.9, 0.4, 0.6, 0.1]), positive=given, predicted=given[::-1])
+    assert chosen_point(curve) == (0, 1, 0)
+    assert chosen_point(replace(curve, predicted=np.array([True, False, True, False]))) == (0.5, 0.5, 0.5)
+    assert steps_of(replace(curve, positive=np.ones(4, bool))) is None
+    assert steps_of(replace(curve, positive=np.zeros(4, bool))) is None
+
+
+def test_two_classes_and_several_labels_have_curves_and_others_none() -> None:
+    found = {}
+    for task in (cat_task(), labels_task(), length_task()):
+        rows, labels = task.load(Source(), "dev").rows, getattr(task, "labels", ())
+        given = [replace(answer, probabilities=[1 / max(1, len(labels))] * len(labels)) for answer in task.gold(rows)]
+        view = view_of(prediction_lines(task, rows, given), labels)
+        assert view is not None
+        found[task.name] = [curve.name for curve in view.curves()]
+    assert list(found.values()) == [[cat_task().labels[1]], list(labels_task().labels), []]
+
+
+def test_round_steps_are_round_and_few() -> None:
+    assert round_steps(0, 100) == [0, 20, 40, 60, 80, 100]
+    assert round_steps(1, 3, whole=True) == [1, 2, 3]
+    assert round_steps(0.2, 0.31) == pytest.approx([0.2, 0.22, 0.24, 0.26, 0.28, 0.3])
+    assert round_steps(5, 5) == [5]
+    assert all(len(round_steps(0, high)) <= 7 for high in (1e-9, 0.37, 1, 7.3, 99, 12_345, 1e12))
+
+
+def test_full_width_letters_are_measured_and_names_cut_in_the_middle() -> None:
+    assert text_width("긍정적인") == pytest.approx(4 * text_width("긍"))
+    assert text_width("긍정적인") > 1.5 * text_width("good")
+    assert fitted("short", 100) == "short"
+    assert fitted("label number 17", 60).startswith("label")
+    assert fitted("label number 17", 60).endswith("17")
+    assert text_width(fitted("부정적인 평가를 받은 영화", 60)) <= 60
+
+
+def test_names_of_an_axis_and_the_legend_stay_in_the_picture() -> None:
+    names = ["부정적인 평가 " * 4, "W" * 80, "a"]
+    marks = [dots([(float(i), -float(i))], name=name) for i, name in enumerate(names)]
+    drawn = chart(marks, x=Axis(label="x" * 200), y=names_axis(names), says="a chart")
+    for x, anchor, text in re.findall(r'<text x="([-\d.]+)" y="[-\d.]+" text-anchor="(\w+)"[^>]*>([^<]*)<', drawn):
+        left = float(x) - text_width(text) * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+        assert left >= -1, text
+        assert left + text_width(text) <= WIDTH + 1, text
+
+
+def test_a_chart_of_odd_values_is_drawn() -> None:
+    for values in ([0.0, 0.0], [float("nan"), 1.0], [1e15, -1e15], [5.0]):
+        points = [(float(at), value) for at, value in enumerate(values) if value == value]
+        assert "<svg" in chart([line(points)], x=Axis(), y=Axis(), says="odd")
+
+
+def test_nothing_is_drawn_where_there_is_nothing_to_draw(tmp_path: Path) -> None:
+    """One epoch and one update, one class, no probabilities."""
+    rows = [SentenceRow(id=str(i), text="the cat", gold="yes") for i in range(4)]
+    task = cat_task(rows)
+    folder = saved_run(tmp_path, task, rows, [Answer(value="yes")] * 4, losses=[0.5])
+    record = load_record(folder / "record.json")
+    change_record(folder / "record.json", epochs=record.epochs[:1], selected_epoch=1)
+    text = read(report(tmp_path, folder)).text
+    for title in ("Loss", "by epoch", "Learning rate", "Calibration", "ROC", "Confusion", "Length and score", "Labels"):
+        assert title not in text.partition("Settings")[2].replace("learning_rate", ""), title
+
+
+def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) -> None:
+    task, rows = cat_task(), cat_rows(64)
+    gold = task.gold(rows)
+    answers = [Answer(value="no" if i < 5 else a.value, probabilities=[0.1, 0.9]) for i, a in enumerate(gold)]
+    folder = saved_run(tmp_path, task, rows, answers)
+    page = report(tmp_path, folder)
+    (data,) = read(page).data
+    wrong = [row for row in data["rows"] if row[4] == 0]
+    assert len(data["rows"]) == data["total"] == 64
+    assert data["rows"][: len(wrong)] == wrong
+    assert {row[1] for row in data["rows"]} == {row.id for row in rows}
+    assert page.count("data-pair=") == 3  # cells of the confusion that have rows
+    assert page.count("possible label errors (") == 1
+    assert page.count("<h4>Rows</h4>") == 1
+
+
+def test_columns_of_the_data_and_scripts_are_parts_of_the_rows(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [SentenceRow(id=str(i), text="한국어 문장" if i % 4 == 0 else "the cat", gold="yes") for i in range(80)]
+    task = cat_task(rows)
+    answers = [Answer(value="no" if i % 4 == 0 else "yes", probabilities=[0.4, 0.6]) for i in range(80)]
+    folder = saved_run(tmp_path, task, rows, answers)
+    lines = prediction_lines(task, rows, answers, slices={"source": [("web", NASTY)[i % 2] for i in range(80)]})
+    pq.write_table(pa.Table.from_pylist(lines), folder / "predictions-dev.parquet")
+    found = read(report(tmp_path, folder))
+    assert "Parts of the data" in found.text
+    assert "Hangul" in found.text
+    assert "25 % of the rows of dev are in another script than Latin" in found.text
+    places = {tuple(row[10]) for row in found.data[0]["rows"]}
+    assert len(places) == 3  # web is never Hangul here
+
+
+def test_words_of_a_row_may_have_weights(tmp_path: Path) -> None:
+    task, rows = cat_task(), cat_rows(8)
+    folder = saved_run(tmp_path, task, rows, task.gold(rows))
+    weights = {
+        (folder.name, "dev", rows[0].id): [WordWeight(text=NASTY, weight=0.5), WordWeight(text="b", weight=-2.0)]
+    }
+    write_report([str(folder)], tmp_path / "w.html", out=tmp_path, weights=weights)
+    page = (tmp_path / "w.html").read_text(encoding="utf-8")
+    found = read(page)
+    assert '<span class="for" style="--weight: 35%" title="0.500">' in page
+    assert '<span class="against" style="--weight: 70%"' in page
+    assert "speaks against it" in found.text
+    assert next(row[12] for row in found.data[0]["rows"] if row[1] == rows[0].id)[1] == ["b", -2.0]
+
+
+def test_no_folder_of_the_machine_is_named(tmp_path: Path) -> None:
+    task, rows = cat_task(), cat_rows(8)
+    folder = saved_run(tmp_path, task, rows, task.gold(rows))
+    record = load_record(folder / "record.json")
+    private = "/home/ann lee/secret plans/reviews.csv"
+    change_record(
+        folder / "record.json", model="/data/private/encoder",
+        data_origin={"train": private, "dev": "C:\\Users\\ann\\dev.csv"},
+        recipe=record.recipe | {"task": private, "options": {"split": "~/notes/split.json"}},
+        notes=[f"{private}: 3 rows", "see /var/lib/secret/notes.txt, and and/or 3/4", "a relative data/file.csv"],
+    )  # fmt: skip
+    page = report(tmp_path, folder)
+    for word in ("secret", "private", "Users", "/home", "~/notes", str(tmp_path)):
+        assert word not in page, word
+    for word in ("reviews.csv: 3 rows", "notes.txt, and and/or 3/4", "data/file.csv", "encoder", "split.json"):
+        assert word in page, word
+    assert without_folders(record).notes == record.notes
+
+
+def test_an_older_record_gets_its_margin_from_its_predictions(tmp_path: Path) -> None:
+    task = find("rte")
+    rows = [SentenceRow(id=str(i), text=f"a {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
+    gold = task.gold(rows)
+    bad = [Answer(value=task.labels[0])] * 60
+    facts = facts_of(task, task.score(gold, rows), 1)
+    folder = save_run(tmp_path, task, rows, gold, baselines={"majority": bad}, **facts)
+    found = read_run_files(RunFolder(folder)).record.margins["dev"]
+    assert found.baseline == "majority"
+    assert found.difference == pytest.approx(0.5)
+    assert (
+        read(report(tmp_path, folder))
+        .text.partition("rte 0000000000")[2]
+        .count("points better than the majority label")
+        == 1
+    )
+    assert json.loads((folder / "record.json").read_text()).get("margins", {}) == {}
+
+
+def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) -> None:
+    task = find("rte")
+    rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
+    gold = task.gold(rows)
+    other = {task.labels[0]: task.labels[1], task.labels[1]: task.labels[0]}
+    folders = []
+    for rate, wrong in ((1e-5, 20), (2e-5, 2)):
+        answers = [Answer(value=other[a.value] if i < wrong else a.value) for i, a in enumerate(gold)]
+        folders.append(save_run(tmp_path, task, rows, answers, **facts_of(task, task.score(answers, rows), 1)))
+        record = load_record(folders[-1] / "record.json")
+        change_record(folders[-1] / "record.json", recipe=record.recipe | {"train": {"learning_rate": rate}})
+    page = report(tmp_path, *folders)
+    found = read(page)
+    assert "B is 30.0 points better than A in dev accuracy (95 %" in found.text
+    assert "0 rows that only A has right, 18 that only B has right" in found.text
+    assert found.text.count("only B is right") == 18
+    assert page.index(">A</a>: ") < page.index("A and B compared")

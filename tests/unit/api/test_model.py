@@ -1,0 +1,100 @@
+"""`run.model`: what holds rows comes back with the columns of `finetune predict`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from datasets import Dataset, DatasetDict
+from support.predicted_files import predict
+from support.runs import DATA, FinishedRun
+
+import finetune
+from finetune.data.reading import table_of
+
+TEXTS = ["the dog sat", "the cat sat", "the dog sat 7"]
+
+
+@pytest.fixture(scope="module")
+def model(reviews: Path) -> finetune.Model:
+    return finetune.open_run(reviews).model
+
+
+def test_a_frame_comes_back_with_its_index_and_the_columns_added(model: finetune.Model) -> None:
+    frame = pd.DataFrame({"n": [1, 2, 3], "review": TEXTS}, index=[7, 7, 9])
+    found = model.predict(frame)
+    assert list(found.columns) == ["n", "review", "answer", "p(bad)", "p(good)"]
+    assert list(found["answer"]) == ["bad", "good", "bad"]
+    assert list(found.index) == [7, 7, 9]
+    assert list(frame.columns) == ["n", "review"]
+
+
+def test_lists_dictionaries_and_datasets_come_back_likewise(model: finetune.Model) -> None:
+    cells = {"n": [1, 2, 3], "review": TEXTS}
+    for given in (cells, Dataset.from_dict(cells)):
+        found = model.predict(given)
+        assert type(found) is type(given)
+        assert list(found["answer"]) == ["bad", "good", "bad"]
+        assert list(found["n"]) == [1, 2, 3]
+    both = model.predict(DatasetDict({"dev": Dataset.from_dict(cells)}))
+    assert list(both["dev"]["answer"]) == ["bad", "good", "bad"]
+    rows = model.predict([{"review": text, "n": 1} for text in TEXTS])
+    assert [(row["n"], row["answer"]) for row in rows] == [(1, "bad"), (1, "good"), (1, "bad")]
+    assert [row["answer"] for row in model.predict(iter(TEXTS))] == ["bad", "good", "bad"]
+    assert model(TEXTS[1]).value == "good"
+
+
+def test_a_column_that_the_data_has_already_stays(model: finetune.Model) -> None:
+    found = model.predict(pd.DataFrame({"review": TEXTS, "answer": ["x", "y", "z"]}))
+    assert list(found["answer"]) == ["x", "y", "z"]
+    assert list(found["predicted answer"]) == ["bad", "good", "bad"]
+    (row,) = model.predict([{"review": TEXTS[0], "answer": "x"}])
+    assert (row["answer"], row["predicted answer"]) == ("x", "bad")
+
+
+def test_a_row_without_a_prediction_says_why_in_the_last_column(model: finetune.Model) -> None:
+    found = model.predict(pd.DataFrame({"review": ["the dog sat", None]}))
+    assert list(found.columns)[-1] == "error"
+    assert "no text" in found["error"][1]
+    assert found["answer"].isna().tolist() == [False, True]
+
+
+def test_other_columns_can_be_named(model: finetune.Model) -> None:
+    frame = pd.DataFrame({"body": TEXTS})
+    assert list(model.predict(frame, text="body").columns) == ["body", "answer", "p(bad)", "p(good)"]
+    assert model.predict(frame.to_dict("records"), text="body")[1]["answer"] == "good"
+    for wrong in ("other", ["body", "body"]):
+        with pytest.raises(finetune.UserError):
+            model.predict(frame, text=wrong)
+    with pytest.raises(finetune.UserError, match="'review'"):
+        model.predict(frame)
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_the_columns_are_those_of_the_command(kind: str, finished_run: FinishedRun, tmp_path: Path) -> None:
+    """For every task type, on the rows that it was trained on, which are more than the first window holds."""
+    model = finetune.open_run(finished_run(kind)).model
+    file, output = finished_run(kind).parents[2] / DATA[kind][0], tmp_path / "out.jsonl"
+    predict(model.predictor, file, output)
+    written = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    found = model.predict([record.values for record in table_of(file).records()])
+    assert json.loads(json.dumps(found)) == written
+
+
+def test_transformers_gives_the_same_logits(model: finetune.Model) -> None:
+    network, tokenizer = model.transformers()
+    with torch.no_grad():
+        logits = network(**tokenizer(TEXTS, padding=True, return_tensors="pt")).logits
+    ours = [[row["p(bad)"], row["p(good)"]] for row in model.predict(TEXTS)]
+    assert torch.allclose(logits.softmax(-1), torch.tensor(ours), atol=5e-3)  # ours may be in bf16
+    assert type(network).__name__ == "BertForSequenceClassification"
+    assert not network.training
+
+
+@pytest.mark.parametrize("rows", [None, 3, "the dog sat", {"review": "the dog sat"}], ids=repr)
+def test_what_holds_no_rows_is_refused(model: finetune.Model, rows: Any) -> None:
+    with pytest.raises(finetune.UserError) as error:
+        model.predict(rows)
+    assert error.value.__suppress_context__

@@ -1,0 +1,126 @@
+"""Runs, comparisons, findings, tables and scores as objects: attributes, tables, and escaped HTML."""
+
+import html
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.paths import ROOT
+from support.runs import REVIEWS, FinishedRun, trained_run
+
+import finetune
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def run(reviews: Path) -> finetune.Run:
+    return finetune.open_run(reviews)
+
+
+def test_a_run_is_opened_by_its_folder_id_task_and_data(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(reviews.parents[2])
+    for name in (reviews, reviews.name, "reviews.csv"):
+        assert finetune.open_run(name).folder.samefile(reviews)
+    with pytest.raises(finetune.UserError, match="'nothing' names no finished run"):
+        finetune.open_run("nothing")
+
+
+def test_a_run_shows_its_score_and_baselines(run: finetune.Run) -> None:
+    assert f"{run.id}, dev macro f1" in repr(run)
+    page = run._repr_html_()
+    assert "tfidf-logistic" in page and str(run.folder) in page
+    assert page.startswith(f"<p>{html.escape(run.verdict.sentence)}</p>")
+    accuracy = run.record.scores["dev"]["accuracy"]
+    assert f"{100 * accuracy:.1f}" in page
+    assert run.predictions.loc[0, "gold"] in ("bad", "good")
+
+
+def test_names_of_data_are_escaped(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"text": f"{text} {HOSTILE}", "label": f"{label}{HOSTILE}"} for text, label in REVIEWS]
+    run = finetune.train(
+        rows, model=str(tiny_bert), max_length=16, train={"epochs": 1}, name=f"data {HOSTILE}", device="cpu"
+    )
+    other = finetune.train(
+        rows, model=str(tiny_bert), max_length=16, train={"epochs": 1}, seed=7, name=f"data {HOSTILE}"
+    )
+    shown = (run, finetune.check(rows), finetune.evaluate(run, rows), finetune.compare(run, other))
+    for one in shown:
+        page = one._repr_html_()
+        assert "<table>" in page and "<script" not in page, type(one)
+
+
+def test_a_report_is_written_and_its_path_returned(run: finetune.Run, tmp_path: Path) -> None:
+    file = run.report(tmp_path / "one.html")
+    assert run.id in file.read_text(encoding="utf-8")
+    assert finetune.report(run, path=tmp_path / "two.html").is_file()
+
+
+def test_a_comparison_is_that_of_the_command(reviews: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    data = reviews.parents[2] / "reviews.csv"
+    folder = trained_run(tmp_path, data, tiny_bert, seed=7)
+    a, b = finetune.open_run(reviews), finetune.open_run(folder)
+    found = finetune.compare(a, b)
+    assert (found.a, found.b, found.rows) == ((a.id,), (b.id,), a.record.rows["dev"]) or list(found.a) == [a.id]
+    assert list(found.frame["metric"]) == ["macro f1", "accuracy"]
+    assert f"p {next(iter(found.differences.values())).p:.4f}" in repr(found)
+    assert json.dumps(found.as_json(), default=str)
+    assert finetune.compare(reviews, folder).frame.equals(found.frame)
+    with pytest.raises(finetune.UserError, match="same run"):
+        finetune.compare(a, a)
+
+
+def test_findings_of_a_frame_speak_of_the_data(tmp_path: Path) -> None:
+    rows = pd.DataFrame([*REVIEWS, REVIEWS[0], ("", "good")], columns=["review", "mark"])
+    found = finetune.check(rows)
+    assert found.counts["warning"] + found.counts["error"] >= 1
+    assert set(found.frame["file"]) == {"the data"}
+    assert not [text for text in found.frame["what"] if "parquet" in text]
+    assert "warning" in repr(found)
+    assert found.fix(tmp_path / "fixed.csv")
+    assert len(pd.read_csv(tmp_path / "fixed.csv")) < len(rows)
+    with pytest.raises(finetune.UserError, match="the data: has no column 'stars'"):
+        finetune.check(rows, label="stars")
+    file = tmp_path / "reviews.csv"
+    rows.to_csv(file, index=False)
+    of_file = finetune.check(file)
+    assert list(of_file.frame["code"]) == list(found.frame["code"])
+    assert set(of_file.frame["file"]) == {str(file)}
+
+
+def test_a_table_of_records_is_a_frame() -> None:
+    found = finetune.table("glue", out=ROOT / "results")
+    assert "MRPC" in set(found.frame["row"])
+    assert found.note == ""
+    assert "MRPC" in found._repr_html_()
+    with pytest.raises(finetune.UserError, match="glu"):
+        finetune.table("glu")
+
+
+def test_a_model_is_evaluated_on_rows_and_files(run: finetune.Run, reviews: Path) -> None:
+    file = reviews.parents[2] / "reviews.csv"
+    rows = pd.read_csv(file)
+    for model in (run, run.model, reviews):
+        found = finetune.evaluate(model, rows)
+        assert found.scores == finetune.evaluate(model, file).scores
+    assert 0 < found.scores["dev"]["accuracy"] <= 1
+    assert found.frame.loc[0, "metric"] == "macro f1"
+    assert any("training" in note for note in finetune.evaluate(run, file).notes)
+    with pytest.raises(finetune.UserError, match="the data: has no column review"):
+        finetune.evaluate(run, rows.rename(columns={"review": "body"}))
+
+
+def test_predictions_are_scored_without_a_model(finished_run: FinishedRun, tmp_path: Path) -> None:
+    folder = finished_run("rte")
+    data, run = folder.parents[2] / "data", finetune.open_run(folder)
+    expected = {"dev": {"accuracy": run.record.scores["dev"]["accuracy"]}}
+    answers = dict(zip(run.predictions["id"], run.predictions["answer"], strict=True))
+    (tmp_path / "answers.json").write_text(json.dumps(answers))
+    for given in (run.predictions, answers, tmp_path / "answers.json"):
+        assert finetune.score("rte", given, data_folder=data).scores == expected
+    with pytest.raises(finetune.UserError, match="list"):
+        finetune.score("rte", ["entailment"], data_folder=data)
+    with pytest.raises(finetune.UserError, match="two rows"):
+        finetune.score("rte", pd.concat([run.predictions] * 2), data_folder=data)

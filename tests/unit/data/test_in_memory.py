@@ -1,0 +1,124 @@
+"""Rows in memory: every container gives the same columns, and what holds no rows is refused."""
+
+import datetime
+import math
+import re
+from collections import UserString
+from typing import Any
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+
+from finetune.data.in_memory import columns_in, plain_cell, splits_in
+from finetune.errors import UserError
+
+CELLS = {"text": ["the cat", "the dog"], "n": [1, 2]}
+ROWS = [{"text": "the cat", "n": 1}, {"text": "the dog", "n": 2}]
+FRAME = pd.DataFrame(CELLS)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        FRAME,
+        FRAME.set_index(pd.MultiIndex.from_arrays([["a", "b"], [1, 1]])),
+        FRAME.astype({"n": "Int64", "text": "category"}),
+        Dataset.from_dict(CELLS),
+        Dataset.from_dict({"text": ["the dog", "the cat"], "n": [2, 1]}).select([1, 0]),
+        Dataset.from_dict(CELLS).to_iterable_dataset(),
+        Dataset.from_dict(CELLS).with_format("numpy"),
+        pa.table(CELLS),
+        ROWS,
+        tuple(ROWS),
+        iter(ROWS),
+        (row for row in ROWS),
+        CELLS,
+        {"text": np.array(CELLS["text"]), "n": pd.Series([1, 2])},
+    ],
+    ids=lambda rows: type(rows).__name__,
+)
+def test_every_container_gives_the_same_columns(rows: Any) -> None:
+    assert columns_in(rows).cells == CELLS
+
+
+def test_a_missing_key_of_a_row_is_a_missing_cell() -> None:
+    assert columns_in([{"a": "x"}, {"b": 2}]).cells == {"a": ["x", None], "b": [None, 2]}
+
+
+@pytest.mark.parametrize(
+    ("cell", "plain"),
+    [
+        *((missing, None) for missing in (None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT)),
+        (np.int8(3), 3),
+        (np.bool_(True), True),
+        (np.float32(3.7), 3.7),
+        (np.str_("a"), "a"),
+        (np.array([[1, 2]]), [[1, 2]]),
+        (("a", np.int64(1)), ["a", 1]),
+        ({"b", "a"}, ["a", "b"]),
+        ({"start": np.int64(1), 2: None}, {"start": 1, "2": None}),
+        (datetime.date(2024, 2, 1), "2024-02-01"),
+        (pd.Timestamp("2024-02-01 10:00"), "2024-02-01T10:00:00"),
+        (10**30, str(10**30)),
+    ],
+    ids=repr,
+)
+def test_a_cell_becomes_a_plain_value(cell: Any, plain: Any) -> None:
+    found = plain_cell(cell)
+    assert (found, type(found)) == (plain, type(plain))
+
+
+@pytest.mark.parametrize("cell", [object(), b"text", UserString("text"), 1j], ids=lambda cell: type(cell).__name__)
+def test_a_cell_of_another_kind_is_refused_with_its_place(cell: Any) -> None:
+    with pytest.raises(UserError, match=f"row 2 .*{type(cell).__name__}.*'text'"):
+        columns_in({"text": ["a", cell]})
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (None, "None is not rows"),
+        (3, "type int"),
+        ([], "no rows"),
+        (FRAME.iloc[:0], "no rows"),
+        (pd.DataFrame(), "no rows"),
+        (["a text"], "row 1 is of type str"),
+        ([{"a": 1}, ["b", 2]], "row 2 is of type list"),
+        (FRAME["text"], "row 1 is of type str"),
+        (FRAME.to_numpy(), "row 1 is of type ndarray"),
+        ({"text": "a"}, "'text' is a str"),
+        ({"text": ["a"], "n": [1, 2]}, "1 to 2 cells"),
+        (pd.DataFrame([["a", "b"]], columns=["text", "text"]), "two columns called 'text'"),
+        (pd.DataFrame([["a", "b"]], columns=["1", 1]), "two columns are called '1'"),
+        (pd.DataFrame([["a", "b"]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])), "MultiIndex"),
+        ({"foo": FRAME, "bar": FRAME}, "none of the splits is for training (they are foo, bar)"),
+        ({"train": FRAME, "val": FRAME, "validation": FRAME}, "'val' and 'validation' could both be dev"),
+        ({"train": FRAME, "dev": FRAME.iloc[:0]}, "no rows"),
+    ],
+)
+def test_what_holds_no_rows_is_one_error(rows: Any, words: str) -> None:
+    with pytest.raises(UserError, match=re.escape(words)):
+        splits_in(rows)
+
+
+def test_splits_have_the_names_of_files_in_a_folder() -> None:
+    one = Dataset.from_dict(CELLS)
+    given = DatasetDict({"Train": one, "validation_matched": one, "test": one, "unsupervised": one})
+    assert list(splits_in(given)) == ["train", "dev", "test"]
+    assert list(splits_in({"all": FRAME})) == ["train"]
+    assert list(splits_in({"train": ROWS, "dev": CELLS})) == ["train", "dev"]
+
+
+def test_classes_keep_their_names_and_minus_one_is_no_class() -> None:
+    names = ClassLabel(names=["bad", "good"])
+    kinds = Features({"text": Value("string"), "label": names, "tags": List(names)})
+    given = Dataset.from_dict({"text": ["a", "b"], "label": [1, -1], "tags": [[0, 1], []]}, features=kinds)
+    for one in (given, given.to_iterable_dataset()):
+        found = columns_in(one)
+        assert found.names == {"label": ["bad", "good"], "tags": ["bad", "good"]}
+        assert found.cells == {"text": ["a", "b"], "label": [1, None], "tags": [[0, 1], []]}
+    assert datasets.is_progress_bar_enabled()
