@@ -15,7 +15,7 @@ from typing import Any
 import declared
 from memory_chart import memory_chart
 
-from finetune.analysis.paper_form import paper_form
+from finetune.analysis.paper_form import SIMPLE, paper_form
 from finetune.analysis.paper_table import lines_of, load_table
 from finetune.analysis.paper_table_formats import Form, markdown_rows, score_words
 from finetune.runs.recipe import Recipe
@@ -67,9 +67,9 @@ def glue_table(records: list[RunRecord]) -> str:
 
 
 def short_glue_table(records: list[RunRecord]) -> str:
-    """The rows of the next table that have its last average."""
+    """The rows of the next table that have its last average, without the weaker baseline."""
     form = _glue_form(records)
-    return markdown_rows(replace(form, rows=[row for row in form.rows if row[-1]]))
+    return markdown_rows(replace(form, rows=[row for row in form.rows if row[-1] and row[1] != SIMPLE]))
 
 
 def whole_glue_table(records: list[RunRecord]) -> str:

@@ -57,8 +57,9 @@ class FittedTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The first form that fits."""
-        shown = replace(self, rows=[row if isinstance(row, str) else tuple(map(_printable, row)) for row in self.rows])
-        yield from shown._rendered(console, options)
+        headings = [replace(column, name=one_line(column.name)) for column in self.columns]
+        rows = [printable(row) if isinstance(row, str) else tuple(map(_printable, row)) for row in self.rows]
+        yield from replace(self, columns=headings, rows=rows)._rendered(console, options)
 
     def _rendered(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table, boxed, folded in _forms(self):
@@ -95,13 +96,13 @@ class FittedTable:
         return self._with_columns([index for index, any_cell in enumerate(filled) if any_cell or not index])
 
     def _without_constant(self) -> "FittedTable":
-        """With the columns that have the same cell in all rows in the title."""
+        """With the columns that have the same cell in all rows in the title, but not those of numbers."""
         rows = [row for row in self.rows if not isinstance(row, str)]
         if len(rows) < 2 or not self.headed:
             return self
         kept, constant = [], []
         for index, cells in enumerate(zip(*rows, strict=True)):
-            same = len({str(cell) for cell in cells}) == 1
+            same = len({str(cell) for cell in cells}) == 1 and not self.columns[index].right
             constant += [f"{self.columns[index].name} {cells[0]}".strip()] * same
             kept += [index] * (not same)
         if not constant or not kept:

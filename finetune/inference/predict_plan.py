@@ -33,9 +33,9 @@ def require_predictable(model: str, path: Path, output: Path, options: Mapping[s
     that the model was trained on, if that was a run on such a file.
     """
     require_settings(options)
+    layout = trained_layout(model, out)
     form = detect(path, str(options.get("encoding", "")))
     require_output_for(path, output)
-    layout = trained_layout(model, out)
     if layout is not None:
         columns = {name: str(value) for name, value in options.items() if name in ("text", "label")}
         layout_for(named_type(layout.shape), layout, first_rows(path, form, most=SAMPLE), columns)
@@ -52,10 +52,15 @@ def require_settings(options: Mapping[str, Any]) -> None:
 
 
 def trained_layout(model: str, out: Path) -> Layout | None:
-    """The columns that a run's model was trained on; None for other models. Raises UserError for data without a run."""
+    """The columns that a run's model was trained on; None for other models.
+
+    Raises UserError for data without a run, and for a run whose record is damaged.
+    """
     found = find_run(model, out) or next(iter(runs_of(model, out)), None)
     if found is None and is_data(model) and not is_folder(model):
         raise UserError(f"{model}: no finished run in {out} was trained on it", f"Train one: finetune run {model}")
+    if found is not None:
+        found.record()
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # which loading the model reports
         config = json.loads((found.model / "config.json").read_text(encoding="utf-8")) if found else {}
         return layout_from(config["finetune"]["layout"])

@@ -87,6 +87,13 @@ def test_what_is_dropped_comes_in_an_order() -> None:
     assert "84.1" in printed(table, 12)
 
 
+def test_numbers_that_are_equal_stay_in_their_column() -> None:
+    rows = [(f"metric {n}", "dev", "0.0", f"{n}.5") for n in range(3)]
+    table = FittedTable(title="T", columns=columns("metric", "split", "B - A", "p", right=["B - A", "p"]), rows=rows)
+    assert printed(table, 30).splitlines()[0] == "T (split dev)"
+    assert printed(table, 30).count("0.0") == 3
+
+
 def test_names_that_would_become_the_same_stay_long() -> None:
     model = Column(name="model", names=True, short=short_model)
     table = FittedTable(title="T", columns=[model], rows=[("a/bert-base",), ("b/bert-base",)])
