@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-all chaos lint bench clean
+.PHONY: install demo docs test test-all chaos lint bench clean
 
 install: .venv/installed
 
@@ -16,6 +16,10 @@ install: .venv/installed
 demo: install
 	$(BIN)/finetune run quickstart --out build/demo --force
 	$(BIN)/finetune show paraphrase --out build/demo --predictions 5
+
+# The documentation site, in build/site; every link is checked, nothing comes from a network.
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # Unit and contract tests, documents, and what else is fast: under 3 minutes on 2 cores.
 test: install

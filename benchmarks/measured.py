@@ -9,10 +9,12 @@ import re
 import statistics
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import declared
+import reference
 from memory_chart import memory_chart
 
 from finetune.analysis.paper_form import SIMPLE, paper_form
@@ -286,34 +288,39 @@ def memory_table(measured: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+@cache
 def blocks() -> dict[str, str]:
     """Every generated block, by marker."""
     every = all_records(ROOT / "results")
     records = [record for record in every if settings_of(record) in (GLUE, QUICKSTART)]
     speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
-    return declared.blocks() | {
-        "demo": demo_table(records),
-        "glue": short_glue_table(every),
-        "glue-sources": whole_glue_table(every),
-        "headlines": headlines_table(every),
-        "measured": glue_table(records),
-        "shapes": shapes_table(every, _benchmark("rates.json")["rates"]),
-        "spans": spans_table(_benchmark("squad_postprocessing.json")),
-        "speed": speed_table(*speed),
-        "ablations": ablations_table(every),
-        "cached": cached_table(_benchmark("cached_epochs.json")),
-        "memory-by-rows": memory_table(_benchmark("memory_by_rows.json")),
-        "reliability": reliability_table(_benchmark("reliability.json")),
-        "reliability-figures": reliability_figures(
-            _benchmark("reliability_checkpoints.json")["figures"] | _benchmark("reliability.json")["figures"]
-        ),
-        "false-positives": false_positives_table(_benchmark("false_positives.json")),
-        "measured-data": own_data_table(
-            every,
-            _benchmark("check_speed.json"),
-            [_benchmark(file.name) for file in sorted((ROOT / "results" / "benchmarks").glob("predict_*.json"))],
-        ),
-    }
+    return (
+        declared.blocks()
+        | reference.blocks()
+        | {
+            "demo": demo_table(records),
+            "glue": short_glue_table(every),
+            "glue-sources": whole_glue_table(every),
+            "headlines": headlines_table(every),
+            "measured": glue_table(records),
+            "shapes": shapes_table(every, _benchmark("rates.json")["rates"]),
+            "spans": spans_table(_benchmark("squad_postprocessing.json")),
+            "speed": speed_table(*speed),
+            "ablations": ablations_table(every),
+            "cached": cached_table(_benchmark("cached_epochs.json")),
+            "memory-by-rows": memory_table(_benchmark("memory_by_rows.json")),
+            "reliability": reliability_table(_benchmark("reliability.json")),
+            "reliability-figures": reliability_figures(
+                _benchmark("reliability_checkpoints.json")["figures"] | _benchmark("reliability.json")["figures"]
+            ),
+            "false-positives": false_positives_table(_benchmark("false_positives.json")),
+            "measured-data": own_data_table(
+                every,
+                _benchmark("check_speed.json"),
+                [_benchmark(file.name) for file in sorted((ROOT / "results" / "benchmarks").glob("predict_*.json"))],
+            ),
+        }
+    )
 
 
 def _benchmark(name: str) -> dict[str, Any]:
@@ -332,8 +339,8 @@ def filled(text: str) -> str:
 if __name__ == "__main__":
     if "--write" in sys.argv:
         chart = memory_chart(_benchmark("memory_by_rows.json"))
-        (ROOT / "docs" / "memory-by-rows.svg").write_text(chart, encoding="utf-8")
-    for document in (*ROOT.glob("README*.md"), *(ROOT / "docs").glob("*.md")):
+        (ROOT / "docs" / "explanation" / "memory-by-rows.svg").write_text(chart, encoding="utf-8")
+    for document in (*ROOT.glob("README*.md"), *(ROOT / "docs").rglob("*.md")):
         if "--write" in sys.argv:
             document.write_text(filled(document.read_text(encoding="utf-8")), encoding="utf-8")
     print("\n\n".join(blocks().values()))

@@ -1,4 +1,4 @@
-"""The chart of memory by rows in docs/reliability.md, from results/benchmarks/memory_by_rows.json."""
+"""The chart of memory by rows in docs/explanation/reliability.md, from results/benchmarks/memory_by_rows.json."""
 
 import math
 from importlib.resources import files

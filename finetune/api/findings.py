@@ -2,13 +2,14 @@
 
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.api.html import html_table
 from finetune.api.inputs import column_setting, dotted, in_memory, is_path
-from finetune.api.quiet import plainly, quiet
+from finetune.api.quiet import plainly, without_hints
 from finetune.checks.finding import Finding
 from finetune.checks.fix import require_new_file, write_fixed
 from finetune.checks.run_checks import Report, check_data
@@ -87,14 +88,15 @@ def check(
         UserError: For data that cannot be read, and columns that it does not have.
     """
     given = column_setting(text=text, label=label) | dotted(settings)
-    with quiet():
+    with without_hints(), ExitStack() as stack:
         if is_path(data):
             found = check_data(str(data), given)
             return Findings(layout=found.layout, parts=found.parts, findings=found.findings)
-        with tempfile.TemporaryDirectory() as folder, in_memory(data, Path(folder)) as path:
-            found = check_data(str(path), given)
-            named = tuple(_without(path, one) for one in found.findings)
-            return Findings(layout=found.layout, parts=found.parts, findings=named)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        path = stack.enter_context(in_memory(data, folder))
+        found = check_data(str(path), given)
+        named = tuple(_without(path, one) for one in found.findings)
+        return Findings(layout=found.layout, parts=found.parts, findings=named)
 
 
 def _without(path: Path, finding: Finding) -> Finding:

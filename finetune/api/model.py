@@ -128,8 +128,11 @@ class Model:
             wanted = "" if layout is None else f", and the model takes {len(layout.text)}"
             raise UserError(f"text= names {len(given)} columns{wanted}", "Leave text= out, or name the model's inputs")
         columns = rows if not isinstance(rows, list) else {name: [row.get(name) for row in rows] for name in given}
-        if lacking := [name for name in given if name not in columns]:
-            raise UserError(f"the rows have no column '{lacking[0]}'", "Name another with text=")
+        names = columns.column_names if hasattr(columns, "column_names") else list(columns)
+        if lacking := [name for name in given if name not in names]:
+            raise UserError(
+                f"the rows have no column '{lacking[0]}'", f"Their columns are {', '.join(map(str, names))}"
+            )
         return {to: list(columns[name]) for name, to in zip(given, layout.text, strict=True)}
 
 

@@ -14,13 +14,20 @@ T = TypeVar("T")
 
 
 @contextmanager
+def without_hints() -> Iterator[None]:
+    """Silences the warning of tqdm, when it is first imported in a notebook, that its bars need another package."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        yield
+
+
+@contextmanager
 def quiet() -> Iterator[None]:
     """Imports transformers, and silences its progress bars and warnings, and those of the Hub's client, until the end.
 
     Afterwards they are as the program had set them.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="IProgress not found")  # tqdm misses a package for its bars
+    with without_hints():
         from huggingface_hub.utils import logging as hub
         from transformers.utils import logging
 

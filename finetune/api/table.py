@@ -17,7 +17,18 @@ from finetune.runs.record import all_records
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = ("row", "metric", "model", "runs", "dev_mean", "published_dev", "verdict", "test_mean", "published_test")
+SHOWN = (
+    "row",
+    "metric",
+    "model",
+    "runs",
+    "dev_mean",
+    "published_dev",
+    "verdict",
+    "test_mean",
+    "published_test",
+    "published_server",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

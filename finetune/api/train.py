@@ -17,7 +17,7 @@ from finetune.data.source import source_of
 from finetune.data.stored import STORE
 from finetune.errors import UserError
 from finetune.runs.events import Event
-from finetune.runs.record import all_records, data_fingerprint
+from finetune.runs.record import data_fingerprint, records_on
 from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.prepare import load_splits
 from finetune.training.targets import Planned
@@ -112,13 +112,10 @@ def _planned(data: Any, settings: Mapping[str, Any], *, seeds: int, name: str | 
 def _name_in(out: Path, planned: Planned) -> str | None:
     """The task's name in the latest run on the same rows, such as that of the CSV that a DataFrame was read from."""
     columns = _columns(planned.recipe.options)
-    earlier = [record for record in all_records(out) if _columns(record.recipe.get("options", {})) == columns]
-    if not earlier:
-        return None
     splits = load_splits(planned.task, source_of(None), limit=planned.recipe.limit)
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
-    same = [record for record in earlier if record.data == data]
-    return max(same, key=lambda record: record.finished).task if same else None
+    same = [one.task for one in records_on(data, out) if _columns(one.recipe.get("options", {})) == columns]
+    return same[-1] if same else None
 
 
 def _columns(options: Mapping[str, Any]) -> dict[str, Any]:

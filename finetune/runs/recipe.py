@@ -59,13 +59,13 @@ class Train(Settings):
         le=65_536,
         description="features an update (rows, where each makes one), over all processes and accumulated parts",
     )
-    epochs: int = Field(3, ge=1, le=10_000)
+    epochs: int = Field(3, ge=1, le=10_000, description="passes over the training rows")
     solver: Literal["adam", "logistic"] = Field("adam", description="logistic: scikit-learn's, on a frozen encoder")
     learning_rate: float = Field(2e-5, ge=1e-12, le=10, description="the peak, reached at the end of the warm-up")
     schedule: Schedule = Field("linear", description="what the learning rate does after the warm-up")
     warmup: float = Field(0.1, ge=0, le=1, description="share of the updates with a rising learning rate")
     weight_decay: float = Field(0.01, ge=0, le=100, description="not applied to biases and LayerNorm")
-    adam_epsilon: float = Field(1e-6, ge=1e-20, le=1)
+    adam_epsilon: float = Field(1e-6, ge=1e-20, le=1, description="added to the denominator of an update")
     bias_correction: bool = Field(True, description="false: Adam as in the original BERT code")
     clip_norm: float = Field(1.0, ge=1e-6, le=1e9, description="largest norm of an update's gradient")
     accumulation: int = Field(
@@ -101,7 +101,7 @@ class Recipe(Settings):
         "google-bert/bert-base-uncased", max_length=LONGEST_NAME, description="a Hub name, a folder, or minilm"
     )
     max_length: int = Field(128, ge=4, le=131_072, description="tokens in a sequence, [CLS] and [SEP] included")
-    seed: Seed = 42
+    seed: Seed = Field(42, description="what all randomness depends on")
     init_seed: Seed | None = Field(None, description="seed of the head's initial weights; default: seed")
     data_seed: Seed | None = Field(None, description="seed of the order of rows and of dropout; default: seed")
     frozen: bool = Field(False, description="frozen encoder (feature-based); only new layers are trained")

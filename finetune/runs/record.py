@@ -65,56 +65,69 @@ class SavedMetric(BaseModel):
 
 
 class RunRecord(BaseModel):
-    """The settings, environment and results of a run. Scores are as computed, not times their metric's scale.
-
-    `data_origin` is where each split was read from, relative to the data folder, or for a user's own file to the
-    folder that the run was started in; `data_files` has a hash of each such file. `chosen` are the options that were
-    chosen on dev; older records lack it, and these were the only ones then. With `cross_fitted` each row of dev was
-    predicted with options chosen on other rows of dev. `metrics` are those whose scale or direction is not the default.
-    `labels` counts the labels of each split, the most frequent ones.
-    `files` has the checksums of the run's files, and `checksum` that of the record's own text without it; `margins` are
-    by split; older records lack all three.
-    """
+    """The settings, environment and results of a run. Scores are as computed, not times their metric's scale."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    format: int = 1
-    id: Id
-    task: str
-    task_version: int
-    finished: str
-    recipe: Annotated[dict[str, Any], AfterValidator(recipe_is_whole)]
-    model: str
-    weights: str
-    data: str
-    data_origin: dict[str, str]
-    data_files: dict[str, str] = {}
-    rows: dict[str, Whole]
-    features: dict[str, Whole]
-    truncated: dict[str, float]
-    notes: Texts
-    versions: dict[str, str]
-    git_commit: str | None
-    device: str
-    precision: str
-    processes: Whole
-    seconds: dict[str, float]
-    examples_per_second: float
-    peak_memory_bytes: Whole
-    epochs: Annotated[list[dict[str, Any]], BeforeValidator(_with_nan), AfterValidator(epochs_are_whole)]
-    selected_epoch: Whole
-    headline: str
-    scores: Annotated[Scores, BeforeValidator(_with_nan)]
-    baselines: Annotated[dict[str, Scores], BeforeValidator(_with_nan)]
-    new_weights: Texts
-    options: dict[str, Any] = {}
-    chosen: Texts = ["threshold", "threshold_em", "thresholds"]
-    cross_fitted: bool = False
-    files: dict[str, str] = {}
-    checksum: str = ""
-    metrics: dict[str, SavedMetric] = {}
-    labels: Annotated[dict[str, dict[str, Whole]], AfterValidator(few_labels)] = {}
-    margins: dict[str, Margin] = {}
+    format: int = Field(1, description="the version of this form")
+    id: Id = Field(description="ten hex digits: a hash of all that decides the result")
+    task: str = Field(description="the task's name, or that of the data file")
+    task_version: int = Field(description="raised when a task's rows or scores change")
+    finished: str = Field(description="date and time (UTC)")
+    recipe: Annotated[dict[str, Any], AfterValidator(recipe_is_whole)] = Field(description="every setting")
+    model: str = Field(description="the encoder's name")
+    weights: str = Field(description="a hash of the encoder's weights, or their commit on the Hub")
+    data: str = Field(description="a hash of all rows")
+    data_origin: dict[str, str] = Field(
+        description="where each split was read from: relative to the data folder, for your own file to the folder "
+        "that the run was started in"
+    )
+    data_files: dict[str, str] = Field({}, description="a hash of each of your data files")
+    rows: dict[str, Whole] = Field(description="rows of each split")
+    features: dict[str, Whole] = Field(description="token sequences of each split: several for rows read in windows")
+    truncated: dict[str, float] = Field(description="the share of rows of each split that were truncated, 0 to 1")
+    notes: Texts = Field(description="what was unusual, as the command printed it")
+    versions: dict[str, str] = Field(description="of Python and the libraries")
+    git_commit: str | None = Field(
+        description="of a checkout of finetune, with + where files differ from it; null for an installed one"
+    )
+    device: str = Field(description="what it was trained on")
+    precision: str = Field(description="fp32, bf16 or fp16, as it was used")
+    processes: Whole = Field(description="how many trained together")
+    seconds: dict[str, float] = Field(description="of the whole run (total), and of training")
+    examples_per_second: float = Field(description="rows a second in training")
+    peak_memory_bytes: Whole = Field(description="of the process, or of the GPU")
+    epochs: Annotated[list[dict[str, Any]], BeforeValidator(_with_nan), AfterValidator(epochs_are_whole)] = Field(
+        description="loss and dev scores of each epoch"
+    )
+    selected_epoch: Whole = Field(description="the epoch whose weights were saved, counted from 1")
+    headline: str = Field(description="the name of the first metric")
+    scores: Annotated[Scores, BeforeValidator(_with_nan)] = Field(
+        description="split, metric, score; null is a score that is not defined"
+    )
+    baselines: Annotated[dict[str, Scores], BeforeValidator(_with_nan)] = Field(
+        description="split, baseline, metric, score"
+    )
+    new_weights: Texts = Field(description="weights that were not in the checkpoint, and began at random")
+    options: dict[str, Any] = Field({}, description="options of the task, those chosen on dev included")
+    chosen: Texts = Field(
+        ["threshold", "threshold_em", "thresholds"],
+        description="options that were chosen on dev; older records lack it, and these were the only ones then",
+    )
+    cross_fitted: bool = Field(False, description="each row of dev was predicted with options chosen on its other rows")
+    files: dict[str, str] = Field({}, description="checksums of the run's files; older records lack them")
+    checksum: str = Field("", description="SHA-256 of the record's own text without it; older records lack it")
+    metrics: dict[str, SavedMetric] = Field(
+        {}, description="metrics whose scores are not shown times 100, or of which less is better"
+    )
+    labels: Annotated[dict[str, dict[str, Whole]], AfterValidator(few_labels)] = Field(
+        {}, description="rows of each label, by split, of the most frequent ones; older records lack it"
+    )
+    margins: dict[str, Margin] = Field(
+        {},
+        description="of the headline on each split: its 95 % interval, the best baseline and the difference to it; "
+        "older records lack it",
+    )
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
@@ -234,6 +247,13 @@ def all_records(out: Path) -> list[RunRecord]:
     """Every record under a results folder, by task and time; warns of those that cannot be read."""
     found = [record for _, record in readable(_record_files(out), load_record)]
     return sorted(found, key=lambda record: (record.task, record.finished))
+
+
+def records_on(data: str, out: Path) -> list[RunRecord]:
+    """The records of runs on rows with this fingerprint, the latest last; warns of those that cannot be read."""
+    files = [file for file in _record_files(out) if data.encode() in file.read_bytes()]  # else 10,000 take seconds
+    found = [record for _, record in readable(files, load_record) if record.data == data]
+    return sorted(found, key=lambda record: record.finished)
 
 
 def listed_runs(out: Path) -> list[ListedRun]:

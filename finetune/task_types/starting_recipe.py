@@ -56,7 +56,9 @@ def commented(recipe: Recipe, task: Task) -> str:
     larger = [
         "# For better scores name a larger encoder, such as google-bert/bert-base-uncased (then learning_rate = 2e-5);"
     ]
-    larger += ["# for Korean klue/bert-base, for many languages google-bert/bert-base-multilingual-cased."]
+    larger += [
+        "# for Korean klue/bert-base or klue/roberta-base, for many languages google-bert/bert-base-multilingual-cased."
+    ]
     rows = [f"#   {line}" for line in first_rows(read.layout, table_of(read.files["train"], read.encoding))]
     return "\n".join(
         ["# finetune run my.toml", "# The data as it is read:", *rows, *guessed, *larger, recipe.to_toml()]

@@ -20,7 +20,8 @@ JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 MULTILINGUAL = ("google-bert/bert-base-multilingual-cased", "FacebookAI/xlm-roberta-base")
 ENCODERS = {  # of languages that have their own
     "Korean": (
-        *("klue/bert-base", "klue/roberta-base", "monologg/koelectra-base-v3-discriminator", "beomi/kcbert-base"),
+        *("klue/bert-base", "klue/roberta-base", "klue/roberta-large"),
+        *("monologg/koelectra-base-v3-discriminator", "beomi/kcbert-base"),
     ),
     "Chinese": ("google-bert/bert-base-chinese",),
     "Arabic": ("aubmindlab/bert-base-arabertv02",),

@@ -1,4 +1,4 @@
-"""docs/python.md: every block of its code runs, one after the other."""
+"""docs/how-to/python.md: every block of its code runs, one after the other."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from support.paths import ROOT
 import finetune
 from finetune.api.callbacks import METHODS
 
-PAGE = ROOT / "docs" / "python.md"
+PAGE = ROOT / "docs" / "how-to" / "python.md"
 
 
 @pytest.mark.slow

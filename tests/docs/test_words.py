@@ -1,15 +1,15 @@
-"""The field's words instead of words of our own: see docs/glossary.md."""
+"""The field's words instead of words of our own: see docs/reference/glossary.md."""
 
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from support.paths import ROOT
 
-GLOSSARY = ROOT / "docs" / "glossary.md"
+GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 WORDS = (
     "row, label, feature, batch, logits, prediction, score, metric, baseline, task, task type, recipe, run, record, "
     "checkpoint, model, hidden states, truncated, resume, confidence, calibration"
@@ -40,6 +40,32 @@ RETIRED = {
 }
 
 
+RETIRED_KO = {  # one Korean term for one thing
+    "사전학습|사전훈련|사전 훈련": "사전 학습",
+    "미세 ?조정|파인 튜닝": "파인튜닝",
+    "기준선|기준 모델|베이스 라인": "베이스라인",
+    "데이터 누출|데이터 유출|데이터누수": "데이터 누수",
+    "임계값|임계치|기준값|문턱값": "임곗값",
+    "라벨|래벨": "레이블",
+    "프리즈|프리징|얼린|얼려|고정된 인코더|고정한 인코더": "동결",
+    "교정된 확률|교정 확률|캘리브레이션": "보정된 확률",
+    "표본|예시 데이터|데이터 포인트": "샘플",
+    "훈련": "학습",
+    "부류": "클래스",
+    "모르는 토큰|미지 토큰|알 수 없는 토큰": "미등록 토큰",
+    "창으로|창들": "윈도",
+    "에포크|에폭": "epoch",
+    "재현율과 정확률|정확률": "정밀도",
+    "모델을 훈련": "모델을 학습",
+}
+KOREAN = [
+    ROOT / "README.ko.md",
+    ROOT / "benchmarks" / "findings_ko.toml",
+    ROOT / "docs" / "tutorials" / "notebook.ko.ipynb",
+    *sorted((ROOT / "docs" / "ko").rglob("*.md")),
+]
+
+
 def pages() -> Iterator[Path]:
     """Every text of ROOTS."""
     for name in ROOTS:
@@ -64,11 +90,11 @@ def without_names(source: str) -> str:
     return blanked("".join(lines), CODE)
 
 
-def retired(text: str) -> list[str]:
+def retired(text: str, words: Mapping[str, str] = RETIRED) -> list[str]:
     """`line: words (plainer words)` for each retired word."""
     return [
         f"{text.count(chr(10), 0, found.start()) + 1}: {' '.join(found[0].split())} ({plainer})"
-        for pattern, plainer in RETIRED.items()
+        for pattern, plainer in words.items()
         for found in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE)
     ]
 
@@ -83,6 +109,19 @@ def test_no_retired_word_is_written(page: Path) -> None:
     assert retired(text) == []
 
 
+@pytest.mark.parametrize("page", KOREAN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_korean_pages_have_one_term_for_one_thing(page: Path) -> None:
+    assert retired(page.read_text(encoding="utf-8"), RETIRED_KO) == []
+
+
+@pytest.mark.parametrize("page", KOREAN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_korean_sentences_are_polite(page: Path) -> None:
+    """No sentence of a page ends in the plain style; rows of examples and headings may."""
+    text = blanked(page.read_text(encoding="utf-8"), CODE)
+    plain = re.findall(r"[가-힣]*(?:한다|된다|있다|없다|이다|않는다|였다|했다)\.(?=\s|$)", text)
+    assert page.suffix == ".toml" or plain == []
+
+
 def test_a_retired_word_is_found_in_its_line() -> None:
     text = "a\nMend that line\nthere is no file; it is no\nfile"
     assert retired(text) == ["2: Mend (fix)", "3: is no file (is not a)"]
@@ -91,6 +130,13 @@ def test_a_retired_word_is_found_in_its_line() -> None:
 def test_identifiers_of_python_are_not_words() -> None:
     text = 'anew = mends(stands)  # once more\n"""Mends `anew`."""'
     assert retired(without_names(text)) == ["2: Mends (fix)"]
+
+
+def test_another_spelling_of_a_korean_term_is_found() -> None:
+    assert retired("사전 학습\n사전학습과 미세 조정", RETIRED_KO) == [
+        "2: 사전학습 (사전 학습)",
+        "2: 미세 조정 (파인튜닝)",
+    ]
 
 
 def test_the_glossary_has_every_word_with_its_korean() -> None:

@@ -1,4 +1,4 @@
-"""`docs/your-own-task.md` from its first file to its last command, and what plugins can get wrong."""
+"""The pages on custom tasks from their first file to their last command, and what plugins can get wrong."""
 
 import io
 import json
@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from support.paths import ROOT
+from support.encoders import SIZES, wordpiece
+from support.pages import OWN_TASK, OWN_TASK_KO, SAVED
+from transformers import BertConfig, BertModel
 
 from finetune.cli import app as cli
 
 pytestmark = pytest.mark.slow
 
-DOCUMENT = ROOT / "docs" / "your-own-task.md"
-FILE = r"as\s`(?P<name>[\w./-]+)`[^`]*?:\n\n```\w+\n(?P<content>.*?)```"  # "Save this as `name`:" and a block
 COMMANDS = r"```bash\n(?P<commands>.*?)```"
 Done = subprocess.CompletedProcess[str]
 
@@ -35,10 +35,10 @@ class Reader:
     done: dict[str, Done] = field(default_factory=dict)
 
     def follow(self, document: str) -> None:
-        for step in re.finditer(f"{FILE}|{COMMANDS}", document, re.DOTALL):
-            if step["name"]:
-                (self.place / step["name"]).parent.mkdir(parents=True, exist_ok=True)
-                (self.place / step["name"]).write_text(step["content"])
+        for step in re.finditer(f"{SAVED}|{COMMANDS}", document, re.DOTALL):
+            if name := step["name"] or step["name_ko"]:
+                (self.place / name).parent.mkdir(parents=True, exist_ok=True)
+                (self.place / name).write_text(step["content"], encoding="utf-8")
             for line in (step["commands"] or "").splitlines():
                 self.type(line.split("  #")[0].strip())
 
@@ -88,7 +88,7 @@ class Reader:
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     """After the last line of the document."""
     made = Reader(place=tmp_path_factory.mktemp("reader"), site=tmp_path_factory.mktemp("site"))
-    made.follow(DOCUMENT.read_text(encoding="utf-8"))
+    made.follow(OWN_TASK.read_text(encoding="utf-8"))
     return made
 
 
@@ -127,8 +127,8 @@ def test_every_command_of_the_document_succeeds(reader: Reader) -> None:
 
 
 def test_every_block_of_the_document_is_a_file_or_commands(reader: Reader) -> None:
-    text = DOCUMENT.read_text(encoding="utf-8")
-    assert len(re.findall(f"{FILE}|{COMMANDS}", text, re.DOTALL)) == text.count("```") / 2
+    text = OWN_TASK.read_text(encoding="utf-8")
+    assert len(re.findall(f"{SAVED}|{COMMANDS}", text, re.DOTALL)) == text.count("```") / 2
     for name in ("tickets/train.jsonl", "tickets/dev.jsonl", "urgency.py", "urgency.toml", "use.py"):
         assert (reader.place / name).is_file()
 
@@ -153,7 +153,7 @@ def test_its_option_changes_the_labels(reader: Reader) -> None:
 
 
 def test_the_trained_model_answers_what_the_document_says(reader: Reader) -> None:
-    assert "It prints `urgent`." in DOCUMENT.read_text(encoding="utf-8")
+    assert "It prints `urgent`." in OWN_TASK.read_text(encoding="utf-8")
     assert reader.done["python use.py"].stdout == "urgent\n"
 
 
@@ -210,3 +210,19 @@ def test_a_plugin_that_is_broken_is_named_in_one_line(
     assert done.stderr.startswith("error: ")
     assert "broken" in done.stderr
     assert fault in done.stderr
+
+
+def test_the_korean_page_is_followed_to_its_end(tmp_path: Path) -> None:
+    """With a tiny encoder in place of the Korean one, which has to be downloaded."""
+    encoder, site, place = (tmp_path / name for name in ("encoder", "site", "place"))
+    for folder in (encoder, site, place):
+        folder.mkdir()
+    BertModel(BertConfig(vocab_size=wordpiece(encoder, "BertTokenizer"), **SIZES)).save_pretrained(encoder)
+    text = OWN_TASK_KO.read_text(encoding="utf-8").replace("klue/bert-base", str(encoder))
+    follower = Reader(place=place, site=site)
+    follower.follow(text)
+    assert {command: done.stderr for command, done in follower.done.items() if done.returncode} == {}
+    assert follower.done["python use.py"].stdout in ("긴급\n", "일반\n")
+    assert len(re.findall(f"{SAVED}|{COMMANDS}", text, re.DOTALL)) == text.count("```") / 2
+    first, second = records(follower)
+    assert (first["rows"], second["options"]["most"]) == ({"train": 12, "dev": 4}, 1)

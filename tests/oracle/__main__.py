@@ -1,4 +1,4 @@
-"""`python -m tests.oracle`: writes the table into docs/your-data.md and its Korean twin, and lists what is wrong."""
+"""`python -m tests.oracle`: writes the table into docs/explanation/results.md, and lists what is wrong."""
 
 import re
 import tempfile
@@ -7,7 +7,7 @@ from pathlib import Path
 from .every import generated, markdown
 from .layout import CLASSES, outcome
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "results.md"
 
 
 def main() -> None:
@@ -19,8 +19,7 @@ def main() -> None:
     for layout, result in outcomes:
         if result.verdict != "right":
             print(f"{result.verdict}: {CLASSES[layout.kind]}: {layout.name} ({layout.language}): {result.seen}")
-    for path in (DOCS / "your-data.md", DOCS / "your-data.ko.md"):
-        _put(path, markdown(outcomes))
+    _put(PAGE, markdown(outcomes))
     print(markdown(outcomes))
 
 

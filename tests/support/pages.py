@@ -1,17 +1,28 @@
-"""The pages of the documents, their code blocks and commands."""
+"""The pages of the documents, their code blocks, the files that they tell the reader to save, and their commands."""
 
 import re
 from pathlib import Path
 
 from support.paths import ROOT
 
-README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
-OWN_DATA, COMMANDS, COMPARING, RESULTS, RELIABILITY = (
-    ROOT / "docs" / f"{name}.md" for name in ("your-data", "commands", "comparing", "results", "reliability")
-)
-OWN_TASK = ROOT / "docs" / "your-own-task.md"  # docs/test_your_own_task.py runs all of it
-README_KO, OWN_DATA_KO = README.with_suffix(".ko.md"), OWN_DATA.with_suffix(".ko.md")
-DOCUMENTS = [README, CONTRIBUTING, README_KO, *sorted({*(ROOT / "docs").glob("*.md")} - {OWN_TASK})]
+README, CONTRIBUTING, CHANGELOG = ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"
+README_KO = README.with_suffix(".ko.md")
+DOCS = ROOT / "docs"
+KOREAN = DOCS / "ko"
+OWN_DATA, OWN_DATA_KO = (folder / "tutorials" / "your-data.md" for folder in (DOCS, KOREAN))
+OWN_TASK, OWN_TASK_KO = (folder / "tutorials" / "own-task.md" for folder in (DOCS, KOREAN))
+SITE = sorted(DOCS.rglob("*.md"))
+KOREAN_PAGES = [README_KO, *sorted(KOREAN.rglob("*.md"))]
+DOCUMENTS = [  # docs/test_your_own_task.py runs all of the pages on custom tasks
+    *(README, CONTRIBUTING, README_KO),
+    *(page for page in SITE if page not in (OWN_TASK, OWN_TASK_KO)),
+]
+SAVED = r"(?:as\s`(?P<name>[\w./-]+)`|`(?P<name_ko>[\w./-]+)`로\s저장)[^`]*?:\n\n```\w+\n(?P<content>.*?)```"
+
+
+def page_name(page: Path) -> str:
+    """A page as tests name it."""
+    return page.relative_to(ROOT).as_posix()
 
 
 def blocks(language: str, *documents: Path) -> list[str]:
@@ -24,3 +35,16 @@ def commands(*documents: Path) -> list[str]:
     """Every shell command once, without its comment."""
     lines = [line.split("  #")[0].strip() for block in blocks("bash", *documents) for line in block.splitlines()]
     return list(dict.fromkeys(line for line in lines if line))
+
+
+def saved_files(document: Path) -> dict[str, str]:
+    """The files that a page shows after "save this as `name`:", by name."""
+    found = re.finditer(SAVED, document.read_text(encoding="utf-8"), re.DOTALL)
+    return {file["name"] or file["name_ko"]: file["content"] for file in found}
+
+
+def save_files(document: Path, folder: Path) -> None:
+    """Does what the page says."""
+    for name, content in saved_files(document).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")

@@ -30,9 +30,8 @@ def test_sizes_and_seeds_end_in_a_table_and_an_answer(
     assert "(108 to 216 rows)" in done.stdout.replace("\n", " ")
     assert "more labels" in done.stdout.lower()
     records = all_records(tmp_path / "results")
-    assert (
-        sorted((one.recipe["train_share"], one.rows["train"]) for one in records) == [(0.5, 36)] * 2 + [(1.0, 72)] * 2
-    )
+    assert sorted(one.rows["train"] for one in records) == [108, 108, 216, 216]
+    assert [one.recipe["train_share"] for one in records if one.rows["train"] == 108] == [0.5, 0.5]
     assert len({one.data for one in records}) == 1
     assert all(one.rows["dev"] == 24 for one in records)
     made = here("report", *(one.id for one in records))
@@ -54,8 +53,9 @@ def test_a_run_keeps_what_its_report_draws(here: Finetune, data: str, tiny_bert:
     assert len(rates) == 54
     assert max(rates) <= record.recipe["train"]["learning_rate"]
     assert here("report", record.id).returncode == 0
-    found = read((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert {"web", "mail"} <= set(found.text.split())
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    found = read(page)
+    assert ">web</option>" in page
     for title in ("Loss", "Learning rate", "Labels", "ROC", "Rows"):
         assert title in found.text
 

@@ -1,11 +1,13 @@
 """What a real browser makes of a report."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.reports import report
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +62,9 @@ return {...worst, page: behind(document.body)};
 """
 
 
+UNFOLD = "for (const one of document.querySelectorAll('details')) one.open = true;"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1400])
 def test_a_browser_shows_it_whole_and_readable(browser: Any, page: Path, width: int, scheme: str) -> None:
@@ -70,6 +75,7 @@ def test_a_browser_shows_it_whole_and_readable(browser: Any, page: Path, width: 
     )
     browser.get(page.as_uri())
     assert browser.get_log("browser") == []
+    browser.execute_script(UNFOLD)
     asked = "return [innerWidth, document.documentElement.scrollWidth, document.querySelectorAll('svg').length]"
     inner, wide, charts = browser.execute_script(asked)
     assert inner == width
@@ -87,3 +93,37 @@ def test_a_browser_shows_it_whole_and_readable(browser: Any, page: Path, width: 
 def test_a_browser_asks_for_nothing_else(browser: Any, page: Path) -> None:
     browser.get(page.as_uri())
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_rows_are_filtered_and_found_from_the_confusion(browser: Any, shapes: dict[str, Path], tmp_path: Path) -> None:
+    report(tmp_path, shapes["toy-cats"])
+    browser.get((tmp_path / "report.html").as_uri())
+    shown = "return Number(document.querySelector('[data-rows]').dataset.shown)"
+    choose = (
+        "const form = document.querySelector('[data-rows] form'); form.elements[arguments[0]].value = arguments[1];"
+    )
+    choose += "form.elements.kind.dispatchEvent(new Event('input', {bubbles: true}));"
+    browser.execute_script(choose, "kind", "all")
+    time.sleep(0.3)
+    assert browser.execute_script(shown) == 64
+    browser.execute_script(choose, "text", "no such text")
+    time.sleep(0.3)
+    assert browser.execute_script(shown) == 0
+    for link in browser.find_elements("css selector", "a[data-pair]"):
+        count = int(link.text)
+        browser.execute_script("arguments[0].click()", link)
+        assert browser.execute_script(shown) == count
+        assert browser.execute_script("return document.querySelectorAll('[data-rows] li').length") == min(count, 20)
+
+
+def test_a_table_is_sorted_by_a_click(browser: Any, shapes: dict[str, Path], tmp_path: Path) -> None:
+    report(tmp_path, shapes["toy-tags-sentence"])
+    browser.get((tmp_path / "report.html").as_uri())
+    column = "return [...document.querySelectorAll('table[data-sorts]')].at(-1).querySelectorAll('tbody tr')"
+    names = f"{column.replace('return ', 'return [...')}].map(row => row.cells[0].textContent)"
+    head = "[...document.querySelectorAll('table[data-sorts]')].at(-1).querySelector('th button').click()"
+    browser.execute_script(head)
+    first = browser.execute_script(names)
+    assert first == sorted(first)
+    browser.execute_script(head)
+    assert browser.execute_script(names) == first[::-1]

@@ -20,7 +20,7 @@ from finetune.analysis.report.svg import (
 )
 
 LINE = 14.0  # units from a line of text to the next
-MOST_NAME = 130.0  # units of a name beside the axis
+MOST_NAME = 130.0  # units of a name at the axis
 GAP = 6.0
 
 

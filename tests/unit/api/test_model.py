@@ -65,6 +65,9 @@ def test_other_columns_can_be_named(model: finetune.Model) -> None:
     frame = pd.DataFrame({"body": TEXTS})
     assert list(model.predict(frame, text="body").columns) == ["body", "answer", "p(bad)", "p(good)"]
     assert model.predict(frame.to_dict("records"), text="body")[1]["answer"] == "good"
+    assert model.predict(Dataset.from_pandas(frame), text="body")["answer"][1] == "good"
+    with pytest.raises(finetune.UserError, match=r"no column 'other'.*body"):
+        model.predict(Dataset.from_pandas(frame), text="other")
     for wrong in ("other", ["body", "body"]):
         with pytest.raises(finetune.UserError):
             model.predict(frame, text=wrong)

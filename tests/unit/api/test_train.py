@@ -85,8 +85,10 @@ def test_several_seeds_are_one_object(small: dict[str, Any]) -> None:
     predictions = run.predictions
     assert (set(predictions["seed"]), set(predictions["split"])) == ({42, 43}, {"dev"})
     assert len(predictions) == 2 * run.record.rows["dev"]
-    assert finetune.open_run("data.parquet", seeds=True).records == run.records[::-1] or run.records
+    opened = finetune.open_run("data.parquet", seeds=True)
+    assert {one.id for one in opened.runs} == {one.id for one in run.runs}
     assert run.record.id == run.folder.name
+    assert "the data: 8 rows were held out" in run._repr_html_() and ".data/" not in run._repr_html_()
 
 
 def test_settings_are_those_of_a_recipe(small: dict[str, Any], glue: Path) -> None:

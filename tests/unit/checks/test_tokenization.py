@@ -28,7 +28,7 @@ def test_korean_is_checked_for_its_letters_and_its_tokenizer(tmp_path: Path, che
     expected = {"not-nfc": (5,), "jamo": (7,), "scripts": (11,)}
     assert {code: found(report).get(code) for code in expected} == expected
     (finding,) = (finding for finding in report.findings if finding.code == "vocabulary")
-    assert "model=klue/bert-base, or klue/roberta-base, monologg" in finding.remedy
+    assert "model=klue/bert-base, or klue/roberta-base, klue/roberta-large, monologg" in finding.remedy
     assert "google-bert/bert-base-multilingual-cased" in finding.remedy
     assert "jamo" not in finding.what
     assert found(report, "warning")["unknown-tokens"][:3] == (1, 2, 3)

@@ -19,7 +19,8 @@ ENGLISH = [
     "The plot of this film is thin; the actors, however, are excellent and the camera work is a delight",
 ]
 OWN = {
-    "Korean": "klue/bert-base, or klue/roberta-base, monologg/koelectra-base-v3-discriminator, beomi/kcbert-base",
+    "Korean": "klue/bert-base, or klue/roberta-base, klue/roberta-large, "
+    "monologg/koelectra-base-v3-discriminator, beomi/kcbert-base",
     "Chinese": "google-bert/bert-base-chinese",
     "Chinese (traditional)": "google-bert/bert-base-chinese",
     "Arabic": "aubmindlab/bert-base-arabertv02",
