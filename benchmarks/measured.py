@@ -8,6 +8,7 @@ import json
 import re
 import statistics
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ import declared
 import reference
 from memory_chart import memory_chart
 
+from finetune.analysis.paper_form import SIMPLE, paper_form
 from finetune.analysis.paper_table import lines_of, load_table
-from finetune.analysis.paper_table_formats import score_words
+from finetune.analysis.paper_table_formats import Form, markdown_rows, score_words
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, all_records
 
@@ -66,13 +68,29 @@ def glue_table(records: list[RunRecord]) -> str:
     return "\n".join(lines)
 
 
-def headlines_table(glue: list[RunRecord], records: list[RunRecord]) -> str:
-    """One line per task: the first metric on dev, next to the best baseline of the same runs."""
+def short_glue_table(records: list[RunRecord]) -> str:
+    """The rows of the next table that have its last average, without the weaker baseline."""
+    form = _glue_form(records)
+    return markdown_rows(replace(form, rows=[row for row in form.rows if row[-1] and row[1] != SIMPLE]))
+
+
+def whole_glue_table(records: list[RunRecord]) -> str:
+    """GLUE in the form of the paper's Table 1, as `finetune table glue` prints it, with its notes."""
+    form = _glue_form(records)
+    notes = (f"{note.rstrip('.')}." for note in form.notes)
+    return f"{markdown_rows(form)}\n\n{' '.join(notes)}"
+
+
+def _glue_form(records: list[RunRecord]) -> Form:
+    table = load_table("glue")
+    return paper_form(table, lines_of(table, records))
+
+
+def headlines_table(records: list[RunRecord]) -> str:
+    """One line per task but GLUE's: the first metric on dev, next to the best baseline of the same runs."""
     lines = ["| task | metric | runs | fine-tuned | best baseline |", "|---|---|---|---|---|"]
-    tasks = [(name, [run for run in glue if run.task == task]) for task, name in NAMES.items()]
-    tasks += [(name, _runs_of(records, task, settings)) for name, task, settings in SHAPES]
-    for name, runs in tasks:
-        if runs:
+    for name, task, settings in SHAPES:
+        if runs := _runs_of(records, task, settings):
             metric = runs[0].headline
             lines.append(f"| {' | '.join([name, metric, str(len(runs)), *_ours_and_best(runs, 'dev', metric)])} |")
     return "\n".join(lines)
@@ -281,7 +299,9 @@ def blocks() -> dict[str, str]:
         | reference.blocks()
         | {
             "demo": demo_table(records),
-            "headlines": headlines_table(records, every),
+            "glue": short_glue_table(every),
+            "glue-sources": whole_glue_table(every),
+            "headlines": headlines_table(every),
             "measured": glue_table(records),
             "shapes": shapes_table(every, _benchmark("rates.json")["rates"]),
             "spans": spans_table(_benchmark("squad_postprocessing.json")),

@@ -11,6 +11,7 @@ from finetune.data import Source, hub_rows
 from finetune.data.file_format import FileFormat
 from finetune.data.formats.json_document import FORMAT, load
 from finetune.data.formats.squad_json import questions
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.task_types import Rows, SpanRow, SpanTask
 from finetune.task_types.span.answer_place import located
@@ -32,7 +33,7 @@ class AnswerFixes:
             "answer_start is wrong and the text does not occur exactly once nearby": self.lost,
         }
         return tuple(
-            f"{origin}: {len(ids)} questions whose {kind}, first {', '.join(ids[:3])}"
+            f"{origin}: {so_many(len(ids), 'question')} whose {kind}, first {', '.join(ids[:3])}"
             for kind, ids in kinds.items()
             if ids
         )
@@ -85,7 +86,7 @@ def read_squad(path: Path) -> Rows:
             (_get(answer, "text", str, where), _get(answer, "answer_start", int, where)) for answer in answers or []
         ]
         if answers is not None and bool(answers) == question.get("is_impossible", not answers):
-            given = f"{len(answers)} answers and is_impossible {json.dumps(question['is_impossible'])}"
+            given = f"{so_many(len(answers), 'answer')} and is_impossible {json.dumps(question['is_impossible'])}"
             raise UserError(f"{where}: question '{name}' has {given}", "Fix one of the two")
         text = _get(question, "question", str, where)
         rows.append(_row(name, title, context, text, None if answers is None else found, fixes))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from finetune.data.messages import noun, so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
@@ -158,7 +159,7 @@ def _facts(row: Row) -> tuple[Any, ...]:
 def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
     """How the rows differ from the first side's, in words."""
     if len(rows) != len(others):
-        return f"its {len(others)} rows are not the {len(rows)} of the other run"
+        return f"its {so_many(len(others))} {noun(len(others), 'is', 'are')} not the {len(rows):,} of the other run"
     index = next(i for i, (one, other) in enumerate(zip(rows, others, strict=True)) if _facts(one) != _facts(other))
     return f"its row {index + 1} (id {others[index].id!r}) differs from that of the other run"
 
@@ -168,7 +169,7 @@ def _notes(left: Side, right: Side, *, rows: int) -> list[str]:
     if left.records[0].data != right.records[0].data:
         notes.append("the runs were trained on different data; they predicted the same rows")
     if rows < FEW_ROWS:
-        notes.append(f"only {rows} rows: the bootstrap's interval is too narrow and its p too small for so few")
+        notes.append(f"only {so_many(rows)}: the bootstrap's interval is too narrow and its p too small for so few")
     if len(left.records) < 2 or len(right.records) < 2:
         notes.append("one seed on a side: this compares models, not training methods")
     return notes

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from finetune.analysis.published import Anchor, anchors, structure
+from finetune.data.messages import noun
 from finetune.data.paths import is_file
 from finetune.errors import UserError, nearest
 from finetune.metrics.metric import Metric
@@ -32,6 +33,7 @@ class Row(Settings):
     server: str = Field("server", description="split of published scores on hidden labels")
     limit: int | None = Field(None, description="rows of each split that a run used; default: all")
     settings: dict[str, Any] = Field({}, description="dotted keys that a run must have")
+    column: str = Field("", description="heading in the paper's form, where rows of one heading share a column")
     over: list[str] = Field([], description="dotted keys that are averaged over like seeds, such as options.fold")
 
 
@@ -99,7 +101,7 @@ def lines_of(table: Table, records: Sequence[RunRecord]) -> list[Line]:
 def rule(table: Table) -> str:
     """The rule of the verdict, in words."""
     over = "folds" if any(row.over for row in table.row) else "seeds"
-    within = f"{table.margin:g} point{'s' * (table.margin != 1)}"
+    within = f"{table.margin:g} {noun(table.margin, 'point')}"
     return (
         f"Verdict: equal if the whole 95 % interval of our mean (Student's t over {over}) is within {within} of the "
         f"published score, lower or higher if it is entirely outside, else undecided (always so for one run). "

@@ -1,16 +1,16 @@
-"""Formats of `finetune table`: terminal, Markdown, CSV, HTML."""
+"""The cells of `finetune table`, a row a model and task, and its files: Markdown, CSV, HTML."""
 
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from rich.table import Table as Grid
 
 from finetune.analysis.paper_table import Line, Table, rule
 from finetune.analysis.published import Anchor
 from finetune.data.atomic import output_file
+from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.runs.dev_choices import is_optimistic
@@ -26,28 +26,47 @@ COLUMNS = (
     *("dev_mean", "dev_sd", "dev_low", "dev_high", "dev_best", "test_mean", "test_sd"),
     *("published_dev", "verdict", "published_test", "published_server", "sources", "run_ids"),
 )
+SUFFIXES = (".md", ".csv", ".html")
 HIDDEN = "†"  # marks a published score on labels that a server hides
 
 
-def as_grid(table: Table, lines: Sequence[Line]) -> Grid:
-    """For the terminal."""
-    grid = Grid(title=table.title, title_justify="left", caption="\n".join(_below(table, lines)))
-    grid.caption_justify = "left"
-    for column in HEADER:
-        grid.add_column(column, justify="left" if column in HEADER[:3] else "right")
-    for cells in _cells(lines):
-        grid.add_row(*cells)
-    return grid
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """A table as it is printed: headings, cells, notes below it, and for files the runs `behind` it.
+
+    `option` is that of the command that chooses this form. The first `left` columns are not numbers; with `grouped`,
+    rows with the same first cell belong together.
+    """
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str]
+    behind: Sequence[str]
+    left: int
+    option: str = ""
+    grouped: bool = False
 
 
-def as_markdown(name: str, table: Table, lines: Sequence[Line]) -> str:
+def runs_form(table: Table, lines: Sequence[Line]) -> Form:
+    """A row for each model on each task, with the spread over seeds and the verdict."""
+    return Form(
+        title=table.title, header=HEADER, rows=_cells(lines), notes=_below(table, lines), behind=runs_behind(lines),
+        left=3, option=" --form runs" * any(row.column for row in table.row),
+    )  # fmt: skip
+
+
+def as_markdown(name: str, form: Form) -> str:
     """A Markdown page, as in results/tables."""
-    rows: list[Sequence[str]] = [HEADER, ["---"] * len(HEADER), *_cells(lines)]
-    body = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in rows)
-    below = "\n".join(f"- {text}" for text in (*_below(table, lines), *_behind(lines)))
-    return (
-        f"<!-- Generated: finetune table {name} -o results/tables/{name}.md -->\n# {table.title}\n\n{body}\n\n{below}\n"
-    )
+    made = f"<!-- Generated: finetune table {name}{form.option} -o results/tables/{name}.md -->"
+    below = "\n".join(f"- {text}" for text in (*form.notes, *form.behind))
+    return f"{made}\n# {form.title}\n\n{markdown_rows(form)}\n\n{below}\n"
+
+
+def markdown_rows(form: Form) -> str:
+    """The headings and rows of a Markdown table."""
+    rows: list[Sequence[str]] = [form.header, ["---"] * len(form.header), *form.rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in rows)
 
 
 def as_csv(lines: Sequence[Line]) -> str:
@@ -69,7 +88,7 @@ def as_csv(lines: Sequence[Line]) -> str:
     return out.getvalue()
 
 
-def as_html(table: Table, lines: Sequence[Line]) -> str:
+def as_html(form: Form) -> str:
     """A complete HTML page. Raises UserError without jinja2."""
     try:
         from finetune.analysis.templates import templates_of
@@ -79,20 +98,23 @@ def as_html(table: Table, lines: Sequence[Line]) -> str:
             "Install it: pip install 'bert-finetune[report]', or write .md or .csv",
         ) from error
     template = templates_of("finetune.analysis").get_template("paper_table.html.j2")
-    notes = [*_below(table, lines), *_behind(lines)]
-    return template.render(title=table.title, header=HEADER, rows=_cells(lines), notes=notes)
+    return template.render(title=form.title, header=form.header, rows=form.rows, notes=[*form.notes, *form.behind])
 
 
-def write_table(file: Path, name: str, table: Table, lines: Sequence[Line]) -> None:
-    """Writes in the format of the file's suffix. Raises UserError for another, and if it cannot be written."""
-    formats = {
-        ".md": lambda: as_markdown(name, table, lines),
-        ".csv": lambda: as_csv(lines),
-        ".html": lambda: as_html(table, lines),
-    }
-    if file.suffix not in formats:
-        raise UserError(f"{file}: tables are written as {', '.join(formats)}", "Use one of these suffixes")
-    text = formats[file.suffix]()
+def require_suffix(file: Path) -> None:
+    """Raises UserError for a file that no table is written to."""
+    if file.suffix not in SUFFIXES:
+        raise UserError(f"{file}: tables are written as {', '.join(SUFFIXES)}", "Use one of these suffixes")
+
+
+def write_table(file: Path, name: str, form: Form, lines: Sequence[Line]) -> None:
+    """Writes in the format of the file's suffix; CSV has the numbers of the lines. Raises UserError for another
+    suffix, and if it cannot be written.
+    """
+    require_suffix(file)
+    text = (
+        as_csv(lines) if file.suffix == ".csv" else as_html(form) if file.suffix == ".html" else as_markdown(name, form)
+    )
     with output_file(file, remedy="Name another file") as scratch:
         file.parent.mkdir(parents=True, exist_ok=True)
         scratch.write_text(text, encoding="utf-8")
@@ -106,7 +128,7 @@ def score_words(summary: Summary | None, metric: Metric) -> str:
 
 
 def _cells(lines: Sequence[Line]) -> list[list[str]]:
-    numbers = _sources(lines)
+    numbers = sources(lines)
     return [
         [
             line.name,
@@ -142,7 +164,7 @@ def _version(anchor: Anchor) -> str:
     """The number of rows of a score on an older version of the data set; else empty."""
     if not anchor.outdated:
         return ""
-    return f" ({anchor.rows:,} rows)" if anchor.rows else " (first version)"
+    return f" ({so_many(anchor.rows)})" if anchor.rows else " (first version)"
 
 
 def _is_hidden(anchor: Anchor) -> bool:
@@ -160,8 +182,9 @@ def _numbers(line: Line) -> list[float | None]:
     return [*dev, low, high, line.dev and line.dev.best, *test]
 
 
-def _sources(lines: Sequence[Line]) -> dict[str, int]:
+def sources(lines: Sequence[Line]) -> dict[str, int]:
     """The sources, numbered by first appearance."""
+    """The sources of published scores, with their numbers in notes."""
     every = [anchor.source for line in lines for anchor in (*line.published_dev, *line.published_test)]
     return {source: number for number, source in enumerate(dict.fromkeys(every), start=1)}
 
@@ -173,16 +196,16 @@ def _below(table: Table, lines: Sequence[Line]) -> list[str]:
         f"Scores in points; dev and test: mean ± standard deviation of our runs over {over}.",
         "Failed: number of runs no better than the majority class.",
         rule(table),
-        *_about_runs(lines),
+        *about_runs(lines),
     ]
     if any(line.published_test for line in lines):
         notes.append(f"{HIDDEN} scored by a server on hidden labels; not comparable with dev.")
     if any(anchor.outdated for line in lines for anchor in (*line.published_dev, *line.published_test)):
         notes.append("(rows) or (first version) after a score: it is of an older version of the data set.")
-    return notes + [f"[{number}] {source}" for source, number in _sources(lines).items()]
+    return notes + [f"[{number}] {source}" for source, number in sources(lines).items()]
 
 
-def _about_runs(lines: Sequence[Line]) -> Iterator[str]:
+def about_runs(lines: Sequence[Line]) -> Iterator[str]:
     """Caveats on our scores, with the lines they apply to."""
     if any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines):
         yield "Several runs with equal scores have no interval: another seed may score differently."
@@ -195,13 +218,12 @@ def _about_runs(lines: Sequence[Line]) -> Iterator[str]:
         yield f"Cross-fitted: scored on dev with thresholds chosen on other rows of dev: {'; '.join(fitted)}."
 
 
-def _behind(lines: Sequence[Line]) -> list[str]:
+def runs_behind(lines: Sequence[Line]) -> list[str]:
     """The runs of each line and their settings that differ from the defaults, except seeds."""
     found = []
     for line in filter(lambda line: line.runs, lines):
         changed = [one for one in settings_of(line.runs) if one.changed and one.key not in (*SEEDS, "model")]
         settings = ", ".join(f"{one.key} {' or '.join(dict.fromkeys(map(str, one.values)))}" for one in changed)
-        plural = "s" * (len(line.runs) > 1)
         runs = ", ".join(run.id for run in line.runs)
-        found.append(f"{line.name}, {line.model}: {settings or 'defaults'}; run{plural} {runs}")
+        found.append(f"{line.name}, {line.model}: {settings or 'defaults'}; {noun(len(line.runs), 'run')} {runs}")
     return list(dict.fromkeys(found))  # two metrics of the same runs are one line

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finetune.analysis.paper_form import paper_form
 from finetune.analysis.paper_table import Line, Table, lines_of, load_table
-from finetune.analysis.paper_table_formats import as_csv, write_table
+from finetune.analysis.paper_table_formats import Form, as_csv, runs_form, write_table
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.errors import UserError
@@ -55,10 +56,28 @@ class ResultTable:
 
         return pd.read_csv(io.StringIO(as_csv(self.lines)), keep_default_na=True)
 
+    @property
+    def has_columns(self) -> bool:
+        """Whether the table has the form of the paper's Table 1, with tasks as columns."""
+        return any(row.column for row in self.table.row)
+
+    def form(self, form: str | None = None) -> Form:
+        """The cells and notes as `paper` (systems as rows, tasks as columns) or `runs` (a row a model and task).
+
+        The default is `paper` where the table has it. Raises UserError for `paper` where it has not.
+        """
+        if form not in (None, "paper", "runs"):
+            raise UserError(f"the form of a table is '{form}'", "It is paper or runs")
+        as_paper = self.has_columns if form is None else form == "paper"
+        return (paper_form if as_paper else runs_form)(self.table, self.lines)
+
     @plainly
-    def write(self, file: str | Path) -> Path:
-        """Writes a .md, .csv or .html file, and returns its path. Raises UserError for another suffix."""
-        write_table(Path(file), self.name, self.table, self.lines)
+    def write(self, file: str | Path, *, form: str | None = None) -> Path:
+        """Writes a .md, .csv or .html file, and returns its path; CSV has the numbers of `runs`.
+
+        Raises UserError for another suffix.
+        """
+        write_table(Path(file), self.name, self.form(form), self.lines)
         return Path(file)
 
     def __repr__(self) -> str:

@@ -1,37 +1,20 @@
 """The command line. A command's module is imported only when it is called, so that `--help` is instant."""
 
-import io
 import os
 import sys
 import traceback
 from importlib import import_module
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from finetune.cli.commands import COMMANDS, FIRST, GROUPS, lines
 from finetune.cli.terminal import echo, first_process, print_error, print_warnings
-from finetune.errors import UserError
+from finetune.errors import UserError, nearest
 from finetune.runs import interrupts
 
-COMMANDS = {  # name: help
-    "run": "Train, score and save: `finetune run glue-mrpc model=minilm train.learning_rate=2e-4`.",
-    "evaluate": "Score a fine-tuned checkpoint without training: `finetune evaluate RUN mrpc`.",
-    "score": "Score a file of predictions, without a model: `finetune score squad-v1 predictions.json`.",
-    "compare": "Test whether two runs differ significantly: `finetune compare RUN RUN`.",
-    "table": "Compare scores of finished runs with published ones: `finetune table glue`.",
-    "features": "Extract embeddings: `finetune features minilm a.csv --pool mean -o a.npz`.",
-    "submission": "Predict the GLUE test sets for the GLUE server: `finetune submission mrpc ... -o glue.zip`.",
-    "predict": "Predict every row of a file: `finetune predict RUN new.csv -o out.csv`.",
-    "explain": 'Show what each word adds to a prediction: `finetune explain RUN "a good film"`.',
-    "view": 'Write a page that shows the inside of an encoder: `finetune view minilm "a text" "another"`.',
-    "init": "Print a recipe for your data: `finetune init data.csv > my.toml`.",
-    "ls": "List recipes, tasks and runs.",
-    "show": "Show a recipe with all its settings, or a run with its scores and predictions.",
-    "report": "Write an HTML report of runs: scores, curves, errors: `finetune report RUN -o report.html`.",
-    "cp": "Copy a recipe to edit.",
-    "check": "Check data or a recipe before training: `finetune check reviews.csv --fix fixed.csv`.",
-}
 UsageError: Any = typer.BadParameter.__mro__[
     2
 ]  # click's error of any kind, of which newer versions of typer have their own
@@ -46,24 +29,69 @@ class OnDemand(TyperCommand):
         assert self.name is not None
         module = import_module(f"finetune.cli.{'recipes' if self.name in RECIPES else self.name}")
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(help=self.help)(getattr(module, self.name))
-        return typer.main.get_command(alone).make_context(*given, **extra)
+        alone.command(cls=WithExamples, help=self.help)(getattr(module, self.name))
+        command = typer.main.get_command(alone)
+        command.name = self.name
+        return command.make_context(*given, **extra)
+
+
+class WithExamples(TyperCommand):
+    """A command whose help ends with its examples."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the examples."""
+        with formatter.section("Examples"):
+            formatter.write(f"{lines(COMMANDS[ctx.info_name].examples)}\n")
 
 
 class Commands(TyperGroup):
-    """All commands, on demand."""
+    """All commands, on demand, in groups."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = {name: OnDemand(name, help=what) for name, what in COMMANDS.items()}
+        self.commands = {name: OnDemand(name, help=listed.help) for name, listed in COMMANDS.items()}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the commands of each group."""
+        width = max(map(len, COMMANDS))
+        for group, listed in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(f"{name:<{width}}", one.help) for name, one in listed.items()])
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the first examples, and where there are more."""
+        with formatter.section("Examples"):
+            formatter.write(f"{lines(FIRST)}\n")
+        formatter.write("\n`finetune COMMAND --help` has options and examples of each command.\n")
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of the first argument. Raises UserError with the nearest name if there is none."""
+        name = args[0]
+        if name in self.commands or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        if name.startswith("-"):
+            raise _unknown_option(name, ctx)
+        if Path(name).exists():
+            raise UserError(f"'{name}' is a file, not a command", f"`finetune run {name}` trains on it")
+        remedy = f"{nearest(name, list(self.commands))}`finetune --help` lists the commands"
+        raise UserError(f"there is no command '{name}'", remedy)
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(cls=Commands, invoke_without_command=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 @app.callback()
-def finetune() -> None:
+def finetune(
+    ctx: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show versions and the device, and exit.")] = False,
+) -> None:
     """Fine-tune BERT-family encoders: one command from a task to a model, its scores and every prediction."""
+    if version:
+        from finetune.cli.version import version_lines
+
+        echo(version_lines())
+    elif ctx.invoked_subcommand is None:
+        echo(ctx.get_help())
 
 
 def main() -> None:
@@ -79,7 +107,7 @@ def main() -> None:
         print_error(error)
         sys.exit(2)
     except UsageError as error:
-        _print_usage_error(error)
+        print_error(_as_user_error(error))
         sys.exit(error.exit_code)
     except typer.Abort:
         echo("aborted", err=True)
@@ -117,11 +145,23 @@ def _require_utf_8(arguments: list[str]) -> None:
             raise UserError(f"the argument '{argument}' is not UTF-8", "Rename the file that it names") from None
 
 
-def _print_usage_error(error: Any) -> None:
-    """Prints what typer says of wrong options, and how to call the command."""
-    shown = io.StringIO()
-    error.show(file=shown)
-    echo(shown.getvalue(), err=True, nl=False)
+def _as_user_error(error: Any) -> UserError:
+    """What typer says of wrong options in one line, with the nearest option and how to see the others."""
+    if hasattr(error, "possibilities") and error.ctx is not None:
+        return _unknown_option(error.option_name, error.ctx)
+    what = str(error.format_message()).strip().rstrip(".").replace("\n", " ")
+    return UserError(what, f"`{_path(error.ctx)} --help` shows how to call it")
+
+
+def _unknown_option(name: str, ctx: Any) -> UserError:
+    """The error for an option that a command does not have."""
+    known = [option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")]
+    return UserError(f"there is no option '{name}'", f"{nearest(name, known)}`{_path(ctx)} --help` lists the options")
+
+
+def _path(ctx: Any) -> str:
+    """`finetune run`."""
+    return "finetune" if ctx is None or ctx.parent is None else f"finetune {ctx.info_name}"
 
 
 def _in_words(error: OSError) -> UserError:

@@ -90,8 +90,19 @@ def _check_data(
         _print_report(report)
         if fix is not None:
             standard_output().print(facts_table(str(fix), fixes or {"fixed": "no fixes needed; file copied"}))
+    if not as_json:
+        _print_next(target, report, fix)
     if report.fails(strict=strict):
         raise typer.Exit(1)
+
+
+def _print_next(target: str, report: Report, fix: Path | None) -> None:
+    """What to do next: train if there is no error, else fix the data."""
+    data = str(fix or target)
+    again = "fixed.csv" if fix is None else "another.csv"
+    fixing = [f"finetune check {target} --fix {again}"] * (fix is None and bool(report.findings))
+    training = [f"finetune run {data}"] * (fix is not None or not report.counts.get("error"))
+    standard_output().print_next(*training, *fixing)
 
 
 def _print_report(report: Report) -> None:

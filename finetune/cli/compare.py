@@ -4,13 +4,14 @@ import json
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from finetune.analysis.compare import Comparison
 from finetune.analysis.compare import compare as compared
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import plain, standard_output
+from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.terminal import echo, one_line
+from finetune.data.messages import so_many
 from finetune.metrics.significance import Difference
 from finetune.task_types.registry import find
 
@@ -39,44 +40,42 @@ def compare(
         console.print_line(f"note: {note}")
     if changed and found.changed:
         console.print(_changed_table(found, changed))
+    console.print_next(f"finetune report {found.a[0]} {found.b[0]}", *["finetune compare A B --seeds"] * (not seeds))
 
 
-def _comparison_table(found: Comparison) -> Table:
+def _comparison_table(found: Comparison) -> FittedTable:
     """Per metric: both sides, the difference with its interval and p (of several metrics also adjusted by Holm's
     method), and the number of rows needed to detect it.
     """
     several = len(found.differences) > 1
     sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
-    title = f"{found.task}, {found.rows:,} rows of {found.split}; A is {sides[0]}, B is {sides[1]}"
-    table = Table(title=one_line(title), title_justify="left")
-    for column in (
-        "metric",
-        "A",
-        "B",
-        "B - A",
-        "95 % interval",
-        "p",
-        *["p (Holm)"] * several,
-        "rows needed (80 % power)",
-    ):
-        table.add_column(column, justify="left" if column == "metric" else "right")
-    for name, each in found.differences.items():
-        metric = found.metrics[name]
-        table.add_row(
-            name if metric.greater_is_better else f"{name} (lower is better)",
-            metric.shown(each.a),
-            metric.shown(each.b),
-            f"{metric.scaled(each.value):+.1f}",
-            " to ".join(f"{metric.scaled(edge):+.1f}" for edge in each.interval or ()),
-            f"{each.p:.4f}",
-            *[f"{found.holm[name]:.4f}"] * several,
-            _rows_needed(each),
-        )
+    title = f"{found.task}, {so_many(found.rows)} of {found.split}; A is {sides[0]}, B is {sides[1]}"
+    numbers = ["A", "B", "B - A", "95 % interval", "p", *["p (Holm)"] * several, "rows needed (80 % power)"]
+    rows = [_difference_cells(name, each, found, several=several) for name, each in found.differences.items()]
     test = "" if found.mcnemar is None else f"McNemar's exact test: p {found.mcnemar:.4f}. "
     adjusted = f"p (Holm): adjusted for the {len(found.differences)} metrics. " * several
     needed = "Rows needed: for 80 % power at a level of 5 %."
-    table.caption = f"{test}p and interval: paired bootstrap. {adjusted}{needed}"
-    return table
+    return FittedTable(
+        title=one_line(title),
+        columns=[Column(name="metric", words=True), *columns(*numbers, right=numbers)],
+        rows=rows,
+        notes=[f"{test}p and interval: paired bootstrap. {adjusted}{needed}"],
+    )
+
+
+def _difference_cells(name: str, each: Difference, found: Comparison, *, several: bool) -> list[str]:
+    """A metric's cells."""
+    metric = found.metrics[name]
+    return [
+        name if metric.greater_is_better else f"{name} (lower is better)",
+        metric.shown(each.a),
+        metric.shown(each.b),
+        f"{metric.scaled(each.value):+.1f}",
+        " to ".join(f"{metric.scaled(edge):+.1f}" for edge in each.interval or ()),
+        f"{each.p:.4f}",
+        *[f"{found.holm[name]:.4f}"] * several,
+        _rows_needed(each),
+    ]
 
 
 def _rows_needed(each: Difference) -> str:
@@ -85,15 +84,14 @@ def _rows_needed(each: Difference) -> str:
     return "more seeds" if each.value else ""
 
 
-def _changed_table(found: Comparison, most: int) -> Table:
+def _changed_table(found: Comparison, most: int) -> FittedTable:
     """Some of the rows that only one side has right."""
     better = [sum(change.better == side for change in found.changed) for side in "ab"]
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
-    title = f"{better[0]} rows that only A has right, {better[1]} that only B has right{first}"
-    table = Table(title=one_line(title), title_justify="left", show_lines=True)
-    for column in ("id", "text", "label", "A", "B"):
-        table.add_column(column, overflow="fold")
+    title = f"{so_many(better[0])} that only A has right, {better[1]:,} that only B has right{first}"
+    rows = []
     for change in found.changed[:most]:
         shown = [value for name, value in change.row.items() if name not in NOT_TEXT and value]
-        table.add_row(str(change.row["id"]), *map(plain, (shown, change.gold, change.a, change.b)))
-    return table
+        rows.append((str(change.row["id"]), *map(plain, (shown, change.gold, change.a, change.b))))
+    headings = [Column(name="id", names=True), *(Column(name=name, words=True) for name in ("text", "label", "A", "B"))]
+    return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)

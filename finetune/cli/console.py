@@ -4,12 +4,13 @@ import os
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.terminal import one_line, printable
 
 PIPED_WIDTH = 300  # characters
+VALUE = Column(name="", words=True)
 
 
 class Terminal(Console):
@@ -21,6 +22,11 @@ class Terminal(Console):
     def print_line(self, text: str) -> None:
         """Prints one line, whatever newlines the text of a note, a path or a cell has; a terminal wraps it."""
         self.print(one_line(text), soft_wrap=True)
+
+    def print_next(self, *commands: str) -> None:
+        """Prints what to do next as the last line; only on a terminal, since other programs read what is piped."""
+        if self.is_terminal:
+            self.print_line(f"next: {', '.join(commands)}")
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Escapes control characters; every string, in tables too, goes through here."""
@@ -40,15 +46,10 @@ def standard_error() -> Terminal:
     return Terminal(stderr=True)
 
 
-def facts_table(title: str, facts: dict[str, Any]) -> Table:
+def facts_table(title: str, facts: dict[str, Any]) -> FittedTable:
     """A table with one line per fact; empty ones are left out."""
-    table = Table(title=one_line(title), title_justify="left", show_header=False)
-    table.add_column()
-    table.add_column(overflow="fold")
-    for name, value in facts.items():
-        if value not in (None, [], {}):
-            table.add_row(name, plain(value))
-    return table
+    rows = [(name, plain(value)) for name, value in facts.items() if value not in (None, [], {})]
+    return FittedTable(title=one_line(title), columns=[Column(name=""), VALUE], rows=rows, headed=False)
 
 
 def plain(value: Any) -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.table import Table
-
 from finetune.analysis.data_sizes import Size, curves_of, last_gain, more_labels
 from finetune.cli.console import Terminal, plain
+from finetune.cli.fitted_table import FittedTable, columns
+from finetune.data.messages import so_many
 from finetune.runs.data_sizes import percent
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
@@ -20,18 +20,16 @@ def print_curves(console: Terminal, records: Sequence[RunRecord], *, out: Path) 
         console.print_line(more_labels(last_gain(sizes, folders)))
 
 
-def sizes_table(sizes: Sequence[Size]) -> Table:
+def sizes_table(sizes: Sequence[Size]) -> FittedTable:
     """A line per size: rows, mean score, its interval, and the best baseline at that size."""
     first = sizes[0].verdict
-    table = Table(title="by size of the data", title_justify="left")
     seeds = len(sizes[-1].records)
     names = ("size", "rows", f"{first.split} {first.metric.name}", "95 % interval", "best baseline")
-    for column in names:
-        table.add_column(column, justify="right")
+    rows = []
     for size in sizes:
         shown, found = first.metric.shown, size.verdict
         interval = "" if found.interval is None else " to ".join(map(shown, found.interval))
         base = "" if size.baseline is None else shown(size.baseline)
-        table.add_row(percent(size.share), f"{size.rows:,}", plain(shown(found.score)), interval, base)
-    table.caption = f"mean of {seeds} seeds" if seeds > 1 else None
-    return table
+        rows.append((percent(size.share), f"{size.rows:,}", plain(shown(found.score)), interval, base))
+    notes = [f"mean of {so_many(seeds, 'seed')}"] if seeds > 1 else []
+    return FittedTable(title="by size of the data", columns=columns(*names, right=names), rows=rows, notes=notes)

@@ -1,13 +1,12 @@
 """How the user's data was read: file formats and the meaning of columns."""
 
-from rich.table import Table
-
+from finetune.cli.fitted_table import Column, FittedTable
 from finetune.data.messages import so_many
 from finetune.data.table import Table as Data
 from finetune.task_types.columns import Layout
 
 
-def layout_table(layout: Layout) -> Table:
+def layout_table(layout: Layout) -> FittedTable:
     """The meaning of each column, and why it was inferred."""
     given = {
         "shape": layout.shape,
@@ -16,13 +15,9 @@ def layout_table(layout: Layout) -> Table:
         "id": layout.id,
         "group": layout.group,
     }
-    table = Table(title="layout", title_justify="left", show_header=False)
-    for _ in range(3):
-        table.add_column(overflow="fold")
-    for name, value in given.items():
-        if value:
-            table.add_row(name, value, layout.reasons.get(name, ""))
-    return table
+    rows = [(name, value, layout.reasons.get(name, "")) for name, value in given.items() if value]
+    words = Column(name="", words=True)
+    return FittedTable(title="layout", columns=[Column(name=""), words, words], rows=rows, headed=False)
 
 
 def file_line(split: str, table: Data) -> str:

@@ -13,6 +13,7 @@ from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_tables import in_words
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
+from finetune.data.paths import require_place
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.training.targets import split_arguments
@@ -36,20 +37,16 @@ def evaluate(
     encoding = str(given.pop("encoding", ""))
     if unknown := [*others, *given, *(["encoding"] if encoding and not is_data(task) else [])]:
         raise UserError(f"unknown setting '{unknown[0]}'", "Only encoding=NAME can be set, for a data file")
+    if predictions is not None:
+        require_place(predictions)
     load_libraries(f"{task}: loading {model}", "finetune.inference.evaluate")
     from finetune.inference.evaluate import evaluate as score
 
-    scored, scores = score(
-        model,
-        task,
-        source=source_of(data),
-        out=out,
-        watch=ProgressDisplay(standard_error()),
-        split=split,
-        device=device,
-        predictions=predictions,
-        encoding=encoding,
-    )
+    with ProgressDisplay(standard_error()) as watch:
+        scored, scores = score(
+            model, task, source=source_of(data), out=out, watch=watch, split=split, device=device,
+            predictions=predictions, encoding=encoding,
+        )  # fmt: skip
     if predictions is not None:
         echo(f"predictions: {predictions}", err=True)
     echo(json.dumps(scores) if as_json else in_words(scores, scored.metric) or "no labels, so no scores")

@@ -11,6 +11,7 @@ from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
+from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.runs.toml import override_value
 from finetune.training.targets import load_target, split_arguments
@@ -43,15 +44,9 @@ def features(
     load_libraries(f"{target}: loading {model}", "finetune.inference.embeddings")
     from finetune.inference.embeddings import write_features
 
-    watch = ProgressDisplay(standard_error())
-    count, width = write_features(
-        planned.recipe,
-        planned.task,
-        output,
-        source=source_of(data),
-        split=split,
-        pool=pool.value,
-        watch=watch,
-        device=device,
-    )
-    echo(f"{count:,} sequences of the split '{split}', vectors of {width:,} numbers -> {output}")
+    with ProgressDisplay(standard_error()) as watch:
+        count, width = write_features(
+            planned.recipe, planned.task, output, source=source_of(data), split=split, pool=pool.value, watch=watch,
+            device=device,
+        )  # fmt: skip
+    echo(f"{so_many(count, 'sequence')} of the split '{split}', vectors of {so_many(width, 'number')} -> {output}")

@@ -3,17 +3,20 @@
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, TaskOf
-from finetune.cli.console import standard_error
+from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line
+from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
+from finetune.inference.predict_plan import default_output, require_predictable
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import unwatched
 from finetune.task_types.registry import find
@@ -42,31 +45,37 @@ def predict(
             "-o, --escape-formulas and column settings do not apply to lines of standard input", "Leave them out"
         )
     named = None if task is None else find(task)
+    to = output or default_output(Path(file))
+    if file != "-":
+        require_predictable(model, Path(file), to, given, out=out)
     load_libraries("" if quiet else f"{file}: loading {model}", "finetune.inference.predict_file")
     from finetune.inference.answer_rows import answer_lines, lines_of
-    from finetune.inference.predict_file import default_output, predict_file
+    from finetune.inference.predict_file import predict_file
     from finetune.inference.predictor import load
     from finetune.inference.temperature import with_dev_temperature
 
-    watch = unwatched if quiet else ProgressDisplay(standard_error())
-    predictor = load(model, task=named, out=out, watch=watch if file != "-" else unwatched, device=device)
-    if "temperature" in given:
-        predictor = with_dev_temperature(predictor, model, given.pop("temperature"), out=out)
-    if file == "-":
-        for answer in answer_lines(predictor, lines_of(sys.stdin)):
-            echo(json.dumps(answer, ensure_ascii=False))
-        return
-    to = output or default_output(Path(file))
-    options = {name: str(value) for name, value in given.items()}
-    found = predict_file(predictor, Path(file), to, options=options, watch=watch, escape=escape)
+    display = None if quiet or file == "-" else ProgressDisplay(standard_error())
+    watch = display or unwatched
+    with display or nullcontext():
+        predictor = load(model, task=named, out=out, watch=watch, device=device)
+        if "temperature" in given:
+            predictor = with_dev_temperature(predictor, model, given.pop("temperature"), out=out)
+        if file == "-":
+            for answer in answer_lines(predictor, lines_of(sys.stdin)):
+                echo(json.dumps(answer, ensure_ascii=False))
+            return
+        options = {name: str(value) for name, value in given.items()}
+        found = predict_file(predictor, Path(file), to, options=options, watch=watch, escape=escape)
     echo(json.dumps(found.facts(to)) if as_json else _summary(found.facts(to), predictor.task))
+    if not (as_json or quiet):
+        standard_output().print_next(f"finetune evaluate {model} FILE, for a file with labels")
 
 
 def _summary(facts: Mapping[str, Any], task: Task) -> str:
     """What was done, in a few lines; with scores if the file has labels."""
-    lines = [f"{facts['rows']:,} rows in {facts['seconds']:.1f} s -> {facts['output']}"]
-    if facts["errors"]:
-        lines.append(f"{facts['errors']:,} rows have no prediction: the column `error` says why")
+    lines = [f"{so_many(facts['rows'])} in {facts['seconds']:.1f} s -> {facts['output']}"]
+    if count := facts["errors"]:
+        lines.append(f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why")
     lines += [one_line(f"note: {note}") for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:

@@ -1,12 +1,14 @@
-"""Progress of training and prediction on standard error: a live bar on a terminal, else lines."""
+"""Progress of training and prediction on standard error: a live line on a terminal, else a line now and then."""
 
+import math
 import statistics
 import time
 from functools import partial
-
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from types import TracebackType
 
 from finetune.cli.console import Terminal
+from finetune.cli.live_line import LiveLine
+from finetune.cli.pace import Pace, duration
 from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
 from finetune.runs.events import (
@@ -21,21 +23,32 @@ from finetune.runs.events import (
     Started,
     Training,
     Updates,
+    Working,
 )
 
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
 
 
 class ProgressDisplay:
-    """A watcher that shows loss, examples/s, time left and the best score."""
+    """A watcher that shows loss, examples/s, time left and the best score. A context that ends the live line."""
 
     def __init__(self, console: Terminal) -> None:
         self.console = console
-        self.bar: Progress | None = None
-        self.shown: TaskID | None = None
-        self.plan: Training | None = None
-        self.best = ""
-        self.line_at = 0.0
+        self.live: LiveLine | None = None
+        self.pace: Pace | None = None
+        self.best: list[str] = []
+        self.line_at = time.monotonic()
+        self.in_rows = False  # of a file that is predicted in windows, whose own progress says less
+
+    def __enter__(self) -> "ProgressDisplay":
+        """This display."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Removes the live line, after an error too."""
+        self._end()
 
     def __call__(self, event: Event) -> None:
         """Shows one event."""
@@ -46,6 +59,8 @@ class ProgressDisplay:
                 self.console.print_line(f"note: {event.text}")
             case Started():
                 self.console.print_line(f"running on {event.device}: {event.folder}")
+            case Working():
+                self._show(event.what, done=event.done, total=event.total, every=LINE_EVERY)
             case Training():
                 self._begin(event)
             case Updates():
@@ -67,63 +82,62 @@ class ProgressDisplay:
         self.console.print_line(f"already done: {run.folder} ({versions}); --force runs it again")
 
     def _begin(self, plan: Training) -> None:
-        self.plan, self.best, self.line_at = plan, "", time.monotonic()
+        self.pace, self.best, self.line_at = Pace(plan), [], -math.inf
         if plan.done:
             self.console.print(f"resuming after update {plan.done} of {plan.updates}")
         if self.console.is_terminal:
-            self.bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                TextColumn("{task.completed}/{task.total}", markup=False),
-                TextColumn("{task.fields[facts]}", markup=False),
-                TimeRemainingColumn(),
-                console=self.console,
-            )
-            self.shown = self.bar.add_task("training", total=plan.updates, completed=plan.done, facts="")
-            self.bar.start()
+            self._show("training", done=plan.done, total=plan.updates)
 
     def _show_updates(self, some: Updates) -> None:
-        plan = self.plan
-        assert plan is not None  # since Training comes before Updates
-        rate = len(some.losses) * plan.examples * plan.epochs / plan.updates / some.seconds
-        facts = f"loss {statistics.fmean(some.losses):.3f}  {rate:.0f} examples/s{self.best}"
-        label = f"epoch {some.epoch}/{plan.epochs}"
-        if self.bar is not None and self.shown is not None:
-            self.bar.update(self.shown, completed=some.update, description=label, facts=facts)
-        elif time.monotonic() - self.line_at > LINE_EVERY:
-            self.line_at = time.monotonic()
-            left = (plan.updates - some.update) * some.seconds / len(some.losses)
-            self.console.print(f"{label}  update {some.update}/{plan.updates}  {facts}  {left:.0f} s left")
+        pace = self.pace
+        assert pace is not None  # since Training comes before Updates
+        pace.add(some)
+        facts = [f"loss {statistics.fmean(some.losses):.3f}", f"{pace.rate:.0f} examples/s", *self.best]
+        what = f"epoch {some.epoch}/{pace.plan.epochs}"
+        self._show(what, done=some.update, total=pace.plan.updates, left=pace.left, facts=facts, every=LINE_EVERY)
 
     def _show_predicted(self, some: Predicted) -> None:
-        if self.bar is not None and self.shown is not None:
-            self.bar.update(self.shown, facts=f"predicting {some.done}/{some.total}{self.best}")
+        if not self.in_rows:
+            self._show("predicting", done=some.done, total=some.total, facts=self.best, every=LINE_EVERY)
 
     def _show_encoded(self, some: Encoded) -> None:
         ended = some.done == some.total and some.rate * LINE_EVERY < some.total
-        if time.monotonic() - self.line_at > LINE_EVERY / 2 or ended:
-            self.line_at = time.monotonic()
-            left = (some.total - some.done) / some.rate
-            self.console.print(
-                f"encoded {some.done:,} of {some.total:,}, {some.rate:.0f} a second, {left:.0f} s left",
-            )
+        left, facts = (some.total - some.done) / some.rate, [f"{some.rate:.0f} a second"]
+        every = 0 if ended else LINE_EVERY / 2
+        self._show("encoded", done=some.done, total=some.total, left=left, facts=facts, every=every)
 
     def _show_rows(self, some: RowsPredicted) -> None:
-        if time.monotonic() - self.line_at > LINE_EVERY / 10 or some.done == some.total:
-            self.line_at = time.monotonic()
-            left = f", {(some.total - some.done) / some.rate:.0f} s left" if some.total > some.done else ""
-            self.console.print(f"{some.done:,} rows, {some.rate:.0f} rows/s{left}")
+        self.in_rows = True
+        left, facts = (some.total - some.done) / some.rate, [f"{some.rate:.0f} rows/s"]
+        every = 0 if some.done == some.total else LINE_EVERY / 10
+        self._show("predicted rows", done=some.done, total=some.total, left=left, facts=facts, every=every)
 
     def _show_epoch(self, epoch: EpochDone) -> None:
-        assert self.plan is not None  # since Training comes before EpochDone
+        assert self.pace is not None  # since Training comes before EpochDone
         done = epoch.result
-        self.best = f"  best {epoch.metrics[0].shown(epoch.best)}"
+        self.pace.end_epoch(done.epoch)
+        self.best = [f"best {epoch.metrics[0].shown(epoch.best)}"]
         scores = in_words(done.scores, partial(find_metric, metrics=epoch.metrics))
-        console = self.bar.console if self.bar is not None else self.console
-        console.print(f"epoch {done.epoch}/{self.plan.epochs}  loss {done.loss:.3f}  {scores}{self.best}")
+        facts = [f"loss {done.loss:.3f}", scores, *self.best]
+        self.console.print_line(f"epoch {done.epoch}/{self.pace.plan.epochs}  {'  '.join(facts)}")
+
+    def _show(
+        self, what: str, *, done: int, total: int, left: float | None = None, facts: list[str] | None = None,
+        every: float = 0.0,
+    ) -> None:  # fmt: skip
+        """Shows a step in the live line, or in a line of its own if the last one is `every` seconds ago."""
+        if self.console.is_terminal:
+            self.live = self.live or LiveLine(self.console)
+            self.live.show(what, done=done, total=total, left=left, facts=facts or ())
+        elif time.monotonic() - self.line_at > every:
+            self.line_at = time.monotonic()
+            words = [what, *[f"{done:,} of {total:,}"] * bool(total), *(facts or ())]
+            if left is not None and done < total:
+                words.append(f"{duration(left)} left")
+            self.console.print_line("  ".join(words))
 
     def _end(self) -> None:
-        """Stops the live bar, also after a failure or an interruption."""
-        if self.bar is not None:
-            self.bar.stop()
-            self.bar = None
+        """Removes the live line, also after a failure or an interruption."""
+        if self.live is not None:
+            self.live.stop()
+            self.live = None

@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
+from finetune.cli.fitted_table import Column, FittedTable
+from finetune.cli.run_facts import every_fact, six_facts, verdict_lines
 from finetune.cli.run_tables import print_record, runs_table
 from finetune.cli.terminal import echo
 from finetune.data.atomic import output_file
+from finetune.data.messages import so_many
 from finetune.data.paths import exists, is_file, read_small_text
 from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
@@ -40,14 +42,18 @@ def ls(out: Out = RESULTS) -> None:
     console.print(facts_table("recipes", named))
     metrics = {name: ", ".join(plain_metrics(task.metric_names)) for name, task in sorted(available().items())}
     console.print(facts_table("tasks", metrics))
+    shown = []
     if runs := listed_runs(out):
         console.print(runs_table(runs))
+        shown = [f"finetune show {runs[-1].id}"]
+    console.print_next(*shown, "finetune run FILE or RECIPE")
 
 
 def show(
     target: Annotated[str, typer.Argument(help="A run (folder or id), a recipe, or a task (its latest run).")],
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, for a recipe.")] = None,
     predictions: Annotated[int, typer.Option(min=0, help="Show the first N predictions of a run.")] = 0,
+    every: Annotated[bool, typer.Option("--all", help="Show every field of a run's record.")] = False,
     out: Out = RESULTS,
     as_json: Json = False,
 ) -> None:
@@ -59,7 +65,7 @@ def show(
     if found is None:
         _print_recipe(target, split_arguments(settings or [])[1], as_json=as_json)
     else:
-        _print_run(found, predictions, as_json=as_json)
+        _print_run(found, predictions, every=every, as_json=as_json)
 
 
 def cp(
@@ -101,32 +107,33 @@ def _print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> No
     echo(complete.model_dump_json() if as_json else to_toml(complete.model_dump(exclude_none=True)).rstrip())
 
 
-def _print_run(found: RunFolder, predictions: int, *, as_json: bool) -> None:
-    """Prints a finished run: facts, scores and first predictions."""
+def _print_run(found: RunFolder, predictions: int, *, every: bool, as_json: bool) -> None:
+    """Prints a finished run: what it is worth, scores, facts and first predictions."""
     record = load_record(found.record_file)
     if as_json:
         echo(record.model_dump_json())
         return
     console = standard_output()
-    facts = record.model_dump(exclude={"scores", "baselines", "epochs", "headline", "notes"})
-    console.print(facts_table(str(found.path), facts))
+    for text in verdict_lines([record]):
+        console.print_line(text)
     print_record(console, record)
+    console.print(facts_table("facts", six_facts(found, record)))
+    if every:
+        console.print(facts_table("record", every_fact(record)))
     for split in record.scores if predictions else ():
-        console.print_line(f"first {predictions} predictions of {split}, wrong ones marked x")
+        console.print_line(f"first {so_many(predictions, 'prediction')} of {split}, wrong ones marked x")
         console.print(_predictions_table(read_predictions(found.predictions(split))[:predictions]))
+    console.print_next(f"finetune report {record.id}", *[f"finetune show {record.id} --all"] * (not every))
 
 
-def _predictions_table(lines: Sequence[dict[str, Any]]) -> Table:
+def _predictions_table(lines: Sequence[dict[str, Any]]) -> FittedTable:
     """A table of predictions, the wrong ones marked."""
-    table = Table(show_lines=True)
-    columns = [
+    names = [
         name for name in lines[0] if not name.startswith("baseline:") and any(line[name] is not None for line in lines)
     ]
-    for column in ("", *columns):
-        table.add_column(column, overflow="fold")
-    for line in lines:
-        table.add_row(Text("x", "red") if _wrong(line) else "", *(plain(line[column]) for column in columns))
-    return table
+    rows = [(Text("x", "red") if _wrong(line) else "", *(plain(line[column]) for column in names)) for line in lines]
+    headings = [Column(name=""), *(Column(name=name, words=True) for name in names)]
+    return FittedTable(title="", columns=headings, rows=rows, ruled=True)
 
 
 def _wrong(line: dict[str, Any]) -> bool:

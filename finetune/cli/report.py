@@ -8,6 +8,7 @@ import typer
 
 from finetune.analysis.report.blocks import WordWeight
 from finetune.cli.arguments import RESULTS, Out
+from finetune.cli.console import standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import echo
 from finetune.data.paths import require_output
@@ -28,6 +29,7 @@ def report(
     require_output(output)
     size = write_report(runs, output, out=out, weights=_weights(runs, explain, out) if explain else None)
     echo(f"{output}: {size / 1e6:.1f} MB")
+    standard_output().print_next(f"open {output} in a browser")
 
 
 def _weights(runs: Sequence[str], count: int, out: Path) -> dict[tuple[str, str, str], Sequence[WordWeight]]:

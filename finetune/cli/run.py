@@ -13,6 +13,7 @@ from finetune.cli.data_sizes import print_curves
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.progress import ProgressDisplay
+from finetune.cli.run_facts import verdict_lines
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
 from finetune.cli.terminal import echo, first_process, one_line, print_error
 from finetune.data.files import is_data
@@ -129,6 +130,16 @@ def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disc
         console.print(summary_table(records))
         for text in summary_lines(records, discarded=discarded, diverged=diverged):
             console.print_line(text)
-    if len(records) == 1 and not as_json and not quiet:
-        number = records[0].id
-        console.print(f"next: finetune predict {number} FILE, finetune report {number}")
+    if records and not as_json and not quiet:
+        for text in verdict_lines(records):
+            console.print_line(text)
+        console.print_line(_next(records))
+
+
+def _next(records: list[RunRecord]) -> str:
+    """Commands for a run, or for several."""
+    first, *others = [record.id for record in records]
+    if not others:
+        return f"next: finetune predict {first} FILE, finetune report {first}"
+    with_others = "" if len(others) > 9 else f", finetune report {' '.join([first, *others])}"
+    return f"next: finetune compare {first} {others[-1]}{with_others}"

@@ -3,13 +3,13 @@
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from finetune.analysis.published import published_for
 from finetune.cli.console import Terminal, plain
-from finetune.cli.long_table import LongTable
+from finetune.cli.fitted_table import Column, FittedTable, Row, columns
 from finetune.cli.terminal import one_line
+from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.runs.dev_choices import all_notes
@@ -34,39 +34,40 @@ def print_record(console: Terminal, record: RunRecord) -> None:
         console.print_line(f"note: {note}")
 
 
-def record_table(record: RunRecord) -> Table:
+def record_table(record: RunRecord) -> FittedTable:
     """A run's scores next to its baselines and published scores of the same model and split."""
-    table = Table(title=one_line(f"{record.task}, run {record.id} ({record.model})"), title_justify="left")
     metrics = plain_metrics(next(iter(record.scores.values())))
-    for column in ("split", "method", *metrics):
-        table.add_column(column, justify="left" if column in ("split", "method") else "right")
     shown = {metric: record.metric(metric).shown for metric in metrics}
+    rows: list[Row] = []
     for split, scores in record.scores.items():
-        table.add_row(split, "this run", *(Text(shown[metric](scores[metric]), "bold") for metric in metrics))
+        rows.append((split, "this run", *(Text(shown[metric](scores[metric]), "bold") for metric in metrics)))
         for method, given in record.baselines[split].items():
-            table.add_row(split, method, *(shown[metric](given[metric]) for metric in metrics))
+            rows.append((split, method, *(shown[metric](given[metric]) for metric in metrics)))
         for anchor in published_for(record, split):
             cells = (shown[metric](anchor.score) if metric == anchor.metric else "" for metric in metrics)
-            table.add_row(split, f"published: {anchor.source}", *cells)
-    return table
+            rows.append((split, f"published: {anchor.source}", *cells))
+    return FittedTable(
+        title=one_line(f"{record.task}, run {record.id} ({record.model})"),
+        columns=[Column(name="split"), Column(name="method", words=True), *columns(*metrics, right=metrics)],
+        rows=rows,
+    )
 
 
-def groups_table(record: RunRecord) -> Table | None:
+def groups_table(record: RunRecord) -> FittedTable | None:
     """A run's scores by group, such as entity types; None if its task has no groups."""
-    table = Table(title="by group", title_justify="left")
     named = [name.rsplit("/", 1) for name in next(iter(record.scores.values())) if "/" in name]
     groups, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
-    for column in ("split", "group", *metrics):
-        table.add_column(column, justify="left" if column in ("split", "group") else "right")
+    rows = []
     for split, scores in record.scores.items():
         for group in groups:
             names = [f"{group}/{metric}" for metric in metrics]
             shown = (record.metric(name).shown(scores[name]) if name in scores else "" for name in names)
-            table.add_row(split, group, *shown)
-    return table if groups else None
+            rows.append((split, group, *shown))
+    headings = [Column(name="split"), Column(name="group", names=True), *columns(*metrics, right=metrics)]
+    return FittedTable(title="by group", columns=headings, rows=rows) if groups else None
 
 
-def runs_table(runs: Iterable[ListedRun]) -> LongTable:
+def runs_table(runs: Iterable[ListedRun]) -> FittedTable:
     """A table with one line per run."""
     rows = [
         (
@@ -79,22 +80,38 @@ def runs_table(runs: Iterable[ListedRun]) -> LongTable:
         )
         for run in runs
     ]
-    return LongTable("runs", ("task", "id", "model", "seed", "score", "finished"), rows)
+    finished = Column(name="finished", short=_to_the_minute)
+    headings = [Column(name="task", names=True), Column(name="id"), MODEL, *columns("seed", "score"), finished]
+    return FittedTable(title="runs", columns=headings, rows=rows)
 
 
-def summary_table(records: Sequence[RunRecord]) -> Table:
+def summary_table(records: Sequence[RunRecord]) -> FittedTable:
     """For each group of runs that differ only in their seeds: mean, sd, 95 % interval, best, failed runs."""
     found = groups(records)
-    table = Table(title="all runs", title_justify="left")
-    left = ("task", "model", "settings", "runs", "metric", "95 % interval")
-    columns = ("task", "model", "settings", "runs", "failed", "metric", "mean", "sd", "95 % interval", "best")
-    for column in (*columns, "best baseline"):
-        table.add_column(column, justify="left" if column in left else "right")
+    numbers = ("mean", "sd", "95 % interval", "best", "best baseline")
+    headings = [
+        *(Column(name="task", names=True), MODEL, Column(name="settings", words=True)),
+        *columns("runs", "failed", "metric", *numbers, right=("failed", *numbers)),
+    ]
+    rows = []
     for group, settings in zip(found, differing_settings([group[0] for group in found]), strict=True):
         for split in _chosen_on(group[0]):
             for cells in _summaries(group, split):
-                table.add_row(group[0].task, group[0].model, plain(settings), str(len(group)), *cells)
-    return table
+                rows.append((group[0].task, group[0].model, plain(settings), str(len(group)), *cells))
+    return FittedTable(title="all runs", columns=headings, rows=rows)
+
+
+def short_model(name: str) -> str:
+    """`bert-base-uncased` of `google-bert/bert-base-uncased`, and the last folder of a path."""
+    return name.rstrip("/").rpartition("/")[2]
+
+
+def _to_the_minute(time: str) -> str:
+    """`2026-11-21 08:53` of `2026-11-21T08:53:12+00:00`."""
+    return time[:16].replace("T", " ")
+
+
+MODEL = Column(name="model", names=True, short=short_model)
 
 
 def _chosen_on(record: RunRecord) -> list[str]:
@@ -127,7 +144,7 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
     `discarded`: other settings were stopped early; `diverged`: number of runs without a score.
     """
     found = groups(records)
-    which = "1 run diverged and is" if diverged == 1 else f"{diverged} runs diverged and are"
+    which = f"{so_many(diverged, 'run')} diverged and {noun(diverged, 'is', 'are')}"
     lines = [f"{which} excluded from the mean"] if diverged else []
     tasks = dict.fromkeys(group[0].task for group in found)
     for task in tasks:

@@ -26,10 +26,10 @@ def submission(
     load_libraries(f"{output}: loading {len(runs)} models" if len(runs) > 1 else f"{output}: loading {runs[0]}")
     from finetune.inference.glue_submission import submit
 
-    watch = ProgressDisplay(standard_error())
-    predicted = submit(
-        runs, output, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing
-    )
+    with ProgressDisplay(standard_error()) as watch:
+        predicted = submit(
+            runs, output, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing
+        )
     facts = {
         name: f"predicted by {run}" if run else "constant baseline (no run given)" for name, run in predicted.items()
     }

@@ -1,20 +1,37 @@
 """`finetune table`: scores of runs next to published ones."""
 
+from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from finetune.analysis.paper_table import load_table, table_files
-from finetune.analysis.paper_table_formats import as_grid
+from finetune.analysis.paper_table_formats import Form, require_suffix
 from finetune.api import table as tables
 from finetune.cli.arguments import RESULTS, Out
 from finetune.cli.console import facts_table, standard_output
+from finetune.cli.fitted_table import Column, FittedTable, Row
+from finetune.cli.run_tables import short_model
 from finetune.cli.terminal import echo, one_line
+
+WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped
+
+
+class Shape(StrEnum):
+    """Form of a table."""
+
+    PAPER = "paper"
+    RUNS = "runs"
 
 
 def table(
     name: Annotated[str | None, typer.Argument(help="glue, squad, ner, choice, table-1 to table-7, or a file.")] = None,
+    form: Annotated[
+        Shape | None,
+        typer.Option(help="paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
     out: Out = RESULTS,
 ) -> None:
@@ -22,12 +39,38 @@ def table(
     console = standard_output()
     if name is None:
         console.print(facts_table("tables", {name: load_table(name).title for name in table_files()}))
+        console.print_next("finetune table glue")
         return
+    if output is not None:
+        require_suffix(output)
     found = tables.table(name, out=out)
     if found.note:
         echo(one_line(f"note: {found.note}"), err=True)
     if output is None:
-        console.print(as_grid(found.table, found.lines))
+        made = found.form(form)
+        console.print(as_table(made))
+        others = [f"finetune table {name} --form {Shape.RUNS if made.grouped else Shape.PAPER}"] * found.has_columns
+        console.print_next(*others, f"finetune table {name} -o {Path(name).stem}.md")
     else:
-        found.write(output)
+        found.write(output, form=form)
         echo(f"{output}: {found.table.title}", err=True)
+
+
+def as_table(form: Form) -> FittedTable:
+    """For the terminal; groups of rows are below their titles."""
+    headings = [
+        Column(
+            name=name,
+            right=number >= form.left,
+            words=name in WORDS,
+            names=name in ("model", "system"),
+            short=short_model if name in ("model", "system") else None,
+        )
+        for number, name in enumerate(form.header)
+    ]
+    rows: list[Row | str] = list(form.rows)
+    if form.grouped:
+        headings, rows = headings[1:], []
+        for title, some in groupby(form.rows, key=lambda row: row[0]):
+            rows += [title, *(row[1:] for row in some)]
+    return FittedTable(title=form.title, columns=headings, rows=rows, notes=form.notes)

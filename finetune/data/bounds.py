@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from finetune.data.messages import shown
+from finetune.data.messages import shown, so_many
 from finetune.data.records import Record
 from finetune.errors import UserError
 
@@ -26,7 +26,7 @@ def require_column(path: Path, name: str, *, number: int) -> None:
         )
     if len(name) > LONGEST_NAME:
         raise UserError(
-            f"{path}: the name of column {number:,} has {len(name):,} characters: {shown(name)}",
+            f"{path}: the name of column {number:,} has {so_many(len(name), 'character')}: {shown(name)}",
             "Put a header with short names above the rows",
         )
 

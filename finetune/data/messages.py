@@ -9,9 +9,18 @@ def shown(text: str, most: int = 40) -> str:
     return f"'{plain}'" if len(text) <= most else f"'{plain[: most - 3]}...'"
 
 
-def so_many(count: int, noun: str = "row") -> str:
+def so_many(count: int, one: str = "row") -> str:
     """`1 row`, `1,200 rows`."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    return f"{count:,} {noun(count, one)}"
+
+
+def noun(count: float, one: str, several: str = "") -> str:
+    """The form of a noun after a number: `row`, `rows`, `processes`, `entries`; of a verb with `several` given."""
+    if count == 1 or several:
+        return one if count == 1 else several
+    if one.endswith("y") and one[-2] not in "aeiou":
+        return f"{one[:-1]}ies"
+    return f"{one}{'es' if one.endswith(('s', 'x', 'tch', 'sh')) else 's'}"
 
 
 def places(found: Sequence[tuple[int, int]], *, most: int, count: int = 0) -> str:
@@ -19,7 +28,7 @@ def places(found: Sequence[tuple[int, int]], *, most: int, count: int = 0) -> st
     count = count or len(found)
     shown = found[:most]
     more = f" and {count - most:,} more" if count > most else ""
-    rows = f"row{'s' * (count > 1)} {', '.join(str(row) for row, _ in shown)}{more}"
+    rows = f"{noun(count, 'row')} {', '.join(str(row) for row, _ in shown)}{more}"
     if all(row == line for row, line in shown):
         return rows
-    return f"{rows}; line{'s' * (len(shown) > 1)} {', '.join(str(line) for _, line in shown)}"
+    return f"{rows}; {noun(len(shown), 'line')} {', '.join(str(line) for _, line in shown)}"

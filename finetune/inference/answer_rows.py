@@ -9,6 +9,7 @@ from itertools import islice
 from typing import IO, Any, Protocol, TypeVar
 
 from finetune.data.issues import Fault
+from finetune.data.messages import so_many
 from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
@@ -202,7 +203,7 @@ def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout,
     inputs = kind.arranged(inputs, names)
     fault = inputs_fault(trained, len(inputs))
     if len(inputs) > len(names):
-        fault = fault or f"has {len(inputs)} inputs, but the model takes {' and '.join(names)}"
+        fault = fault or f"has {so_many(len(inputs), 'input')}, but the model takes {' and '.join(names)}"
     values = dict(zip(names, inputs, strict=False))
     return values, Layout(shape=kind.name, text=tuple(values), spans=trained.spans if trained else ()), fault
 

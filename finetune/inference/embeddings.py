@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from finetune.data.atomic import output_file
-from finetune.data.paths import is_folder, require_output
+from finetune.data.paths import require_place
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
@@ -67,9 +67,7 @@ def write_features(
         raise UserError(
             f"layers = '{recipe.layers}' has weights that only training learns", "Choose a sum, or concat-last-4"
         )
-    require_output(file)
-    if not is_folder(file.absolute().parent):
-        raise UserError(f"{file}: cannot be written (no such folder)", "Create the folder, or choose another file")
+    require_place(file)
     found = _vectors(recipe, task, source=source, split=split, pool=pool, watch=watch, device=device)
     with output_file(file) as scratch:
         return writers[file.suffix](scratch, found)

@@ -8,6 +8,7 @@ from tempfile import TemporaryFile
 from typing import Any, cast
 
 from finetune.data.atomic import output_file
+from finetune.data.messages import so_many
 from finetune.data.paths import require_output
 from finetune.data.rows import Row
 from finetune.data.source import Source
@@ -102,7 +103,10 @@ def _rows(official: OfficialFile, source: Source, watch: Watcher) -> Sequence[Ro
     if len(loaded.rows) != official.rows:
         raise UserError(
             "; ".join(
-                [f"{official.name}: {loaded.origin} has {len(loaded.rows)} rows, GLUE {official.rows}", *loaded.notes]
+                [
+                    f"{official.name}: {loaded.origin} has {so_many(len(loaded.rows))}, GLUE {official.rows}",
+                    *loaded.notes,
+                ]
             ),
             "Use the official file, complete and unchanged",
         )
@@ -112,7 +116,7 @@ def _rows(official: OfficialFile, source: Source, watch: Watcher) -> Sequence[Ro
 
 
 def _predicted(official: OfficialFile, rows: Sequence[Row], predictor: Predictor, watch: Watcher) -> list[Any]:
-    watch(Note(f"predicting {len(rows)} rows for {official.name}"))
+    watch(Note(f"predicting {so_many(len(rows))} for {official.name}"))
     parts = [rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)]
     return [answer.value for part in parts for answer in predictor.answers(part)]
 

@@ -3,31 +3,26 @@
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
-from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.messages import so_many
-from finetune.data.paths import exists, is_folder, require_output
 from finetune.data.reading import first_rows, records, survey
-from finetune.data.table import Table
 from finetune.data.writing import ESCAPED, require_writable, write_rows
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, answer_records, free_name, windows, with_answer
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
+from finetune.inference.predict_plan import SAMPLE, layout_for, require_output_for, require_settings
 from finetune.inference.predictor import Predictor
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.task_types.columns import Layout
-from finetune.task_types.guess import guess, named_columns
 from finetune.task_types.types import type_of
-
-SAMPLE = 1_000  # rows from which columns are inferred
 
 
 @dataclass(kw_only=True)
@@ -74,11 +69,15 @@ def predict_file(
     where the model's text columns are missing.
     """
     started = time.perf_counter()
+    require_settings(options)
+    kind = type_of(predictor.task)
+    if kind is None:
+        raise UserError(f"the task {predictor.task.name} has no known data type", "Use it in Python: finetune.load")
     columns = {name: value for name, value in options.items() if name != "encoding"}
     form = detect(path, options.get("encoding", ""))
-    _require_other(output, path)
+    require_output_for(path, output)
     watch(Note(f"{path}: {form}"))
-    layout, notes = layout_for(predictor, first_rows(path, form, most=SAMPLE), columns)
+    layout, notes = layout_for(kind, predictor.layout, first_rows(path, form, most=SAMPLE), columns)
     total, taken = survey(path, form)
     require_writable(output, {*taken, "answer"}, rows=total)
     found = Prediction(format=str(form), notes=[*form.encoding_notes(path), *notes])
@@ -108,59 +107,8 @@ def predict_file(
     return found
 
 
-def _require_other(output: Path, path: Path) -> None:
-    require_output(output)
-    if not is_folder(output.absolute().parent):
-        raise UserError(f"{output}: cannot be written (no such folder)", "Create the folder, or choose another file")
-    if exists(output) and output.samefile(path):
-        raise UserError(f"{output}: output would overwrite the input", "Name another file with -o")
-
-
 def _truncation_note(found: Prediction, lost: str) -> str:
     return f"{found.truncated:,} of {so_many(found.rows)} ({100 * found.truncated / found.rows:.2g} %) {lost}"
-
-
-def default_output(path: Path) -> Path:
-    """`new.predicted.csv` in this folder for `new.csv`; JSON Lines for an unknown suffix."""
-    gzip = ".gz" * (path.suffix == ".gz")
-    plain = Path(path.name.removesuffix(gzip))
-    known = plain.suffix.lower() in BY_SUFFIX
-    return Path(
-        f"{plain.stem if known else plain.name}.predicted{plain.suffix if known else '.jsonl'}{gzip if known else ''}"
-    )
-
-
-def layout_for(predictor: Predictor, sample: Table, options: Mapping[str, str]) -> tuple[Layout, list[str]]:
-    """The columns that are the model's inputs: those of training if present, else inferred; and notes on that.
-
-    Raises UserError for a missing column, and if the number of texts differs from training.
-    """
-    kind = type_of(predictor.task)
-    if kind is None:
-        raise UserError(f"the task {predictor.task.name} has no known data type", "Use it in Python: finetune.load")
-    if unknown := [name for name in options if name not in ("text", "label")]:
-        raise UserError(
-            f"unknown setting '{unknown[0]}'", "Set text=COLUMN, label=COLUMN or encoding=NAME; all columns are kept"
-        )
-    columns = set(sample.columns)
-    trained = predictor.layout
-    if trained is not None and "text" not in options and set(trained.text) <= columns:
-        given = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
-        kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
-        return replace(trained, label=kept, id=""), []
-    if not columns:
-        raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
-    found = guess(sample, {**options, "shape": kind.name}, labelled="label" in options)
-    if trained is not None:
-        wanted = len(trained.text)
-        if wanted != len(found.text) and not kind.any_columns:
-            raise UserError(
-                f"{sample.path}: has no column {' and '.join(trained.text)}, on which the model was trained",
-                f"Name the input column{'s' * (wanted > 1)}: text=COLUMN{',COLUMN' * (wanted > 1)}",
-            )
-        kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
-        found = replace(trained, text=found.text, label=kept, group="", rest=found.rest)
-    return replace(found, id=""), [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
 
 
 def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Layout) -> str:

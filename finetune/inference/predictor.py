@@ -10,6 +10,7 @@ import torch
 from transformers import PretrainedConfig
 
 from finetune.data.checksums import CHECKSUMS
+from finetune.data.messages import so_many
 from finetune.data.paths import exists
 from finetune.data.rows import Row
 from finetune.errors import UserError
@@ -83,7 +84,9 @@ class Predictor:
             signature(self.task.row).bind(*inputs)
         except TypeError as error:
             wanted = ", ".join(signature(self.task.row).parameters)
-            raise UserError(f"{self.task.name} does not take {len(inputs)} inputs", f"Pass {wanted}") from error
+            raise UserError(
+                f"{self.task.name} does not take {so_many(len(inputs), 'input')}", f"Pass {wanted}"
+            ) from error
         try:
             row = self.task.row(*inputs)
             if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from finetune.data.messages import noun, so_many
 from finetune.data.paths import read_small
 from finetune.data.rows import Row
 from finetune.data.source import Source
@@ -91,14 +92,16 @@ def _notes(task: Task, file: str, given: Given, rows: Sequence[Row]) -> list[str
     """Notes on missing and unknown ids. Raises UserError where the task has no score for missing predictions."""
     names = {row.id for row in rows}
     missing, extra = [row.id for row in rows if row.id not in given], [name for name in given if name not in names]
-    what = f"{file}: has no prediction for {len(missing):,} of {len(rows):,} rows"
+    what = f"{file}: has no prediction for {len(missing):,} of {so_many(len(rows))}"
     if missing and (not task.missing_is_wrong or len(missing) == len(rows)):
         raise UserError(
             f"{what}, first {missing[0]}",
             "Add them (an empty text means no answer), or choose the right --data and --split",
         )
     notes = [f"{what} ({_first(missing)}): each counts 0"] * bool(missing)
-    return notes + [f"{file}: {len(extra):,} ids are unknown ({_first(extra)}): ignored"] * bool(extra)
+    return notes + [
+        f"{file}: {so_many(len(extra), 'id')} {noun(len(extra), 'is', 'are')} unknown ({_first(extra)}): ignored"
+    ] * bool(extra)
 
 
 def _first(names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.utils import parse_flag_from_env
 
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 
 
@@ -59,7 +60,7 @@ def describe_device(device: torch.device) -> str:
     """The device's display name, such as `NVIDIA H100` or `cpu (x86_64, 2 threads)`."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"{device.type} ({platform.machine()}, {torch.get_num_threads()} threads)"
+    return f"{device.type} ({platform.machine()}, {so_many(torch.get_num_threads(), 'thread')})"
 
 
 def peak_memory(device: torch.device) -> int:

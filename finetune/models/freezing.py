@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from torch import nn
 from transformers import PreTrainedModel
 
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 
 
@@ -19,7 +20,9 @@ def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None
     layers = layers_of(encoder)
     for name, count in (("freeze_layers", freeze), ("reinit_layers", reinit), ("the two together", freeze + reinit)):
         if count > len(layers):
-            raise UserError(f"{name}: {count}, and this encoder has {len(layers)} layers", "Give a smaller number")
+            raise UserError(
+                f"{name}: {count}, and this encoder has {so_many(len(layers), 'layer')}", "Give a smaller number"
+            )
     if freeze:
         for part in (encoder.embeddings, getattr(encoder, "embeddings_project", None), *layers[:freeze]):
             if part is not None:

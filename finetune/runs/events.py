@@ -92,6 +92,20 @@ class Updates(Event):
     rates: Sequence[float] = ()
 
 
+@dataclass(frozen=True)
+class Working(Event):
+    """A step that is neither training nor predicting begins, such as encoding, scoring or saving.
+
+    `done` of `total` parts of it are done; `total` is 0 where it has no parts.
+    """
+
+    name = "working"
+    logged = False
+    what: str
+    done: int = 0
+    total: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Predicted(Event):
     """The number of features with computed logits."""
@@ -175,7 +189,7 @@ class EventLog:
             os.truncate(file, whole)
 
     def __call__(self, event: Event) -> None:
-        """Logs an event, except for the steps of predicting and encoding, which are for displays only."""
+        """Logs an event, except for the steps of predicting, encoding and the like, which are for displays only."""
         if event.logged:
             with self.file.open("a", encoding="utf-8") as opened:
                 line = {"time": round(time.time(), 3), "event": event.name, **event.facts()}

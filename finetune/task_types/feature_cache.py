@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 from finetune import models, task_types
 from finetune.data.array_file import Arrays, ArrayWriter, map_arrays
 from finetune.data.atomic import scratch_file, write_atomically
+from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import ArrayFeatures, NoArrays, to_arrays
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.cache import FACTS, cache_folder, locked, make_room, most_bytes
-from finetune.runs.events import Note, Watcher
+from finetune.runs.events import Note, Watcher, Working
 from finetune.task_types.prepare import require_positions
 from finetune.task_types.task import Task
 
@@ -52,6 +53,7 @@ def array_features(
 
     def parts() -> Iterator[tuple[int, Arrays]]:
         for begin, end in chunks(task, rows):
+            watch(Working("encoding rows", begin, len(rows)))
             yield end, to_arrays(task.encode(rows[begin:end], tokenizer, max_length), first_row=begin)
 
     facts = _facts(task, tokenizer)
@@ -91,7 +93,7 @@ def _cached(
         why = f"they exceed what the cache may hold ({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk"
     except OSError as error:
         why = f"{folder}: the cache cannot be used ({error.strerror}; FINETUNE_CACHE=FOLDER names another)"
-    watch(Note(f"the tokens of {rows:,} rows stay in memory, and the next run tokenizes again: {why}"))
+    watch(Note(f"the tokens of {so_many(rows)} stay in memory, and the next run tokenizes again: {why}"))
     return None
 
 

@@ -10,6 +10,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
 from finetune.models.kernels.malloc import release_memory
+from finetune.runs.events import Working
 from finetune.runs.margin import Margin
 from finetune.task_types.options import configured
 from finetune.task_types.resampling import margin
@@ -55,6 +56,7 @@ class Evaluation:
         task, chosen, found, losses = self.task, dict[str, Any](), Answers(), list[float | None]()
         for index, (split, features) in enumerate(self.features.items()):
             logits, rows = engine.logits(features), self.rows[split]
+            engine.watch(Working(f"scoring {split}"))
             losses.append(engine.loss(logits, features) if index == 0 else None)
             answers = task.decode(logits, features, rows)
             if index == 0 and (chosen := task.calibrate(answers, rows)):

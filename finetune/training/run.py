@@ -18,7 +18,7 @@ from finetune.models.feature import Feature
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.environment import versions
-from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher
+from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
@@ -120,11 +120,14 @@ def run(
         fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
         progress, found = fit(features[task.train_split], dev)
         if main:
+            log(Working("predicting with the baselines"))
             baselines = dev.baselines(rows[task.train_split], found)
+            log(Working("saving predictions and the model"))
             for split, answers in found.answers.items():
                 lines = prediction_lines(task, rows[split], answers, baselines[split], splits[split].slices)
                 write_predictions(attempt.predictions(split), lines, task.official_files(answers, rows[split]))
             save_checkpoint(model, attempt.model, tokenizer, settings_for_use(recipe, found.task, precision))
+            log(Working("scoring, with intervals"))
             record = build_record(
                 recipe, task, run=name, data=data, files=files, source=source, splits=splits, features=features,
                 new_weights=new, accelerator=accelerator, precision=precision, progress=progress, evaluation=dev,

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from finetune.data.messages import noun
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
 from finetune.inference.engine import Diverged
@@ -85,7 +86,12 @@ def _better_half(
     for task, some in settings.items():
         order = sorted((each for each in some if each in ranks), key=lambda each: -fmean(ranks[each]))
         kept.update(order[: ceil(len(some) / 2)])
-        watch(Note(f"{task}: {len(kept & some)} of {len(some)} settings are resumed, the best after the early epochs"))
+        watch(
+            Note(
+                f"{task}: {len(kept & some)} of {len(some)} settings {noun(len(kept & some), 'is', 'are')} resumed, "
+                "the best after the early epochs"
+            )
+        )
     return [one for one in runs if _setting(one.recipe) in kept]
 
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from accelerate import Accelerator
 
+from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
@@ -28,7 +29,7 @@ from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
 from finetune.training.updates import Updater
 
-LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU
+LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
 
 
 class Paused(Exception):
@@ -136,8 +137,8 @@ class Trainer:
             if self._out_of_patience(progress):
                 self.watch(
                     Note(
-                        f"no better score for {self.settings.patience} epochs: training stops after epoch "
-                        f"{epoch - 1}, with the weights of epoch {progress.selected_epoch}"
+                        f"no better score for {so_many(self.settings.patience or 0, 'epoch')}: training stops after "
+                        f"epoch {epoch - 1}, with the weights of epoch {progress.selected_epoch}"
                     )
                 )
                 break
@@ -188,12 +189,12 @@ class Trainer:
             data_seed=self.data_seed,
             epoch=epoch,
         )
-        start = done
+        start, size = done, 1
         while start < len(batches):
             due = self.checkpoints and self.checkpoints.until_due((epoch - 1) * len(batches) + start)
-            end = start + min(LOSSES_AT_ONCE, due or LOSSES_AT_ONCE)
+            end = start + min(size, due or size)
             yield [[features[i] for i in batch] for batch in batches[start:end]]
-            start = end
+            start, size = end, min(LOSSES_AT_ONCE, 2 * size)
 
     def _pause_if_due(self, progress: Progress) -> None:
         if self._pauses_at(progress):

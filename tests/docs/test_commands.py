@@ -32,6 +32,8 @@ from support.toys import span_task
 from transformers import BertConfig, BertModel
 
 from finetune.cli import app as cli
+from finetune.cli.commands import COMMANDS as COMMAND_LIST
+from finetune.cli.commands import FIRST
 from finetune.data.source import Source
 from finetune.inference import glue_submission as submission
 from finetune.models import layer_mix
@@ -41,6 +43,7 @@ SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
 BEFORE = [  # what a reader of any one page has run on others
     *("run glue-mrpc", "run glue-mrpc frozen=true", "run squad-v1", "run conll-2003", "run reviews.csv"),
 ]
+EXAMPLES = [typed for listed in COMMAND_LIST.values() for typed, _ in (*listed.examples, *FIRST)]  # of --help
 OTHER_TASKS = DOCS / "how-to" / "other-tasks.md"
 
 
@@ -67,7 +70,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", typed(*DOCUMENTS))
+@pytest.mark.parametrize("command", [*dict.fromkeys([*typed(*DOCUMENTS), *EXAMPLES])])
 def test_every_command_can_be_parsed_and_its_targets_exist(
     command: str, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,11 +18,12 @@ import tomli_w
 
 from finetune.analysis.compare import compare
 from finetune.analysis.paper_table import lines_of, load_table
-from finetune.analysis.paper_table_formats import as_csv, as_grid, as_markdown
+from finetune.analysis.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.analysis.report.page import render
 from finetune.analysis.report.run_files import find_folders, read_run_files
 from finetune.cli.console import Terminal
 from finetune.cli.run_tables import print_record, runs_table, summary_lines, summary_table
+from finetune.cli.table import as_table
 from finetune.cli.terminal import error_text, printable
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, runs_of
@@ -344,8 +345,8 @@ def use_all(out: Path, file: Path, others: list[Path], draws_report: bool) -> No
             table = load_table(name)
             lines = lines_of(table, records)
             if draws_report:
-                console.print(as_grid(table, lines))
-            assert as_markdown(name, table, lines)
+                console.print(as_table(runs_form(table, lines)))
+            assert as_markdown(name, runs_form(table, lines))
             assert as_csv(lines)
         found = runs_of(task, out)
         assert len(found) >= len([other for other in others if other.parent.parent.name == task])

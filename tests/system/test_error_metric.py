@@ -12,7 +12,7 @@ from support.records import made_record
 from support.reports import read
 
 from finetune.analysis.paper_table import Row, Table, lines_of
-from finetune.analysis.paper_table_formats import as_csv, as_markdown
+from finetune.analysis.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.cli.run_tables import summary_lines, summary_table
 from finetune.metrics.metric import Metric
 from finetune.runs.record import RunRecord, SavedMetric, load_record, saved_metrics
@@ -63,7 +63,7 @@ def test_a_record_keeps_only_what_is_not_the_default() -> None:
 
 def test_the_lowest_error_is_the_best_of_seeds_and_of_settings() -> None:
     table = summary_table(RECORDS)
-    cells = {str(column.header): list(column.cells) for column in table.columns}
+    cells = {column.name: [row[index] for row in table.rows] for index, column in enumerate(table.columns)}
     assert (cells["mean"], cells["best"], cells["best baseline"]) == (["15.0", "30.0"], ["9.0", "30.0"], ["12.0"] * 2)
     assert [failed(record, "dev") for record in RECORDS] == [False, True, True]
     (line,) = summary_lines(RECORDS)
@@ -74,7 +74,7 @@ def test_a_table_chooses_the_setting_with_the_lowest_error() -> None:
     table = Table(title="Mine", row=[Row(name="mine", task="mine", metric="error")])
     (line,) = lines_of(table, RECORDS)
     assert line.runs == RECORDS[:2]
-    assert "| 15.0 ± 8.5 |" in as_markdown("mine", table, [line])
+    assert "| 15.0 ± 8.5 |" in as_markdown("mine", runs_form(table, [line]))
     assert ",15.000,8.485," in as_csv([line])
 
 

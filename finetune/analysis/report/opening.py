@@ -7,6 +7,7 @@ from finetune.analysis.compare import Comparison
 from finetune.analysis.report import comparison
 from finetune.analysis.report.learning_curve import LearningCurve
 from finetune.analysis.report.run_files import RunFiles
+from finetune.data.messages import noun
 from finetune.runs.verdict import Verdict, baseline_words, verdict_of
 from finetune.task_types.marked_text import cut
 
@@ -66,7 +67,7 @@ def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
         "data": _origin(group[0]),
         "rows": rows,
         "finished": record.finished[:10],
-        f"run{'s' * (len(group) > 1)}": ", ".join(one.record.id for one in group),
+        noun(len(group), "run"): ", ".join(one.record.id for one in group),
     }
     return Headline(
         level=found.level, sentence=cut(sentence), score=found.metric.shown(found.score), under=_under(found),

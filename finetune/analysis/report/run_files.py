@@ -8,6 +8,7 @@ from typing import Any
 
 from finetune.analysis.report.margins import with_margins
 from finetune.analysis.report.paths import without_folders
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run
@@ -56,7 +57,7 @@ def read_run_files(folder: RunFolder) -> RunFiles:
         lines = folder.events.read_text(encoding="utf-8", errors="replace").splitlines()
         losses, damaged = read_losses(lines)
         rates = read_losses(lines, of="rates")[0]
-        missing += [f"{damaged} lines of {folder.events.name}, which cannot be read"] * bool(damaged)
+        missing += [f"{so_many(damaged, 'line')} of {folder.events.name}, which cannot be read"] * bool(damaged)
     else:
         missing.append(f"{folder.events.name}, so there is no loss by update")
     predictions = {split: read_lines(folder, split) for split in record.scores if folder.predictions(split).is_file()}

@@ -6,7 +6,7 @@ from pathlib import Path
 from finetune.analysis.report.blocks import WordWeight
 from finetune.analysis.report.run_files import find_folders, read_run_files
 from finetune.data.atomic import output_file
-from finetune.data.paths import require_output
+from finetune.data.paths import require_place
 from finetune.errors import UserError
 
 
@@ -29,7 +29,7 @@ def write_report(
             f"a report needs a package that is not installed ({error.name})",
             "Install it: pip install 'bert-finetune[report]'",
         ) from error
-    require_output(output)
+    require_place(output)
     from finetune.analysis.report.page import render
 
     page = render([read_run_files(folder) for folder in find_folders(names, out)], weights)

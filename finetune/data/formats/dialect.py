@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from finetune.data.messages import noun, so_many
+
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 
 csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
@@ -34,7 +36,8 @@ class Dialect:
         parts += [f"cells may be quoted{single}" if self.quoted else "quotes are part of the text"]
         parts += [] if self.header else ["no header"]
         parts += ["the first column has no name"] if self.indexed else []
-        parts += [f"{self.skip} lines above the header are not read"] if self.skip else []
+        above = f"{so_many(self.skip, 'line')} above the header {noun(self.skip, 'is', 'are')} not read"
+        parts += [above] if self.skip else []
         parts += [] if self.run_on is None else [f"column {self.run_on + 1} of {self.width} holds delimiters"]
         return ", ".join(parts)
 

@@ -11,6 +11,7 @@ from typing import IO, Any
 from finetune.data.bounds import require_expanded
 from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import FileStart
+from finetune.data.messages import so_many
 from finetune.data.records import Record
 from finetune.data.written_cells import flat, without_surrogates
 from finetune.errors import UserError, first_line
@@ -47,7 +48,7 @@ def _require_sizes(path: Path, declared: Any) -> None:
     require_expanded(path, sum(max(0, group.total_byte_size) for group in groups), packed=packed)
     if declared.num_rows > max(FEW_ROWS, MOST_ROWS * packed):
         raise UserError(
-            f"{path}: declares {declared.num_rows:,} rows in {packed:,} bytes", "Write or download it again"
+            f"{path}: declares {so_many(declared.num_rows)} in {so_many(packed, 'byte')}", "Write or download it again"
         )
 
 

@@ -7,6 +7,8 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from finetune.data.messages import so_many
+
 DOCUMENT = "-DOCSTART-"
 SPACES = " "
 
@@ -112,7 +114,8 @@ class _Reader:
     def _add(self, number: int, fields: list[str]) -> None:
         self.line = self.line or number
         if len(fields) != len(self.form.names) and not self.fault:
-            self.fault = f"expected {len(self.form.names)} columns, as in the first line, found {len(fields)}"
+            wanted = so_many(len(self.form.names), "column")
+            self.fault = f"expected {wanted}, as in the first line, found {len(fields)}"
             self.fault_line = number
         elif not fields[0] and not self.form.characters and self.form.names[0] == "words" and not self.fault:
             self.fault, self.fault_line = "the word is missing", number

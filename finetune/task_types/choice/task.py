@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from finetune.data.messages import so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -67,7 +68,7 @@ class ChoiceTask(Task):
         if not row.context.strip():
             return "has an empty context"
         if row.gold is not None and not self.fits(row.gold, row):
-            return f"has the label {row.gold}, but {len(row.choices)} choices, counted from 0"
+            return f"has the label {row.gold}, but {so_many(len(row.choices), 'choice')}, counted from 0"
         return ""
 
     def fits(self, value: Any, row: ChoiceRow) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from finetune.data.messages import so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -70,7 +71,8 @@ class MultiLabelTask(Task):
     def __post_init__(self) -> None:
         if self.thresholds is not None and len(self.thresholds) != len(self.labels):
             raise UserError(
-                f"'thresholds' has {len(self.thresholds)} numbers, and {self.name} has {len(self.labels)} labels",
+                f"'thresholds' has {so_many(len(self.thresholds), 'number')}, and {self.name} has "
+                f"{so_many(len(self.labels), 'label')}",
                 f"Give one for each of {', '.join(self.labels)}",
             )
         by_label = (Metric(f"{label}/{part}") for label in self.labels for part in ("f1", "precision", "recall"))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.tokenizers.template import Template, pair_template
@@ -56,7 +57,7 @@ def _windows(
     room = max_length - template.special_tokens - len(question)
     if room < LEAST_ROOM:
         raise UserError(
-            f"max_length {max_length} leaves {room} tokens for the context after question '{row.id}'",
+            f"max_length {max_length} leaves {so_many(room, 'token')} for the context after question '{row.id}'",
             "Raise max_length, or lower options.max_question_tokens",
         )
     starts = window_starts(len(context), size=room, step=min(stride, room))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from finetune.data.messages import noun, so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.metric import Metric
@@ -70,7 +71,9 @@ class SpanTask(Task):
         lost = [row.id for row in loaded.rows if row.answers and row.start is None]
         if not lost:
             return loaded
-        note = f"{loaded.origin}: {len(lost)} questions cannot be trained on, since their answer is not in the context"
+        whose = noun(len(lost), "its", "their")
+        what = f"{so_many(len(lost), 'question')} cannot be trained on, since {whose} answer is not in the context"
+        note = f"{loaded.origin}: {what}"
         return replace(loaded, notes=(*loaded.notes, f"{note}, first {lost[0]}"))
 
     def fault(self, row: SpanRow) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from finetune.data.characters import same_text
 from finetune.data.formats.conll import TAG
-from finetune.data.messages import shown
+from finetune.data.messages import shown, so_many
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
@@ -137,7 +137,7 @@ def _of_words(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRo
         return TaggingRow(**place)
     tags, words = layout.tags(gold), place["words"]
     if len(tags) != len(words):
-        raise NoRow(f"has {len(words)} words and {len(tags)} tags", WORDS_TAGS)
+        raise NoRow(f"has {so_many(len(words), 'word')} and {so_many(len(tags), 'tag')}", WORDS_TAGS)
     if wrong := [tag for tag in tags if not TAG.fullmatch(tag)]:
         raise NoRow(f"has the tag {short(wrong[0])}; tags are O, or B, I, E, S, L or U, a hyphen and a type", NO_TAG)
     return TaggingRow(**place, gold=tuple(to_iob2(tags)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from finetune.data.messages import so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
@@ -64,7 +65,7 @@ class TaggingTask(Task):
         if not row.words:
             return "has no words"
         if row.gold is not None and not self.fits(list(row.gold), row):
-            return f"needs {len(row.words)} tags, of {', '.join(self.labels)}; it has {', '.join(row.gold)}"
+            return f"needs {so_many(len(row.words), 'tag')}, of {', '.join(self.labels)}; it has {', '.join(row.gold)}"
         return ""
 
     def fits(self, value: Any, row: TaggingRow) -> bool:

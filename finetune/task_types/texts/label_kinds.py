@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from finetune.data.column_types import SEPARATORS, ColumnFacts
+from finetune.data.messages import so_many
 from finetune.data.number_formats import reading_of_commas
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
@@ -78,7 +79,8 @@ def label_kind(
         return LabelKind(shape=SEVERAL, why=f"labels with '{separator}' between them", separator=separator)
     if shape is None and fact.distinct > MANY * fact.filled and fact.filled > FEW:
         raise UserError(
-            f"{file}: the column '{label[0]}' has {fact.distinct:,} values in {fact.filled:,} rows: too many classes",
+            f"{file}: the column '{label[0]}' has {so_many(fact.distinct, 'value')} in {so_many(fact.filled)}: "
+            "too many classes",
             "Name another with label=COLUMN, or set shape=classification",
         )
     return LabelKind(shape=CLASSES, why=f"{fact.distinct} different values", decimal=sign)

@@ -12,7 +12,7 @@ from support.paths import ROOT
 from support.records import BASE, run
 
 from finetune.analysis.paper_table import Table, lines_of, load_table, rule, table_files
-from finetune.analysis.paper_table_formats import as_csv, as_html, as_markdown
+from finetune.analysis.paper_table_formats import as_csv, as_html, as_markdown, runs_form
 from finetune.analysis.published import anchors, published_for
 from finetune.cli.run_tables import summary_table
 from finetune.errors import UserError
@@ -32,15 +32,15 @@ def test_equal_scores_have_no_interval() -> None:
     equal = [run(0.8407, seed=seed) for seed in (1, 2)]  # as the example of transformers has it
     lines = [line for line in lines_of(table, equal) if line.runs]
     assert set(lines[0].verdicts) == {"undecided"}
-    assert "| 84.1 ± 0.0 |  |" in as_markdown("t", table, lines)
-    assert "no interval" in as_markdown("t", table, lines)
-    cells = [next(iter(column.cells)) for column in summary_table(equal).columns]
-    assert cells[6:9] == ["84.1", "0.0", ""]
+    assert "| 84.1 ± 0.0 |  |" in as_markdown("t", runs_form(table, lines))
+    assert "no interval" in as_markdown("t", runs_form(table, lines))
+    cells = summary_table(equal).rows[0]
+    assert cells[6:9] == ("84.1", "0.0", "")
 
 
 def test_a_row_of_which_nothing_is_known_says_so() -> None:
     table = Table.model_validate({"title": "T", "row": [{"name": "R", "task": "unheard-of", "metric": "accuracy"}]})
-    assert "| R | accuracy |  | no run |" in as_markdown("t", table, lines_of(table, []))
+    assert "| R | accuracy |  | no run |" in as_markdown("t", runs_form(table, lines_of(table, [])))
 
 
 def test_a_run_at_the_majority_class_has_failed() -> None:
@@ -83,7 +83,7 @@ def test_scores_on_an_earlier_version_of_a_set_say_how_many_rows_it_had() -> Non
     rows = {anchor.source: anchor.rows for anchor in lines[0].published_dev}
     assert rows == {"Devlin et al. 2019, Table 5 (BERT-BASE)": 5732, "model-recycling, mean of 20 seeds": 5463}
     assert lines[0].verdicts == ["other rows", "equal"]
-    text = as_markdown("glue", table, lines)
+    text = as_markdown("glue", runs_form(table, lines))
     assert "88.4 (5,732 rows) [1]; 89.9 [2]" in text
     assert "90.5† (first version) [3]" in text
     assert "older version" in text
@@ -133,7 +133,7 @@ def test_a_metric_that_a_task_lacks_is_named() -> None:
 def test_of_several_settings_the_best_on_dev_is_shown_and_said_to_be_chosen() -> None:
     rates = [run(score, train={"learning_rate": rate}) for rate, score in ((1e-5, 0.80), (2e-5, 0.84), (3e-5, 0.82))]
     assert line_of(rates).dev.mean == 0.84
-    assert "| 1, best of 3 settings on dev | 0 | 84.0 |" in as_markdown("t", MRPC, lines_of(MRPC, rates))
+    assert "| 1, best of 3 settings on dev | 0 | 84.0 |" in as_markdown("t", runs_form(MRPC, lines_of(MRPC, rates)))
 
 
 def test_every_table_loads_and_names_tasks_and_metrics_that_exist() -> None:
@@ -168,7 +168,7 @@ def test_the_papers_averages_come_out_of_the_anchors() -> None:
 def test_formats_hold_the_same_and_escape(tmp_path: Path) -> None:
     records = [run(0.8612, seed=1, test=0.7), run(0.8712, seed=2, test=0.8), run(0.9, model="a|b<c>")]
     lines = lines_of(MRPC, records)
-    markdown = as_markdown("mine", MRPC, lines)
+    markdown = as_markdown("mine", runs_form(MRPC, lines))
     assert "| 2 | 0 | 86.6 ± 0.7 | 80.3 to 93.0 |" in markdown
     assert "a\\|b<c>" in markdown
     assert "finetune table mine -o results/tables/mine.md" in markdown
@@ -182,7 +182,7 @@ def test_formats_hold_the_same_and_escape(tmp_path: Path) -> None:
     given = mrpc["published_test"], mrpc["published_server"], mrpc["sources"]
     assert given == ("", "88.90", "Devlin et al. 2019, Table 1 (BERT-BASE)")
     assert (table[0]["runs"], table[0]["dev_mean"], table[0]["test_mean"]) == ("2", "86.620", "75.000")
-    page = as_html(MRPC, lines)
+    page = as_html(runs_form(MRPC, lines))
     assert "a|b&lt;c&gt;" in page
     assert "http" not in page
 
@@ -191,9 +191,9 @@ def test_the_command(here: Finetune, tmp_path: Path) -> None:
     path = tmp_path / "results" / "mrpc" / "1"
     path.mkdir(parents=True)
     (path / "record.json").write_text(run(0.8612).model_dump_json())
-    shown = here("table", "glue")
+    shown = here("table", "glue", "--form", "runs")
     assert (shown.returncode, shown.stderr) == (0, "")
-    none = here("table", "glue", "--out", "nowhere")
+    none = here("table", "glue", "--form", "runs", "--out", "nowhere")
     assert (none.returncode, "nowhere" in none.stderr) == (0, True)
     assert "no run" in none.stdout
     none = here("table", "stability")
@@ -202,8 +202,12 @@ def test_the_command(here: Finetune, tmp_path: Path) -> None:
     assert "86.1" in shown.stdout
     assert "no run" in shown.stdout
     assert "server on hidden labels" in shown.stdout
-    assert here("table", "glue", "-o", "out.md").returncode == 0
-    assert "86.1" in (tmp_path / "out.md").read_text()
+    for form in ("runs", "paper"):
+        assert here("table", "glue", "-o", "out.md", "--form", form).returncode == 0
+        assert ("| Avg |" in (tmp_path / "out.md").read_text()) == (form == "paper")
+    assert here("table", "glue", "-o", "out.csv").returncode == 0
+    assert "dev_mean" in (tmp_path / "out.csv").read_text()
+    assert_error(here("table", "squad", "--form", "paper").stderr, "SQuAD", "--form")
     wrong = here("table", "glue", "-o", "out.txt")
     assert wrong.returncode == 2
     assert_error(wrong.stderr, "out.txt", ".md, .csv, .html")
@@ -212,7 +216,7 @@ def test_the_command(here: Finetune, tmp_path: Path) -> None:
     assert "mine.toml: row.0.metric" in here("table", "mine.toml").stderr
     (path.parent / "2").mkdir()
     (path.parent / "2" / "record.json").write_text("{")
-    damaged = here("table", "glue")
+    damaged = here("table", "glue", "--form", "runs")
     assert damaged.returncode == 0
     assert "86.1" in damaged.stdout
     (warned,) = damaged.stderr.splitlines()
@@ -227,4 +231,4 @@ def test_the_kept_tables_are_what_the_records_give(file: Path) -> None:
         warnings.simplefilter("error", DamagedRecord)
         records = all_records(ROOT / "results")
     table = load_table(file.stem)
-    assert file.read_text(encoding="utf-8") == as_markdown(file.stem, table, lines_of(table, records))
+    assert file.read_text(encoding="utf-8") == as_markdown(file.stem, runs_form(table, lines_of(table, records)))

@@ -1,7 +1,6 @@
 """What each command imports, and what stands in for imports that take seconds: its results are the same."""
 
 import json
-import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,12 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
-from rich.table import Table
 from support.records import made_record
 from transformers import AutoTokenizer
 
-from finetune.cli.long_table import LongTable
 from finetune.models import pretrained
 from finetune.models.tokenizers.load import JsonTokenizer, load_text_tokenizer
 from finetune.runs.predictions import write_predictions
@@ -167,23 +163,6 @@ def test_settings_that_tokenizer_json_does_not_follow_need_transformers(
     assert JsonTokenizer(folder).is_faithful()
     change(folder)
     assert not JsonTokenizer(folder).is_faithful()
-
-
-@pytest.mark.parametrize("width", [48, 60, 80, 120])
-def test_a_long_table_looks_as_richs_does(width: int) -> None:
-    draw = random.Random(width)
-    words = ("a", "longer-word", "안녕하세요", "two words", "", "2026-11-21T09:42:30+00:00", "tab\tand\nline")
-    rows = [(draw.choice(words), f"{number:010d}", draw.choice(words)) for number in range(60)]
-    theirs = Table("name", "id", "finished", title="runs", title_justify="left")
-    for row in rows:
-        theirs.add_row(*row)
-    printed = []
-    for table in (theirs, LongTable("runs", ("name", "id", "finished"), rows)):
-        console = Console(width=width, markup=False, emoji=False, highlight=False, force_terminal=False)
-        with console.capture() as captured:
-            console.print(table)
-        printed.append(captured.get())
-    assert printed[0] == printed[1]
 
 
 def test_a_list_of_runs_has_what_their_records_have(here: Path) -> None:

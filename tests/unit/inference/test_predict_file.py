@@ -11,7 +11,8 @@ from support.predicted_files import predict, read, written
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.errors import UserError
 from finetune.inference import predict_file as predicting
-from finetune.inference.predict_file import default_output, predict_file
+from finetune.inference.predict_file import predict_file
+from finetune.inference.predict_plan import default_output
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import Event, Note, RowsPredicted
 

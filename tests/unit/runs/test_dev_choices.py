@@ -5,7 +5,7 @@ from typing import Any
 from support.paths import ROOT
 
 from finetune.analysis.paper_table import lines_of, load_table
-from finetune.analysis.paper_table_formats import as_markdown
+from finetune.analysis.paper_table_formats import as_markdown, runs_form
 from finetune.runs.dev_choices import all_notes, dev_choices, is_optimistic
 from finetune.runs.record import RunRecord, load_record
 
@@ -58,8 +58,10 @@ def test_a_threshold_of_squad_is_named_in_records_of_before_too() -> None:
     assert all_notes(record) == [*record.notes, said]
     assert all_notes(record.model_copy(update={"notes": all_notes(record)})) == all_notes(record)
     table = load_table("squad")
-    text = as_markdown("squad", table, lines_of(table, [record]))
+    text = as_markdown("squad", runs_form(table, lines_of(table, [record])))
     assert "so these dev scores are optimistic: SQuAD 2.0 f1, minilm; SQuAD 2.0 em, minilm." in text
     fitted = record.model_copy(update={"cross_fitted": True})
     assert not is_optimistic(fitted)
-    assert "chosen on other rows of dev: SQuAD 2.0 f1" in as_markdown("squad", table, lines_of(table, [fitted]))
+    assert "chosen on other rows of dev: SQuAD 2.0 f1" in as_markdown(
+        "squad", runs_form(table, lines_of(table, [fitted]))
+    )

@@ -25,6 +25,7 @@ from finetune.runs.events import (
     Started,
     Training,
     Updates,
+    Working,
     unwatched,
 )
 
@@ -44,6 +45,7 @@ CASES: list[tuple[Event, dict[str, object] | None]] = [
     ),
     (Predicted(done=1, total=2), None),
     (Encoded(done=1, total=2, rate=3.0), None),
+    (Working("saving"), None),
     (
         EPOCH,
         {"epoch": 1, "loss": 0.5, "headline": 0.75, "scores": SCORES, "dev_loss": 0.25, "best": 0.75},
@@ -76,8 +78,8 @@ def test_the_log_keeps_the_keys_of_each_event(tmp_path: Path) -> None:
         ([Note("watch out")], "note: watch out"),
         ([Started(folder="f", recipe={}, device="cpu")], "running on cpu: f"),
         ([Training(updates=4, done=2, epochs=1, examples=8)], "resuming after update 2 of 4"),
-        ([RowsPredicted(done=8, total=8, rate=2.0)], "8 rows, 2 rows/s"),
-        ([Encoded(done=8, total=8, rate=0.1)], "encoded 8 of 8"),
+        ([RowsPredicted(done=8, total=8, rate=2.0)], "predicted rows  8 of 8  2 rows/s"),
+        ([Encoded(done=8, total=8, rate=0.1)], "encoded  8 of 8"),
         (
             [Training(updates=4, done=0, epochs=1, examples=8), EPOCH, Ended()],
             "epoch 1/1  loss 0.500  dev accuracy 75.0  best 75.0",

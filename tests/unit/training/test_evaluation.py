@@ -92,7 +92,10 @@ def test_what_other_splits_and_baselines_are_answered_by() -> None:
     features = {split: [Feature(row=index) for index in range(60)] for split in task.dev_splits}
     logits = {id(some): list(generator.normal(-1, 1, (60, len(LABELS)))) for some in features.values()}
     evaluation = Evaluation(task=task, rows=rows, features=features)
-    engine: Any = type("Guessing", (), {"logits": lambda self, given: logits[id(given)]})()
+    answers = {"logits": lambda self, given: logits[id(given)], "watch": lambda self, event: None} | {
+        "loss": lambda self, *given: None
+    }
+    engine: Any = type("Guessing", (), answers)()
     found = evaluation(engine)
     tuned = configured(task, found.chosen)
     assert found.answers["test"] == tuned.decode(logits[id(features["test"])], features["test"], rows["test"])

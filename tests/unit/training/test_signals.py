@@ -111,7 +111,7 @@ def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypa
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr("finetune.training.checkpoints.torch.save", slow)
-    trainer.engine.__dict__["watch"] = Signals(signal.SIGINT, update=10)
+    trainer.engine.__dict__["watch"] = Signals(signal.SIGINT, update=15)
     with pytest.raises(interrupts.Interrupted) as stopped:
         trainer.fit(features, lambda _: None)
     assert str(stopped.value) == "stopped by Ctrl-C"
@@ -121,7 +121,7 @@ def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypa
 def test_a_signal_that_a_launcher_repeats_is_one_request(tiny_bert: Path, tmp_path: Path) -> None:
     """A terminal sends Ctrl-C to the whole group, and torchrun then once more to each process."""
     trainer, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path / "checkpoints")
-    once = Signals(signal.SIGINT, update=10)
+    once = Signals(signal.SIGINT, update=15)
 
     def twice(event: Event) -> None:
         once(event)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.text import value_text
+from finetune.data.messages import so_many
 from finetune.task_types.marked_text import cut
 
 ORDER = 50
@@ -22,7 +23,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
             for split, count in record.rows.items()
         },
         "options of the task": ", ".join(f"{name} {value_text(value)}" for name, value in record.options.items()),
-        "device": f"{record.device}, {record.precision}, {record.processes} process{'es' * (record.processes > 1)}",
+        "device": f"{record.device}, {record.precision}, {so_many(record.processes, 'process')}",
         "training": f"{record.seconds.get('training', 0):,.0f} s, {record.examples_per_second:.1f} rows/s",
         "peak memory": f"{record.peak_memory_bytes / 2**30:.2f} GiB",
         "commit": record.git_commit or "",

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.text import value_text
+from finetune.data.messages import noun, so_many
 from finetune.runs.recipe_diff import Setting, settings_of
 
 ORDER = 40
@@ -21,7 +22,8 @@ def settings_block(runs: Sequence[RunFiles]) -> Block:
     changed, others = ([_row(one) for one in found if one.changed == wanted] for wanted in (True, False))
     columns = ["setting", *([run.record.id for run in runs] if len(runs) > 1 else ["this run"]), "default"]
     table = Table(columns=columns, rows=changed, left=len(columns), folded=others)
-    note = f"{len(changed)} settings differ from the defaults of a recipe, {len(others)} do not."
+    differ, do = noun(len(changed), "differs", "differ"), noun(len(others), "does", "do")
+    note = f"{so_many(len(changed), 'setting')} {differ} from the defaults of a recipe, {len(others)} {do} not."
     return Block(title="Settings", note=note, table=table, wide=len(runs) > 1)
 
 

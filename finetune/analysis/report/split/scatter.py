@@ -9,6 +9,7 @@ from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.chart import Axis, chart
 from finetune.analysis.report.marks import dots, line
 from finetune.analysis.report.split_view import SplitView
+from finetune.data.messages import so_many
 
 ORDER = 30
 DOTS = 600
@@ -31,5 +32,5 @@ def _chart(labels: np.ndarray, predictions: np.ndarray) -> Markup:
     ]
     return chart(
         marks, x=Axis(label="label"), y=Axis(label="prediction"), height=240,
-        says=f"Predictions over labels of {len(some)} rows",
+        says=f"Predictions over labels of {so_many(len(some))}",
     )  # fmt: skip

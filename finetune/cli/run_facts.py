@@ -1,0 +1,57 @@
+"""What `show` and `run` print of runs next to their scores: the verdict, six facts, and every field of the record."""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from finetune.cli.console import plain
+from finetune.cli.pace import duration
+from finetune.data.messages import so_many
+from finetune.runs.folder import RunFolder
+from finetune.runs.recipe_diff import settings_of
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import SEEDS, differing_settings, groups
+from finetune.runs.verdict import verdict_of
+
+IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record
+NOT_SETTINGS = ("model", "task", *SEEDS)
+
+
+def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
+    """The facts of a run that most readers want."""
+    changed = [one for one in settings_of([record]) if one.changed and one.key not in NOT_SETTINGS]
+    rows = ", ".join(f"{split} {so_many(count)}" for split, count in record.rows.items())
+    epochs = so_many(len(record.epochs), "epoch")
+    return {
+        "model": record.model,
+        "settings": ", ".join(f"{one.key} {plain(one.values[0])}" for one in changed) or "defaults",
+        "rows": rows,
+        "data": record.data_origin,
+        "trained": f"{epochs} in {duration(record.seconds.get('total', 0))} on {record.device}, {record.finished[:10]}",
+        "folder": str(folder.path),
+    }
+
+
+def every_fact(record: RunRecord) -> dict[str, Any]:
+    """All of a record that no table has."""
+    return record.model_dump(exclude=IN_TABLES)
+
+
+def verdict_lines(records: Sequence[RunRecord]) -> list[str]:
+    """A sentence a task: what its runs are worth against the best baseline; of several settings, the best one."""
+    lines = []
+    found = groups(records)
+    for task in dict.fromkeys(group[0].task for group in found):
+        mine = [group for group in found if group[0].task == task]
+        best = max(mine, key=_rank)
+        which = plain(differing_settings([group[0] for group in mine])[mine.index(best)])
+        names = [*[task] * (len({group[0].task for group in found}) > 1), *[f"best is {which}"] * (len(mine) > 1)]
+        lines.append(": ".join([*names, verdict_of(best).sentence]))
+    return lines
+
+
+def _rank(group: Sequence[RunRecord]) -> float:
+    """A number that is greater for a better mean headline score on the first split."""
+    first = group[0]
+    split = next(iter(first.scores))
+    return first.metric(first.headline).rank(fmean(record.scores[split][first.headline] for record in group))

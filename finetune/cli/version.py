@@ -1,0 +1,14 @@
+"""`finetune --version`."""
+
+import finetune
+from finetune.runs.environment import versions
+
+
+def version_lines() -> str:
+    """Two lines: this package and Python; the libraries and the device that runs would use."""
+    from finetune.models.device import describe_device, resolve_device
+
+    found = versions()
+    libraries = ", ".join(f"{name} {found[name]}" for name in ("torch", "transformers"))
+    device = describe_device(resolve_device(None))
+    return f"finetune {finetune.__version__}, Python {found['python']}\n{libraries}, device {device}"

@@ -1,0 +1,131 @@
+"""What is wrong with a file or an output of `finetune predict`, before libraries, model or rows are read: no torch."""
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from finetune.data.detect import detect
+from finetune.data.files import is_data
+from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.messages import noun
+from finetune.data.paths import exists, is_folder, require_place
+from finetune.data.reading import first_rows
+from finetune.data.table import Table
+from finetune.data.writing import written_format
+from finetune.errors import UserError, nearest
+from finetune.runs.lookup import find_run, runs_of
+from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import DataType
+from finetune.task_types.guess import guess, named_columns
+from finetune.task_types.types import layout_from, named_type
+
+SAMPLE = 1_000  # rows from which columns are inferred
+SETTINGS = ("text", "label", "encoding", "temperature")
+SHOWN = 12  # names of columns in a message
+
+
+def require_predictable(model: str, path: Path, output: Path, options: Mapping[str, Any], *, out: Path) -> None:
+    """Raises UserError for a setting, an output or a model that does not exist, and for a file without the columns
+    that the model was trained on, if that was a run on such a file.
+    """
+    require_settings(options)
+    layout = trained_layout(model, out)
+    form = detect(path, str(options.get("encoding", "")))
+    require_output_for(path, output)
+    if layout is not None:
+        columns = {name: str(value) for name, value in options.items() if name in ("text", "label")}
+        layout_for(named_type(layout.shape), layout, first_rows(path, form, most=SAMPLE), columns)
+
+
+def require_settings(options: Mapping[str, Any]) -> None:
+    """Raises UserError with the nearest name for a setting that `predict` does not have."""
+    if unknown := [name for name in options if name not in SETTINGS]:
+        near = nearest(unknown[0], [*SETTINGS])
+        raise UserError(
+            f"unknown setting '{unknown[0]}'",
+            f"{near}Set text=COLUMN, label=COLUMN, encoding=NAME or temperature=dev; all columns are kept",
+        )
+
+
+def trained_layout(model: str, out: Path) -> Layout | None:
+    """The columns that a run's model was trained on; None for other models.
+
+    Raises UserError for data without a run, and for a run whose record is damaged.
+    """
+    found = find_run(model, out) or next(iter(runs_of(model, out)), None)
+    if found is None and is_data(model) and not is_folder(model):
+        raise UserError(f"{model}: no finished run in {out} was trained on it", f"Train one: finetune run {model}")
+    if found is not None:
+        found.record()
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # which loading the model reports
+        config = json.loads((found.model / "config.json").read_text(encoding="utf-8")) if found else {}
+        return layout_from(config["finetune"]["layout"])
+    return None
+
+
+def shown_names(columns: Iterable[str]) -> str:
+    """The names of columns, or the first of many."""
+    names = list(columns)
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def require_output_for(path: Path, output: Path) -> None:
+    """Raises UserError where the predictions of a file cannot be written to another, or would replace it."""
+    written_format(output)
+    require_place(output)
+    if exists(output) and output.samefile(path):
+        raise UserError(f"{output}: output would overwrite the input", "Name another file with -o")
+
+
+def default_output(path: Path) -> Path:
+    """`new.predicted.csv` in this folder for `new.csv`; JSON Lines for an unknown suffix."""
+    gzip = ".gz" * (path.suffix == ".gz")
+    plain = Path(path.name.removesuffix(gzip))
+    known = plain.suffix.lower() in BY_SUFFIX
+    return Path(
+        f"{plain.stem if known else plain.name}.predicted{plain.suffix if known else '.jsonl'}{gzip if known else ''}"
+    )
+
+
+def layout_for(
+    kind: DataType, trained: Layout | None, sample: Table, options: Mapping[str, str]
+) -> tuple[Layout, list[str]]:
+    """The columns that are the model's inputs: those of training if present, else inferred; and notes on that.
+
+    Raises UserError for a missing column, and if the number of texts differs from training.
+    """
+    columns = set(sample.columns)
+    if trained is not None and "text" not in options and set(trained.text) <= columns:
+        given = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
+        kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
+        return replace(trained, label=kept, id=""), []
+    if not columns:
+        raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
+    try:
+        found = guess(sample, {**options, "shape": kind.name}, labelled="label" in options)
+    except UserError as error:
+        if trained is None or "text" in options or isinstance(error, Ambiguous):
+            raise
+        raise _lacks(sample, trained) from error
+    if trained is not None:
+        wanted = len(trained.text)
+        if wanted != len(found.text) and not kind.any_columns:
+            raise _lacks(sample, trained)
+        kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
+        found = replace(trained, text=found.text, label=kept, group="", rest=found.rest)
+    return replace(found, id=""), [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
+
+
+def _lacks(sample: Table, trained: Layout) -> UserError:
+    """The error for a file without the columns that the model was trained on."""
+    wanted = len(trained.text)
+    texts = ",".join(["COLUMN"] * wanted)
+    return UserError(
+        f"{sample.path}: has no column {' and '.join(trained.text)}, on which the model was trained",
+        f"It has {shown_names(sample.columns)}. Name the input {noun(wanted, 'column')}: text={texts}",
+    )

@@ -1,0 +1,63 @@
+"""`--help`, `--version`, and what a wrong command or option gives."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from support.cli import Finetune, assert_error
+
+import finetune as package
+from finetune.cli.commands import COMMANDS, FIRST, GROUPS
+
+
+def test_finetune_alone_shows_the_groups_and_the_users_own_file_first(here: Finetune) -> None:
+    alone, asked = here(), here("--help")
+    assert (alone.returncode, alone.stderr, alone.stdout) == (0, "", asked.stdout)
+    places = [alone.stdout.index(f"\n{group}:\n") for group in GROUPS]
+    assert places == sorted(places)
+    assert [*GROUPS] == ["Train", "Use", "Data", "Look"]
+    assert all(
+        re.search(rf"^  {name} +{re.escape(one.help)}$", alone.stdout, re.MULTILINE) for name, one in COMMANDS.items()
+    )
+    first = alone.stdout.partition("Examples:\n")[2].strip().splitlines()[0]
+    assert "reviews.csv" in first and FIRST[0][0] in first
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_ends_with_examples(here: Finetune, command: str) -> None:
+    shown = here(command, "--help").stdout
+    examples = shown.partition("Examples:\n")[2]
+    assert examples.strip().splitlines()[0].startswith(f"finetune {command}")
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_version_has_the_libraries_and_the_device_in_two_lines(here: Finetune) -> None:
+    done = here("--version")
+    ours, libraries = done.stdout.splitlines()
+    assert done.returncode == 0 and package.__version__ in ours and "Python 3." in ours
+    assert torch.__version__ in libraries and transformers.__version__ in libraries and "device " in libraries
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rnu", "reviews.csv"], ["'rnu'", "Did you mean 'run'"]),
+        (["reviews.csv"], ["'reviews.csv' is a file", "finetune run reviews.csv"]),
+        (["--verison"], ["'--verison'", "Did you mean '--version'"]),
+        (["run", "reviews.csv", "--sead", "3"], ["'--sead'", "'--seed'", "`finetune run --help`"]),
+        (["predict", "a", "b", "--jason"], ["'--jason'", "Did you mean '--json'"]),
+        (["run"], ["targets", "`finetune run --help`"]),
+        (["run", "x", "--seeds", "many"], ["--seeds", "integer"]),
+        (["ls", "x"], ["x", "`finetune ls --help`"]),
+        (["table", "glue", "--form", "papre"], ["--form", "paper"]),
+    ],
+)
+def test_a_wrong_command_or_option_is_one_line_with_the_nearest_name(
+    here: Finetune, tmp_path: Path, arguments: list[str], words: list[str]
+) -> None:
+    (tmp_path / "reviews.csv").write_text("text,label\na,b\n")
+    done = here(*arguments)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert_error(done.stderr, *words)
