@@ -2,8 +2,9 @@
 
 import math
 import os
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,89 +17,95 @@ from finetune.metrics.scores import Scores
 from finetune.models.device import describe_device, peak_memory
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import truncated_rows
-from finetune.models.pretrained import Weights
 from finetune.runs import environment
 from finetune.runs.dev_choices import all_notes
-from finetune.runs.margin import Margin
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.label_counts import label_counts
 from finetune.task_types.options import option_values
 from finetune.task_types.prepare import truncated_share
-from finetune.task_types.task import Task
 from finetune.training.checkpoints import Progress
-from finetune.training.evaluation import Evaluated, Evaluation
+from finetune.training.evaluation import Answers, Evaluated, Evaluation
+from finetune.training.prepared_run import BuiltRun, PlannedRun
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """What training gave: its progress, and the predictions of dev that are saved."""
+
+    progress: Progress
+    evaluation: Evaluation
+    found: Evaluated
 
 
 def build_record(
-    recipe: Recipe,
-    task: Task,
-    *,
-    run: str,
-    data: str,
-    files: Weights,
-    source: Source,
-    splits: Mapping[str, Rows],
-    features: Mapping[str, Sequence[Feature]],
-    new_weights: list[str],
+    planned: PlannedRun,
+    built: BuiltRun,
+    trained: Trained,
+    baselines: Mapping[str, Answers],
     accelerator: Accelerator,
-    precision: str,
-    progress: Progress,
-    evaluation: Evaluation,
-    found: Evaluated,
-    scores: Scores,
-    baselines: dict[str, Scores],
-    margins: dict[str, Margin],
-    seconds: float,
+    *,
+    started: float,
 ) -> RunRecord:
-    """The record of a finished run."""
-    origins = {split: _origin(loaded, source) for split, loaded in splits.items()}
-    read = [note.replace(loaded.origin, origins[split]) for split, loaded in splits.items() for note in loaded.notes]
-    trained = len(splits[task.train_split].rows) * len(progress.epochs)
+    """The record of a finished run; `baselines` are their predictions by split and method, `started` seconds."""
+    task, splits = planned.task, planned.splits
+    progress, dev, found = trained.progress, trained.evaluation, trained.found
+    origins = {split: _origin(loaded, planned.source) for split, loaded in splits.items()}
+    scores = dev.official_scores(found)
     record = RunRecord(
-        id=run,
+        id=planned.id,
         task=task.name,
         task_version=task.version,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        recipe=recipe.model_dump(exclude={"grid"}),
-        model=files.name,
-        weights=files.fingerprint,
-        data=data,
+        recipe=planned.recipe.model_dump(exclude={"grid"}),
+        model=planned.weights.name,
+        weights=planned.weights.fingerprint,
+        data=planned.data,
         data_origin=origins,
         data_files={split: loaded.content for split, loaded in splits.items() if loaded.content},
-        rows={split: len(loaded.rows) for split, loaded in splits.items()},
-        features={split: len(encoded) for split, encoded in features.items()},
-        truncated={split: truncated_share(encoded) for split, encoded in features.items()},
-        notes=[
-            *read,
-            *_truncated(features, task.lost(recipe.max_length)),
-            *_masks(accelerator.num_processes, recipe),
-            *progress.notes,
-            *evaluation.remarks(found),
-            *_undefined(scores),
-        ],
+        rows={split: len(rows) for split, rows in planned.rows.items()},
+        features={split: len(encoded) for split, encoded in built.features.items()},
+        truncated={split: truncated_share(encoded) for split, encoded in built.features.items()},
+        notes=_notes(planned, built, trained, origins, accelerator) + _undefined(scores),
         versions=environment.versions(),
         git_commit=environment.git_commit(),
         device=describe_device(accelerator.device),
-        precision=precision,
+        precision=planned.precision,
         processes=accelerator.num_processes,
-        seconds={"total": seconds, "training": progress.seconds},
-        examples_per_second=trained / progress.seconds,
+        examples_per_second=len(planned.train_rows) * len(progress.epochs) / progress.seconds,
         peak_memory_bytes=peak_memory(accelerator.device),
         epochs=[asdict(done) for done in progress.epochs],
         selected_epoch=progress.selected_epoch,
         headline=task.metrics[0].name,
         scores=scores,
-        baselines=baselines,
-        new_weights=new_weights,
+        baselines=dev.score_all(baselines, found),
+        new_weights=built.new_weights,
         options=option_values(found.task),
         chosen=list(found.chosen),
         cross_fitted=task.cross_fits and bool(found.chosen),
         metrics=saved_metrics(task.metrics),
-        labels={split: counts for split, loaded in splits.items() if (counts := label_counts(task, loaded.rows))},
-        margins=margins,
+        labels={split: counts for split, rows in planned.rows.items() if (counts := label_counts(task, rows))},
+        margins=dev.margins(baselines, found),
+        seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )
     return record.model_copy(update={"notes": all_notes(record)})
+
+
+def _notes(
+    planned: PlannedRun, built: BuiltRun, trained: Trained, origins: Mapping[str, str], accelerator: Accelerator
+) -> list[str]:
+    """Notes on the rows, how they fit the encoder, training and predictions."""
+    notes = []
+    for split, loaded in planned.splits.items():
+        notes += [note.replace(loaded.origin, origins[split]) for note in loaded.notes]
+        notes += built.notes if split == planned.task.train_split else []
+    return [
+        *notes,
+        *_truncated(built.features, planned.task.lost(planned.recipe.max_length)),
+        *_masks(accelerator.num_processes, planned.recipe),
+        *trained.progress.notes,
+        *trained.evaluation.remarks(trained.found),
+    ]
 
 
 def _origin(loaded: Rows, source: Source) -> str:

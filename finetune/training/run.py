@@ -1,9 +1,7 @@
 """`run(recipe)`: from a recipe to a trained model, its scores and every prediction. Read this file first."""
 
 import time
-from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,31 +9,22 @@ from finetune.data.source import Source
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
-from finetune.models import pretrained
-from finetune.models.device import build_accelerator, resolve_device, resolve_precision, set_deterministic
-from finetune.models.families import family_notes
-from finetune.models.feature import Feature
-from finetune.models.saving import build_model, save_checkpoint
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.device import build_accelerator
+from finetune.models.saving import save_checkpoint
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord, data_fingerprint, load_record, run_id
-from finetune.task_types import registry
-from finetune.task_types.feature_cache import array_features
-from finetune.task_types.options import changed_options, resolved
+from finetune.runs.record import RunRecord, load_record
 from finetune.task_types.prediction_lines import prediction_lines
-from finetune.task_types.prepare import drawn_ids, load_splits
+from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.task import Task
-from finetune.task_types.train_share import with_share
-from finetune.task_types.types import columns_of
-from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.checkpoints import EVERY_FEW_MINUTES, Checkpoints, Saving
 from finetune.training.evaluation import Evaluation
-from finetune.training.logistic import fit_logistic, require_linear
-from finetune.training.record import build_record
+from finetune.training.logistic import fit_logistic
+from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
+from finetune.training.record import Trained, build_record
 from finetune.training.trainer import Trainer
 
 
@@ -60,40 +49,12 @@ def run(
     Interrupted after a signal.
     """
     started = time.perf_counter()
-    where = resolve_device(device)
-    precision = resolve_precision(recipe.train.precision, where)
-    set_deterministic(recipe.deterministic)
-    default, task = tasks or resolved(recipe.task, recipe.options)
-    files = pretrained.resolve(recipe.model)
-    splits = load_splits(task, source, limit=recipe.limit)
-    data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
-    splits[task.train_split] = with_share(task, splits[task.train_split], recipe.train_share, seed=recipe.seeds[1])
-    rows = {split: loaded.rows for split, loaded in splits.items()}
-    task = task.seen(rows[task.train_split])
-    name = run_id(
-        recipe, task=task.name, version=task.version, data=data, weights=files.fingerprint, precision=precision,
-        options=changed_options(default, task), columns=columns_of(task), task_file=registry.file_hash(recipe.task),
-    )  # fmt: skip
-    folder = RunFolder.of(out, task.name, name)
+    planned = plan_run(recipe, source=source, tasks=tasks, device=device)
+    folder = RunFolder.of(out, planned.task.name, planned.id)
     if not force and (done := folder.record()) is not None:
         return _already_done(folder, done, watch)
-
-    model, new = build_model(files.folder, task.head, recipe, device=where)
-    if recipe.train.solver == "logistic":
-        require_linear(model, frozen=recipe.frozen)
-    tokenizer = load_tokenizer(files.folder)
-    unfit = vocabulary_notes(rows[task.train_split], tokenizer, recipe.model) + family_notes(model.backbone.config)
-    splits[task.train_split] = replace(splits[task.train_split], notes=(*splits[task.train_split].notes, *unfit))
-    contents = {split: f"{data}:{split}" for split in rows}
-    if recipe.train_share < 1:
-        contents[task.train_split] += f":{recipe.train_share}:{recipe.seeds[1]}"
-    features: dict[str, Sequence[Feature]] = {
-        split: array_features(
-            task, some, tokenizer, recipe.max_length, model.backbone.config, content=contents[split], watch=watch
-        )
-        for split, some in rows.items()
-    }
-    accelerator = build_accelerator(where, precision)
+    built = build_run(planned, watch)
+    accelerator = build_accelerator(planned.device, planned.precision)
     main, wait = accelerator.is_main_process, wait and accelerator.num_processes == 1
     with folder.locked(wait=wait, watch=watch) if main else nullcontext():
         accelerator.wait_for_everyone()
@@ -102,40 +63,14 @@ def run(
         attempt = folder.attempt
         log = EventLog(attempt.events, then=watch) if main else watch
         settings = recipe.model_dump(exclude_defaults=True)
-        log(Started(folder=str(folder.path), recipe=settings, device=str(where)))
-        for note in unfit:
+        log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device)))
+        for note in built.notes:
             log(Note(note))
-        engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=log)
+        engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=log)
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=saving)
-        trainer = Trainer(
-            engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-            pause_after=pause_after, rows=rows[task.train_split],
-        )  # fmt: skip
-        if recipe.frozen:
-            features = {
-                split: with_states(given, engine, weights=files.fingerprint, precision=precision)
-                for split, given in features.items()
-            }
-        dev = Evaluation(task=task, rows=rows, features={split: features[split] for split in task.dev_splits})
-        fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
-        progress, found = fit(features[task.train_split], dev)
+        trained = _train(planned, built, engine, checkpoints, pause_after)
         if main:
-            log(Working("predicting with the baselines"))
-            baselines = dev.baselines(rows[task.train_split], found)
-            log(Working("saving predictions and the model"))
-            for split, answers in found.answers.items():
-                lines = prediction_lines(task, rows[split], answers, baselines[split], splits[split].slices)
-                write_predictions(attempt.predictions(split), lines, task.official_files(answers, rows[split]))
-            save_checkpoint(model, attempt.model, tokenizer, settings_for_use(recipe, found.task, precision))
-            log(Working("scoring, with intervals"))
-            record = build_record(
-                recipe, task, run=name, data=data, files=files, source=source, splits=splits, features=features,
-                new_weights=new, accelerator=accelerator, precision=precision, progress=progress, evaluation=dev,
-                found=found, scores=dev.official_scores(found), baselines=dev.score_all(baselines, found),
-                margins=dev.margins(baselines, found), seconds=time.perf_counter() - started,
-            )  # fmt: skip
-            folder.require_locked()
-            attempt.finish(record, recipe, drawn_ids(splits))
+            _save(planned, built, engine, trained, attempt, replaces=folder, started=started)
             checkpoints.delete()
             folder.publish()
             log = EventLog(folder.events, then=watch)
@@ -143,6 +78,53 @@ def run(
     record = load_record(folder.record_file)
     log(Done(folder=str(folder.path), scores=record.scores, seconds=record.seconds))
     return record
+
+
+def _train(
+    planned: PlannedRun, built: BuiltRun, engine: Engine, checkpoints: Checkpoints, pause_after: int | None
+) -> Trained:
+    """Trains the model, or fits a solver on its hidden states, and predicts dev."""
+    recipe, task, features = planned.recipe, planned.task, built.features
+    if recipe.frozen:
+        features = {
+            split: with_states(given, engine, weights=planned.weights.fingerprint, precision=planned.precision)
+            for split, given in features.items()
+        }
+    dev = Evaluation(task=task, rows=planned.rows, features={split: features[split] for split in task.dev_splits})
+    trainer = Trainer(
+        engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
+        pause_after=pause_after, rows=planned.train_rows,
+    )  # fmt: skip
+    fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
+    progress, found = fit(features[task.train_split], dev)
+    return Trained(progress=progress, evaluation=dev, found=found)
+
+
+def _save(
+    planned: PlannedRun,
+    built: BuiltRun,
+    engine: Engine,
+    trained: Trained,
+    attempt: RunFolder,
+    *,
+    replaces: RunFolder,
+    started: float,
+) -> None:
+    """Writes predictions, model and last the record into `attempt`, while the folder that it replaces is locked."""
+    dev, found, watch = trained.evaluation, trained.found, engine.watch
+    watch(Working("predicting with the baselines"))
+    baselines = dev.baselines(planned.train_rows, found)
+    watch(Working("saving predictions and the model"))
+    for split, answers in found.answers.items():
+        rows = planned.rows[split]
+        lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
+        write_predictions(attempt.predictions(split), lines, planned.task.official_files(answers, rows))
+    use = settings_for_use(planned.recipe, found.task, planned.precision)
+    save_checkpoint(built.model, attempt.model, built.tokenizer, use)
+    watch(Working("scoring, with intervals"))
+    record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
+    replaces.require_locked()
+    attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
 
 
 def _already_done(folder: RunFolder, record: RunRecord, watch: Watcher) -> RunRecord:

@@ -65,7 +65,7 @@ def test_a_missing_key_of_a_row_is_a_missing_cell() -> None:
         (pd.Timestamp("2024-02-01 10:00"), "2024-02-01T10:00:00"),
         (10**30, str(10**30)),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_a_cell_becomes_a_plain_value(cell: Any, plain: Any) -> None:
     found = plain_cell(cell)
