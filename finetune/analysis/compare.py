@@ -1,7 +1,7 @@
 """`finetune compare A B`: tests whether two runs, or two groups of seeds, differ significantly."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord, all_records, load_record
 from finetune.runs.seeds import same_but_seeds
+from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import resampled_metrics
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Answer, Task
@@ -141,28 +142,13 @@ def _side(
     answers = []
     for folder in folders:
         lines = read_predictions(folder.predictions(split))
-        here = [row_of(task, line, folder) for line in lines]
+        here = [row_of_line(task, line, folder.path) for line in lines]
         if rows is not None and [*map(_facts, here)] != [*map(_facts, rows)]:
             raise UserError(f"{folder.path}: {_unlike(rows, here)}", "Compare runs that predicted the same rows")
         rows = here
         answers.append([Answer(value=line["answer"], probabilities=line["probabilities"]) for line in lines])
     assert rows is not None  # there is at least one folder
     return rows, Side(records=[load_record(folder.record_file) for folder in folders], answers=answers)
-
-
-def row_of(task: Task, line: dict[str, Any], folder: RunFolder) -> Row:
-    """The Row that a line of predictions was written from."""
-    if task.row_type is None:
-        raise UserError(f"the task {task.name} does not declare its rows", "Set its row_type")
-    names = {field.name for field in fields(task.row_type)}
-    try:
-        return task.row_type(**{name: _tuples(value) for name, value in line.items() if name in names})
-    except TypeError as error:
-        raise UserError(f"{folder.path}: its predictions lack columns of {task.name}", "Run it with --force") from error
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _facts(row: Row) -> tuple[Any, ...]:

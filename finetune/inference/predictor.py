@@ -1,10 +1,10 @@
 """Predictor: a trained model with its task, as `finetune.load(RUN)` returns it and the commands use it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from transformers import PretrainedConfig
@@ -37,6 +37,7 @@ from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import inputs_fault, layout_from, layout_of, trained_task
 
 DEFAULT_LENGTH = 128
+Result = TypeVar("Result")
 
 
 def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, Any]:
@@ -72,6 +73,13 @@ class Predictor:
 
     def __call__(self, *inputs: Any) -> Answer:
         """The prediction for one row, e.g. a label as `value`. Raises UserError for invalid inputs."""
+        return self._with_texts(inputs, lambda row: self.answers([row])[0])
+
+    def row(self, *inputs: Any) -> Row:
+        """The row of these inputs. Raises UserError for invalid ones."""
+        return self._with_texts(inputs, lambda row: row)
+
+    def _with_texts(self, inputs: Sequence[Any], use: Callable[[Row], Result]) -> Result:
         try:
             signature(self.task.row).bind(*inputs)
         except TypeError as error:
@@ -83,7 +91,7 @@ class Predictor:
             row = self.task.row(*inputs)
             if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
                 raise UserError(f"the row {fault}", "Pass all inputs")
-            return self.answers([row])[0]
+            return use(row)
         except (
             TypeError,
             ValueError,

@@ -117,6 +117,24 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
     return Model(backbone, head)
 
 
+def load_encoder(folder: Path) -> tuple[PreTrainedModel, list[str]]:
+    """The encoder of any model folder without its head, and the names of weights that it lacks, which are random.
+
+    Raises UserError for a folder without a readable encoder.
+    """
+    config = load_config(folder)
+    require_encoder(config)
+    if not (folder / OWN_WEIGHTS).is_file():
+        encoder, info = _from_pretrained(AutoModel, folder, config=config)
+        return encoder.eval(), sorted(info["missing_keys"])
+    encoder = _new_backbone(config).encoder
+    prefix = "backbone.encoder."
+    state = {
+        name.removeprefix(prefix): tensor for name, tensor in _own_weights(folder).items() if name.startswith(prefix)
+    }
+    return encoder.eval(), sorted(encoder.load_state_dict(state, strict=False).missing_keys)
+
+
 def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> None:
     """Saves config, safetensors, tokenizer and checksums; the head's `AutoModelFor...` class gives the same logits.
 
@@ -194,12 +212,21 @@ def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Mode
     backbone = _new_backbone(config)
     model = Model(backbone, head_for(backbone))
     try:
-        model.load_state_dict(load_file(folder / OWN_WEIGHTS))
-    except (OSError, SafetensorError, RuntimeError) as error:
+        model.load_state_dict(_own_weights(folder))
+    except RuntimeError as error:
         raise UserError(
             f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with --force"
         ) from error
     return model
+
+
+def _own_weights(folder: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(folder / OWN_WEIGHTS)
+    except (OSError, SafetensorError) as error:
+        raise UserError(
+            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with --force"
+        ) from error
 
 
 def _new_backbone(config: PretrainedConfig) -> Backbone:

@@ -1,11 +1,13 @@
-"""Every prediction as a line of a file: the row's fields, label, prediction, probabilities and baselines."""
+"""Predictions as lines of a file: the row's fields, label, prediction, probabilities and baselines; and rows again."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from finetune.data.rows import Row, row_fields
+from finetune.errors import UserError
 from finetune.task_types.task import Answer, Task
 
 SLICE = "slice:"  # begins the names of columns that rows are grouped by
@@ -29,3 +31,18 @@ def prediction_lines(
         line |= {f"{SLICE}{name}": values[index] for name, values in slices.items()}
         lines.append(line)
     return lines
+
+
+def row_of_line(task: Task, line: Mapping[str, Any], folder: Path) -> Row:
+    """The row that a line of predictions was written from. Raises UserError where the line lacks fields of it."""
+    if task.row_type is None:
+        raise UserError(f"the task {task.name} does not declare its rows", "Set its row_type")
+    names = {field.name for field in fields(task.row_type)}
+    try:
+        return task.row_type(**{name: _tuples(value) for name, value in line.items() if name in names})
+    except TypeError as error:
+        raise UserError(f"{folder}: its predictions lack columns of {task.name}", "Run it with --force") from error
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

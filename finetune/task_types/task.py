@@ -9,6 +9,7 @@ from finetune.data.rows import Row, Rows
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.task_types.declared_options import declared_names
+from finetune.task_types.explained import Asked, NamedText, Wanted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,6 +183,14 @@ class Task(ABC):
     def row(self, *inputs: Any) -> Row:
         """A row without a label, made from the arguments of `finetune.load(RUN)(...)`."""
         raise UserError(f"the task {self.name} cannot make a row from inputs", "Give it a method `row`")
+
+    def explained_texts(self, row: Row) -> list[list[NamedText]]:
+        """The texts that a row's sequences are made of, in order: one list for all of them, or one for each choice."""
+        raise UserError(f"predictions of {self.name} cannot be explained", "Give its task type `explained_texts`")
+
+    def explained(self, row: Row, answer: Answer, features: "Sequence[Feature]", asked: Asked) -> Wanted:
+        """Which logits of a row's features are explained. Raises UserError for a label or a word that is not there."""
+        raise UserError(f"predictions of {self.name} cannot be explained", "Give its task type `explained`")
 
     def lost(self, max_length: int) -> str:
         """What happens to rows with a truncated feature, in words that follow `3 rows`."""

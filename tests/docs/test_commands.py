@@ -133,7 +133,8 @@ class Reader:
         if argument == "minilm":
             return str(self.encoder)
         if argument == "RUN":
-            return self._runs("reviews.csv" if command == "predict" and self._runs("reviews.csv") else "mrpc")[0]["id"]
+            own = command in ("predict", "explain") and self._runs("reviews.csv")
+            return self._runs("reviews.csv" if own else "mrpc")[0]["id"]
         if argument in ("A", "B"):
             return next(run["id"] for run in self._runs("mrpc") if run["recipe"]["frozen"] == (argument == "A"))
         return argument

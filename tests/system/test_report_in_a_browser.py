@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.browser import CONTRAST
 from support.reports import report
 
 pytestmark = pytest.mark.slow
@@ -30,36 +31,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
     yield opened
     opened.quit()
-
-
-CONTRAST = """
-const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-const light = c => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
-const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-const over = (colour, below) => {  // any CSS colour on top of another, as the browser mixes them
-  canvas.fillStyle = `rgb(${below})`; canvas.fillRect(0, 0, 1, 1);
-  canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
-  return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
-};
-const behind = element => {
-  const chain = [];
-  for (let e = element; e; e = e.parentElement) chain.push(getComputedStyle(e).backgroundColor);
-  return chain.reverse().reduce((below, colour) => over(colour, below), [255, 255, 255]);
-};
-const worst = {ratio: 99, text: "", count: 0};
-const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-while (walker.nextNode()) {
-  const text = walker.currentNode.data.trim(), element = walker.currentNode.parentElement;
-  if (!text || element.closest("title") || !element.getClientRects().length) continue;
-  const style = getComputedStyle(element);
-  const below = behind(element);
-  const [a, b] = [light(over(element instanceof SVGElement ? style.fill : style.color, below)), light(below)];
-  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  worst.count += 1;
-  if (ratio < worst.ratio) { worst.ratio = ratio; worst.text = text; }
-}
-return {...worst, page: behind(document.body)};
-"""
 
 
 UNFOLD = "for (const one of document.querySelectorAll('details')) one.open = true;"

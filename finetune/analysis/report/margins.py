@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from finetune.analysis.compare import row_of
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.margin import Margin
 from finetune.runs.predictions import Line
 from finetune.runs.record import RunRecord
+from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import margin
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Answer
@@ -29,7 +29,7 @@ def with_margins(record: RunRecord, folder: RunFolder, predictions: Mapping[str,
 
 def _margin(lines: Sequence[Line], folder: RunFolder) -> Margin:
     task = trained_on(folder)
-    rows = [row_of(task, line, folder) for line in lines]
+    rows = [row_of_line(task, line, folder.path) for line in lines]
     answers = [Answer(value=line["answer"], probabilities=line.get("probabilities")) for line in lines]
     methods = [name for name in lines[0] if name.startswith(BASELINE)]
     given = {name.removeprefix(BASELINE): [Answer(value=line[name]) for line in lines] for name in methods}

@@ -15,6 +15,8 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
+from finetune.task_types.choice import explained
+from finetune.task_types.explained import Asked, NamedText, Wanted
 from finetune.task_types.pooled import encode_texts
 from finetune.task_types.task import Answer, Task
 
@@ -120,9 +122,18 @@ class ChoiceTask(Task):
         """The name of a choice in files."""
         return LETTERS[place] if self.lettered and place < len(LETTERS) else place + self.counted_from
 
+    def _names(self, row: ChoiceRow) -> list[str]:
+        return [str(self.named(place)) for place in range(len(row.choices))]
+
     def place(self, name: int | str) -> int:
         """The index of the choice with this name."""
         return LETTERS.index(name) if isinstance(name, str) else name - self.counted_from
+
+    def explained_texts(self, row: ChoiceRow) -> list[list[NamedText]]:
+        return explained.texts(row.context, row.choices, self._names(row))
+
+    def explained(self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+        return explained.targets(row.choices, self._names(row), answer, asked)
 
     def gold(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
         return [Answer(value=row.gold) for row in rows]

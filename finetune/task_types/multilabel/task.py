@@ -17,6 +17,7 @@ from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
+from finetune.task_types.explained import Asked, NamedText, Wanted
 from finetune.task_types.pooled import (
     WINDOWS,
     TextRow,
@@ -27,6 +28,7 @@ from finetune.task_types.pooled import (
     tfidf_remarks,
 )
 from finetune.task_types.task import Answer, Task
+from finetune.task_types.texts import explained
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -126,6 +128,12 @@ class MultiLabelTask(Task):
         """The predicted labels, and the probability of each label of the task."""
         chances = zip(self.labels, answer.probabilities or (), strict=False)
         return {"answer": answer.value, **{f"p({label})": float(p) for label, p in chances}}
+
+    def explained_texts(self, row: MultiLabelRow) -> list[list[NamedText]]:
+        return explained.texts(row)
+
+    def explained(self, row: MultiLabelRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+        return explained.several_labels(self.labels, answer, features, asked)
 
     def gold(self, rows: Sequence[MultiLabelRow]) -> list[Answer]:
         """The rows' labels, in the task's order."""

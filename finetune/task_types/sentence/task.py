@@ -13,6 +13,7 @@ from finetune.data.source import Source
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
+from finetune.task_types.explained import Asked, NamedText, Wanted
 from finetune.task_types.pooled import (
     WINDOWS,
     TextRow,
@@ -23,6 +24,7 @@ from finetune.task_types.pooled import (
     tfidf_remarks,
 )
 from finetune.task_types.task import Answer, Task
+from finetune.task_types.texts import explained
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -126,6 +128,14 @@ class SentenceTask(Task):
         """The prediction, and the probability of each label."""
         chances = zip(self.labels, answer.probabilities or (), strict=False)
         return {"answer": answer.value, **{f"p({label})": float(p) for label, p in chances}}
+
+    def explained_texts(self, row: SentenceRow) -> list[list[NamedText]]:
+        return explained.texts(row)
+
+    def explained(self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+        if self.regression:
+            return explained.score(answer, features, asked)
+        return explained.one_label(self.labels, answer, features, asked)
 
     def gold(self, rows: Sequence[SentenceRow]) -> list[Answer]:
         return [Answer(value=row.gold) for row in rows]

@@ -18,6 +18,8 @@ from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import IGNORED, Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
+from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.span import explained
 from finetune.task_types.span.answers import SpanAnswer, answers, official_files
 from finetune.task_types.span.encoding import encode
 from finetune.task_types.span.row import SpanRow
@@ -125,6 +127,13 @@ class SpanTask(Task):
         assert isinstance(answer, SpanAnswer)
         cells = {"answer": answer.text, "start": answer.start, "end": answer.end, "score": answer.score}
         return cells | ({} if answer.no_answer is None else {"p(no answer)": answer.no_answer})
+
+    def explained_texts(self, row: SpanRow) -> list[list[NamedText]]:
+        return explained.texts(row)
+
+    def explained(self, row: SpanRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+        assert isinstance(answer, SpanAnswer)
+        return explained.targets(row, answer, features, asked)
 
     def gold(self, rows: Sequence[SpanRow]) -> list[Answer]:
         """The first of each row's label texts, empty where there is no answer."""

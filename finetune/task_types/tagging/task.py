@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,6 +15,8 @@ from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
+from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.tagging import explained
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.task import Answer, Task
@@ -112,9 +113,7 @@ class TaggingTask(Task):
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """Tags, their probabilities, the entities, and each word's characters in the words joined by spaces."""
-        text = row.input
-        starts = row.starts or tuple(accumulate((len(word) + 1 for word in row.words[:-1]), initial=0))
-        places = [(start, start + len(word)) for start, word in zip(starts, row.words, strict=True)]
+        text, places = row.input, explained.places(row)
         entities = [
             {
                 "type": kind,
@@ -131,6 +130,12 @@ class TaggingTask(Task):
             "entities": entities,
             "characters": list(map(list, places)),
         }
+
+    def explained_texts(self, row: TaggingRow) -> list[list[NamedText]]:
+        return explained.texts(row)
+
+    def explained(self, row: TaggingRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+        return explained.targets(row, self.labels, answer, features, asked)
 
     def gold(self, rows: Sequence[TaggingRow]) -> list[Answer]:
         return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]

@@ -1,0 +1,47 @@
+"""Rows with what each word adds, as an HTML page without scripts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from finetune.data.atomic import output_file
+from finetune.errors import UserError
+from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
+
+MOST_SHARE = 70  # percent of colour behind the strongest word
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A piece of a text: a word with its part, or what is between words. `share` is its colour, -100 to 100."""
+
+    text: str
+    word: WordPart | None = None
+    share: float = 0.0
+
+
+def write_page(rows: Sequence[ExplainedRow], output: Path, *, model: str) -> int:
+    """Writes the page and returns its size in bytes. Raises UserError without jinja2, and if it cannot be written."""
+    try:
+        from finetune.analysis.templates import templates_of
+    except ImportError as error:
+        raise UserError(
+            f"a page needs a package that is not installed ({error.name})",
+            "Install it: pip install 'bert-finetune[report]'",
+        ) from error
+    template = templates_of("finetune.analysis.explain").get_template("page.html.j2")
+    page = template.render(rows=rows, model=model, pieces=pieces)
+    with output_file(output, remedy="Name another file with -o") as scratch:
+        scratch.write_text(page, encoding="utf-8")
+    return len(page.encode())
+
+
+def pieces(row: ExplainedRow, one: Explanation, name: str) -> Iterator[Piece]:
+    """The text of that name, cut at its words."""
+    text, place = row.texts[name], 0
+    longest = max((abs(word.added) for word in one.words), default=0.0) or 1.0
+    for word in (word for word in one.words if word.text == name):
+        yield Piece(text=text[place : word.start])
+        yield Piece(text=text[word.start : word.end], word=word, share=MOST_SHARE * word.added / longest)
+        place = word.end
+    yield Piece(text=text[place:])

@@ -1,0 +1,74 @@
+// Part 1: a grid of heads, and the tokens of one head.
+const chosen = {layer: 0, head: 0, token: null};
+
+function grid() {
+  const n = data.tokens.length, place = one("#grid");
+  place.style.setProperty("--heads", data.heads);
+  const cells = [];
+  for (let layer = 0; layer < data.layers; layer++) {
+    for (let head = 0; head < data.heads; head++) {
+      const name = `layer ${layer + 1}, head ${head + 1}`;
+      const button = element("button", {type: "button", title: name, "aria-label": name, "aria-pressed": "false"});
+      const canvas = element("canvas");
+      button.append(canvas, element("span"));
+      button.addEventListener("click", () => choose(layer, head));
+      cells.push(button);
+      repaint.push(() => paint(canvas, n, (from, to) => Math.sqrt(weight(layer, head, from, to))));
+    }
+  }
+  place.replaceChildren(...cells);
+  repaint.forEach(draw => draw());
+  one("#measure").addEventListener("change", measure);
+}
+
+// Shows each head's picture, or one number about it.
+function measure() {
+  const name = one("#measure").value;
+  one("#grid").classList.toggle("numbers", name !== "picture");
+  if (name === "picture") return;
+  const values = data[name], most = Math.max(...values, 1);
+  [...one("#grid").children].forEach((button, index) => {
+    button.lastChild.textContent = name === "separators"
+      ? `${Math.round(values[index] / 10)}%` : (values[index] / 1000).toFixed(1);
+    button.style.setProperty("--share", `${Math.round(60 * values[index] / most)}%`);
+  });
+}
+
+function choose(layer, head) {
+  Object.assign(chosen, {layer, head});
+  [...one("#grid").children].forEach((button, index) =>
+    button.setAttribute("aria-pressed", index === layer * data.heads + head));
+  const index = layer * data.heads + head;
+  one("#head").textContent = `Layer ${layer + 1}, head ${head + 1}: entropy ${(data.entropy[index] / 1000).toFixed(2)} of at most `
+    + `${Math.log2(data.tokens.length).toFixed(2)} bits, mean distance ${(data.distance[index] / 1000).toFixed(1)} tokens, `
+    + `${(data.separators[index] / 10).toFixed(1)} % on [SEP]`;
+  pairs();
+  document.dispatchEvent(new Event("head"));
+}
+
+// Lines from each token that looks (left) to those that it attends to (right).
+function pairs() {
+  const n = data.tokens.length, step = 22, width = 360, left = 130, right = 230;
+  const drawn = svg("svg", {viewBox: `0 0 ${width} ${n * step + 8}`, role: "img", "aria-label": "attention between tokens"});
+  for (let from = 0; from < n; from++) {
+    if (chosen.token !== null && chosen.token !== from) continue;
+    for (let to = 0; to < n; to++) {
+      const value = weight(chosen.layer, chosen.head, from, to);
+      if (value < 0.01) continue;
+      const line = svg("line", {x1: left, y1: from * step + 14, x2: right, y2: to * step + 14, class: "weight", "stroke-opacity": value, "stroke-width": 1 + 3 * value});
+      line.append(svg("title", {}, `${data.tokens[from]} to ${data.tokens[to]}: ${value.toFixed(3)}`));
+      drawn.append(line);
+    }
+  }
+  for (let index = 0; index < n; index++) {
+    const y = index * step + 18, token = data.tokens[index];
+    const name = svg("text", {x: left - 6, y, "text-anchor": "end", tabindex: 0, role: "button", class: `token segment${data.segments[index]}${chosen.token === index ? " is-chosen" : ""}`}, token);
+    const toggle = () => { chosen.token = chosen.token === index ? null : index; pairs(); };
+    name.addEventListener("click", toggle);
+    name.addEventListener("keydown", event => { if (event.key === "Enter") toggle(); });
+    const share = chosen.token === null ? "" : ` ${weight(chosen.layer, chosen.head, chosen.token, index).toFixed(3)}`;
+    drawn.append(name, svg("text", {x: right + 6, y, class: `token segment${data.segments[index]}`}, token + share));
+  }
+  one("#pairs").replaceChildren(drawn);
+}
+grid();

@@ -1,0 +1,64 @@
+// Part 2: what one head computes for one token.
+function steps() {
+  if (!data.steps) return;
+  options(one("#step-layer"), data.steps.layers.map(layer => `layer ${layer}`));
+  options(one("#step-head"), Array.from({length: data.heads}, (_, head) => `head ${head + 1}`));
+  options(one("#step-token"), data.tokens.map((token, index) => `${index} ${token}`));
+  one("#step-token").value = Math.min(2, data.tokens.length - 1);
+  for (const name of ["layer", "head", "token"]) one(`#step-${name}`).addEventListener("change", compute);
+  document.addEventListener("head", () => {
+    one("#step-head").value = chosen.head;
+    const layer = data.steps.layers.indexOf(chosen.layer + 1);
+    if (layer >= 0) one("#step-layer").value = layer;
+    compute();
+  });
+  compute();
+}
+
+// The vector of a token: `width` numbers from a flat array (layers, heads, tokens, width).
+function vector(name, layer, head, token, width = data.steps.width) {
+  const start = ((layer * data.heads + head) * data.tokens.length + token) * width;
+  return data.steps[name].slice(start, start + width).map(value => value / 1000);
+}
+
+function strip(values, most = Math.max(...values.map(Math.abs), 1e-9)) {
+  const made = element("div", {class: "strip"});
+  made.append(...values.map(value => {
+    const cell = element("i", {title: value.toFixed(3)});
+    cell.style.background = shade(value / most);
+    return cell;
+  }));
+  return made;
+}
+
+function named(name, values, text) {
+  const made = element("div", {class: "vector"});
+  made.append(element("b", {}, name), strip(values), element("small", {}, text));
+  return made;
+}
+
+const start = values => `${values.slice(0, 4).map(value => value.toFixed(2)).join(", ")} ...`;
+
+function compute() {
+  const layer = +one("#step-layer").value, head = +one("#step-head").value, token = +one("#step-token").value;
+  const n = data.tokens.length, d = data.steps.width, at = data.steps.layers[layer] - 1;
+  const query = vector("queries", layer, head, token);
+  const scores = vector("scores", layer, head, token, n);
+  const output = vector("outputs", layer, head, token);
+  const body = data.tokens.map((name, index) => {
+    const key = vector("keys", layer, head, index), value = vector("values", layer, head, index);
+    const share = weight(at, head, token, index);
+    const cell = (content, kind = "") => { const made = element("td", {class: kind}); made.append(content); return made; };
+    const bar = element("span", {class: "bar"});
+    bar.style.width = `${(4 * share).toFixed(2)}rem`;
+    const weighted = cell(share.toFixed(3), "number");
+    const made = row([name, cell(strip(key)), (scores[index] * Math.sqrt(d)).toFixed(2), scores[index].toFixed(2), weighted, cell(bar), cell(strip(value))]);
+    made.dataset.share = share;
+    return made;
+  });
+  one("#step-rows").replaceChildren(...body);
+  one("#query").replaceChildren(named(`query of “${data.tokens[token]}”`, query, start(query)));
+  one("#output").replaceChildren(named("output: the values times their weights, added", output, start(output)));
+  one("#root").textContent = `√${d} = ${Math.sqrt(d).toFixed(2)}`;
+}
+steps();

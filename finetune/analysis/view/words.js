@@ -1,0 +1,73 @@
+// Part 3: one word in many sentences.
+const MARKS = ["circle", "square", "triangle", "diamond"];
+const stages = ["word embeddings (no context)", "after the embeddings", ...Array.from({length: data.layers}, (_, layer) => `layer ${layer + 1}`)];
+
+function words() {
+  const slider = one("#stage");
+  slider.min = 1;
+  slider.max = slider.value = data.word.points.length - 1;
+  slider.addEventListener("input", shown);
+  const kinds = [...new Set(data.word.meanings)];
+  one("#meanings").replaceChildren(...kinds.filter(kind => kind).map((kind, index) => {
+    const made = element("li");
+    const drawn = svg("svg", {viewBox: "-8 -8 16 16", width: 16, height: 16, "aria-hidden": "true"});
+    drawn.append(mark(index, 0, 0));
+    made.append(drawn, ` ${kind}`);
+    return made;
+  }));
+  one("#sentences").replaceChildren(...data.word.sentences.map(([before, word, after], index) => {
+    const made = element("li", {"data-index": index});
+    made.append(`${data.word.meanings[index] ? `${data.word.meanings[index]}: ` : ""}${before}`, element("b", {}, word), after);
+    return made;
+  }));
+  one("#free").replaceChildren(scatter(0));
+  one("#free-note").textContent = `${stages[0]}: ${variance(0)}`;
+  if (data.word.neighbours.at(-1) !== null) one("#apart").replaceChildren(...stages.map((name, stage) => row([name,
+    data.word.neighbours[stage] === null ? "–" : `${Math.round(100 * data.word.neighbours[stage])} %`,
+    data.word.silhouette[stage] === null ? "–" : data.word.silhouette[stage].toFixed(2)])));
+  else one("#apart-table").remove();
+  shown();
+}
+
+// The points of the layer at the slider.
+function shown() {
+  const stage = +one("#stage").value;
+  one("#scatter").replaceChildren(scatter(stage));
+  one("#stage-name").textContent = `${stages[stage]}: ${variance(stage)}`;
+}
+
+function variance(stage) {
+  const [first, second] = data.word.explained[stage].map(share => Math.round(100 * share));
+  return first ? `the two axes explain ${first} % and ${second} % of the variance` : "all sentences are one point";
+}
+
+function mark(kind, x, y) {
+  const shape = MARKS[kind % MARKS.length], fill = {class: `mark kind${kind % MARKS.length}`};
+  if (shape === "circle") return svg("circle", {cx: x, cy: y, r: 6, ...fill});
+  const points = {square: [[-5, -5], [5, -5], [5, 5], [-5, 5]], triangle: [[0, -7], [6, 5], [-6, 5]], diamond: [[0, -7], [7, 0], [0, 7], [-7, 0]]}[shape];
+  return svg("polygon", {points: points.map(([a, b]) => `${x + a},${y + b}`).join(" "), ...fill});
+}
+
+function scatter(stage) {
+  const flat = data.word.points[stage], count = data.word.sentences.length;
+  const width = 480, height = 360, margin = 24;
+  const most = Math.max(1, ...flat.map(Math.abs));
+  const kinds = [...new Set(data.word.meanings)];
+  const drawn = svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `vectors of ${data.word.word}, ${stages[stage]}`});
+  drawn.append(svg("line", {x1: 0, x2: width, y1: height / 2, y2: height / 2, class: "axis"}), svg("line", {x1: width / 2, x2: width / 2, y1: 0, y2: height, class: "axis"}));
+  for (let index = 0; index < count; index++) {
+    const x = width / 2 + flat[2 * index] / most * (width / 2 - margin), y = height / 2 - flat[2 * index + 1] / most * (height / 2 - margin);
+    const point = mark(kinds.indexOf(data.word.meanings[index]), x, y);
+    point.append(svg("title", {}, data.word.sentences[index].join("")));
+    point.addEventListener("click", () => show(index));
+    point.dataset.index = index;
+    drawn.append(point);
+  }
+  return drawn;
+}
+
+function show(index) {
+  [...one("#sentences").children].forEach((item, number) => item.classList.toggle("is-chosen", number === index));
+  one("#sentences").children[index].scrollIntoView({block: "nearest"});
+}
+words();

@@ -1,0 +1,38 @@
+"""`finetune view`: a page that shows the inside of an encoder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from finetune.cli.arguments import RESULTS, Out, Quiet
+from finetune.cli.libraries import load_libraries
+from finetune.cli.terminal import echo
+from finetune.data.paths import require_place
+
+FIRST, SECOND = "The ferry left the bank of the river.", "It carried money to the bank."
+
+
+def view(
+    model: Annotated[str, typer.Argument(help="A Hub name, a folder, minilm, or a run.")],
+    text: Annotated[str, typer.Argument(help="A sentence.")] = "",
+    second: Annotated[str | None, typer.Argument(help="A second sentence, for a pair.")] = None,
+    word: Annotated[str, typer.Option(help="The word whose vectors are shown in many sentences.")] = "bank",
+    sentences: Annotated[
+        Path | None, typer.Option(help="A file of sentences with the word, or of MEANING<tab>SENTENCE.")
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path("view.html"),
+    out: Out = RESULTS,
+    quiet: Quiet = False,
+) -> None:
+    """Writes the page and prints its size. Without a text it shows a pair of ours."""
+    require_place(output)
+    load_libraries("" if quiet else f"loading {model}", "finetune.inference.view.look")
+    from finetune.analysis.view.page import write_page
+    from finetune.inference.view.look import load, look
+    from finetune.inference.view.sentences import sentences_of
+
+    texts = [FIRST, SECOND] if not text and second is None else [text] if second is None else [text, second]
+    found = sentences_of(word, sentences)
+    size = write_page(look(load(model, out=out), texts, word, found), output)
+    echo(f"{output}: {size / 1e6:.1f} MB")

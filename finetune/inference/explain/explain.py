@@ -1,0 +1,94 @@
+"""Explains a row's prediction: read this file first."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+
+from finetune.data.rows import Row
+from finetune.errors import UserError
+from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
+from finetune.inference.explain.gradients import integrated_gradients, require_captum, words_of
+from finetune.inference.explain.occlusion import occlusion, rank_agreement
+from finetune.inference.explain.value import Value
+from finetune.inference.explain.words import Word, find_words
+from finetune.inference.predictor import Predictor
+from finetune.models.feature import Feature
+from finetune.task_types.explained import Asked, NamedText, Target
+from finetune.task_types.prepare import encode
+
+MOST_TOKENS = 8_192  # of a row's windows or choices, with padding
+
+
+def explain(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
+    """What each word of a row adds to its prediction, or to what was asked for.
+
+    Raises UserError for an empty text, a label or word that is not there, a row that is too long, and without captum.
+    """
+    require_captum()
+    texts = predictor.task.explained_texts(row)
+    if empty := [one.name for one in chain.from_iterable(texts) if not one.text.strip()]:
+        raise UserError(f"the {empty[0]} is empty", "Give it at least one word")
+    features = encode(
+        predictor.task, [row], predictor.tokenizer, predictor.max_length, predictor.engine.model.backbone.config
+    )
+    _require_few(features)
+    (answer,) = predictor.answers([row])
+    wanted = predictor.task.explained(row, answer, features, asked)
+    lost = any(feature.truncated for feature in features)
+    return ExplainedRow(
+        id=str(row.id),
+        prediction=wanted.prediction,
+        confidence=wanted.confidence,
+        texts={one.name: one.text for one in chain.from_iterable(texts)},
+        explanations=[_explanation(predictor, target, features, texts) for target in wanted.targets],
+        note=f"the row is longer than max_length {predictor.max_length}: its end was not read" if lost else "",
+    )
+
+
+def _explanation(
+    predictor: Predictor, target: Target, features: Sequence[Feature], texts: Sequence[Sequence[NamedText]]
+) -> Explanation:
+    engine = predictor.engine
+    model = engine.model.to(engine.accelerator.device).eval()
+    used = sorted({pick.feature for pick in target.picks})
+    batch = engine.batch([replace(features[number], label=None) for number in used])
+    picks = [replace(pick, feature=used.index(pick.feature)) for pick in target.picks]
+    value = Value(model=model, batch=batch, picks=picks)
+    sequences = [one for number in used for one in features[number].choices or (features[number],)]
+    words = find_words([one.input_ids for one in sequences], texts, predictor.tokenizer)
+    mask_id = _mask_id(predictor)
+    masked = value.ids.clone()
+    for place in chain.from_iterable(word.places for word in words):
+        masked[place] = mask_id
+    parts, steps = integrated_gradients(value, masked)
+    added, lost = words_of(parts, words), occlusion(value, words, mask_id)
+    whole, without = value.of(value.ids.new_tensor([value.ids.tolist(), masked.tolist()])).tolist()
+    return Explanation(
+        label=target.label,
+        confidence=target.confidence,
+        value=whole,
+        masked=without,
+        steps=steps,
+        agreement=rank_agreement(added, lost),
+        words=[_part(*each) for each in zip(words, added, lost, strict=True)],
+    )
+
+
+def _part(word: Word, added: float, lost: float) -> WordPart:
+    return WordPart(word=word.surface, text=word.text.name, start=word.start, end=word.end, added=added, lost=lost)
+
+
+def _mask_id(predictor: Predictor) -> int:
+    """The token in the place of a masked word: encoders know [MASK] from pre-training as a word that is not given."""
+    tokenizer = predictor.tokenizer
+    known = (tokenizer.mask_token_id, tokenizer.unk_token_id, tokenizer.pad_token_id)
+    return next(int(number) for number in known if number is not None)
+
+
+def _require_few(features: Sequence[Feature]) -> None:
+    """Raises UserError for a row of more tokens than can be explained in seconds."""
+    tokens = sum(map(len, features))
+    if tokens > MOST_TOKENS:
+        raise UserError(
+            f"the row is too long: {tokens:,} tokens in {len(features)} windows", f"Give at most {MOST_TOKENS:,}"
+        )

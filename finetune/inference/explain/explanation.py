@@ -1,0 +1,77 @@
+"""What each word adds to a prediction, as plain data; needs no torch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+TOLERANCE = 0.05  # of the difference that the parts must add up to
+LEAST = 1e-3  # a difference that is smaller counts as so much
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordPart:
+    """A word with what it adds, and what is lost without it (occlusion); `text` names the text that it is in."""
+
+    word: str
+    text: str
+    start: int
+    end: int
+    added: float
+    lost: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """The parts of a label's value: its log-odds, or a score, for the row and for the row with every word masked.
+
+    `steps` of integrated gradients were computed. `agreement` is Spearman's rank correlation of what words add with
+    what is lost without them; None for fewer than three words.
+    """
+
+    label: str
+    confidence: float | None
+    value: float
+    masked: float
+    steps: int
+    agreement: float | None
+    words: Sequence[WordPart]
+
+    @property
+    def difference(self) -> float:
+        """What the parts should add up to."""
+        return self.value - self.masked
+
+    @property
+    def added(self) -> float:
+        """What they add up to."""
+        return sum(word.added for word in self.words)
+
+    @property
+    def gap(self) -> float:
+        """How far apart the two are, as a share of the difference."""
+        return abs(self.added - self.difference) / max(abs(self.difference), LEAST)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether that is within 5 %."""
+        return self.gap <= TOLERANCE
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedRow:
+    """A row with its prediction, its texts by name, the explanations of it, and a note on what was not read."""
+
+    id: str
+    prediction: str
+    confidence: float | None
+    texts: Mapping[str, str]
+    explanations: Sequence[Explanation]
+    note: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        """JSON values."""
+        shown = [
+            asdict(one) | {"added": one.added, "difference": one.difference, "gap": one.gap, "adds_up": one.adds_up}
+            for one in self.explanations
+        ]
+        return asdict(self) | {"texts": dict(self.texts), "explanations": shown}

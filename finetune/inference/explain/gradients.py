@@ -1,0 +1,66 @@
+"""Integrated gradients (Sundararajan et al. 2017) of a value over the word embeddings, computed by captum.
+
+The path leads from the row with every word masked to the row itself. The parts add up to the difference of the two
+values, up to the error of the numerical integral, which falls with the number of steps.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from finetune.errors import UserError
+from finetune.inference.explain.explanation import LEAST, TOLERANCE
+from finetune.inference.explain.value import Value
+from finetune.inference.explain.words import Word
+from finetune.runs import interrupts
+
+FIRST_STEPS, MOST_STEPS = 32, 1_024
+
+
+def require_captum() -> None:
+    """Raises UserError where captum is not installed."""
+    try:
+        import captum  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            "`finetune explain` needs a package that is not installed (captum)",
+            "Install it: pip install 'bert-finetune[explain]'",
+        ) from error
+
+
+def integrated_gradients(value: Value, masked: Tensor) -> tuple[Tensor, int]:
+    """What each token adds, `(sequences, length)`, and the number of steps.
+
+    `masked` `(sequences, length)` are the ids from which the path starts. Steps are doubled until the parts add up to
+    the difference within TOLERANCE, or to MOST_STEPS.
+    """
+    start, end = value.of(torch.stack([masked, value.ids])).tolist()
+    allowed = TOLERANCE * max(abs(end - start), LEAST)
+    steps = FIRST_STEPS
+    while True:
+        parts = _attribute(value, masked, steps)
+        if abs(float(parts.sum()) - (end - start)) <= allowed or steps >= MOST_STEPS:
+            return parts, steps
+        steps *= 2
+
+
+def words_of(parts: Tensor, words: Sequence[Word]) -> list[float]:
+    """The sum over each word's tokens, in all windows or choices."""
+    return [float(sum(parts[place] for place in word.places)) for word in words]
+
+
+def _attribute(value: Value, masked: Tensor, steps: int) -> Tensor:
+    from captum.attr import LayerIntegratedGradients
+
+    interrupts.stop_if_asked()
+    method = LayerIntegratedGradients(value, value.model.backbone.encoder.get_input_embeddings())
+    with torch.backends.cudnn.flags(enabled=False):  # its LSTM has no gradients in evaluation mode
+        parts = method.attribute(
+            value.ids.reshape(1, -1),
+            baselines=masked.reshape(1, -1),
+            n_steps=steps,
+            internal_batch_size=value.at_once * len(value.ids),
+        )
+    found: Tensor = parts.detach().double().sum(-1).cpu()
+    return found

@@ -1,0 +1,63 @@
+"""Sentences with a word of several meanings: our own, or the user's.
+
+A line is a sentence, or a meaning and a sentence with a tab between them.
+"""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+from finetune.data.paths import read_small_text
+from finetune.errors import UserError, nearest
+from finetune.inference.view.inside import Sentence
+
+MOST_BYTES = 1_000_000
+MOST = 200  # sentences on a page
+FEWEST = 3
+BUILT_IN = files("finetune.inference.view") / "words"
+
+
+def built_in_words() -> list[str]:
+    """The words that have sentences here."""
+    return sorted(Path(file.name).stem for file in BUILT_IN.iterdir() if file.name.endswith(".tsv"))
+
+
+def sentences_of(word: str, file: Path | None) -> list[Sentence]:
+    """The sentences with a word, of a file or of ours.
+
+    Raises UserError for a file that cannot be read, too few sentences that have the word, and a word that we have not.
+    """
+    known = built_in_words()
+    if file is None and word not in known:
+        raise UserError(
+            f"there are no sentences for the word '{word}'",
+            f"{nearest(word, known)}Give some with --sentences FILE, or choose {', '.join(known)}",
+        )
+    text = (
+        (BUILT_IN / f"{word}.tsv").read_text(encoding="utf-8")
+        if file is None
+        else read_small_text(file, most=MOST_BYTES, encoding="utf-8-sig")
+    )
+    found = [one for line in text.splitlines() if (one := _sentence(line, word)) is not None]
+    if len(found) < FEWEST:
+        raise UserError(
+            f"{file}: {len(found)} of its lines have the word '{word}'", f"Give at least {FEWEST} sentences with it"
+        )
+    return found[:MOST]
+
+
+def _sentence(line: str, word: str) -> Sentence | None:
+    """A line's sentence; None where it lacks the word, which begins a word there but may have an ending or particle."""
+    meaning, tab, text = line.partition("\t")
+    if not tab:
+        meaning, text = "", line
+    whole = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
+    match = whole or re.search(rf"(?<!\w){re.escape(word)}", text, re.IGNORECASE)
+    return match and Sentence(
+        text=text.strip(), start=_shift(text, match.start()), end=_shift(text, match.end()), meaning=meaning.strip()
+    )
+
+
+def _shift(text: str, place: int) -> int:
+    """A place in the text without the spaces before it."""
+    return place - (len(text) - len(text.lstrip()))

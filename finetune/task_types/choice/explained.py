@@ -1,0 +1,28 @@
+"""What is explained of a choice: its log-odds against the others."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from finetune.task_types.explained import Asked, NamedText, Pick, Target, Wanted
+from finetune.task_types.task import Answer
+
+
+def texts(context: str, choices: Sequence[str], names: Sequence[str]) -> list[list[NamedText]]:
+    """The context with each choice."""
+    first = NamedText(name="context", text=context)
+    return [[first, NamedText(name=f"choice {n}", text=text)] for n, text in zip(names, choices, strict=True)]
+
+
+def targets(choices: Sequence[str], names: Sequence[str], answer: Answer, asked: Asked) -> Wanted:
+    """The predicted choice, or the one whose name was asked for."""
+    asked.require_no_word()
+    given = asked.one_of(names)
+    place: Any = answer.value if given is None else names.index(given)
+    chances = answer.probabilities or ()
+    target = Target(
+        label=f"choice {names[place]}",
+        picks=[Pick(feature=0, place=(place,), against=0)],
+        confidence=chances[place],
+    )
+    prediction = f"choice {names[answer.value]}: {choices[answer.value]}"
+    return Wanted(prediction=prediction, confidence=max(chances), targets=[target])

@@ -1,0 +1,45 @@
+"""What is explained of predictions on the pooled output: the log-odds of a label, or a score."""
+
+from collections.abc import Sequence
+
+from finetune.models.feature import Feature
+from finetune.task_types.explained import Asked, NamedText, Target, Wanted, averaged
+from finetune.task_types.pooled import TextRow
+from finetune.task_types.task import Answer
+
+
+def texts(row: TextRow) -> list[list[NamedText]]:
+    """The text, or both texts of a pair."""
+    names = ("text", "second text")
+    return [[NamedText(name=name, text=text) for name, text in zip(names, row.texts, strict=False)]]
+
+
+def one_label(labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+    """The predicted label, or the one asked for, against the others."""
+    asked.require_no_word()
+    label = asked.one_of(labels) or answer.value
+    chances = answer.probabilities or ()
+    place = labels.index(label)
+    target = Target(label=label, confidence=chances[place], picks=averaged(len(features), place, against=0))
+    return Wanted(prediction=answer.value, confidence=max(chances), targets=[target])
+
+
+def score(answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+    """The predicted number."""
+    asked.require_no_word()
+    asked.require_no_label("this model predicts a number, not labels")
+    target = Target(label="the score", picks=averaged(len(features), 0, against=None))
+    return Wanted(prediction=f"{answer.value:.4g}", confidence=None, targets=[target])
+
+
+def several_labels(labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+    """Each predicted label, or the one asked for; the likeliest where none is predicted."""
+    asked.require_no_word()
+    chances = dict(zip(labels, answer.probabilities or (), strict=True))
+    given = asked.one_of(labels)
+    chosen = [given] if given else answer.value or [max(chances, key=chances.__getitem__)]
+    targets = [
+        Target(label=label, confidence=chances[label], picks=averaged(len(features), labels.index(label), against=None))
+        for label in chosen
+    ]
+    return Wanted(prediction=", ".join(answer.value) or "no label", confidence=None, targets=targets)

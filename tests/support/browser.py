@@ -1,0 +1,76 @@
+"""A real Chromium without a driver: a script is added to a page, and what it finds is read from the page's text."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    *("headless", "no-sandbox", "disable-gpu", "no-first-run"),
+    *("disable-background-networking", "disable-component-update"),
+)
+WAIT = 5_000  # milliseconds of virtual time
+FRAME = """<!doctype html><iframe style="border: 0; width: {width}px; height: 900px" srcdoc="{page}"></iframe>
+<pre id="found"></pre><script>
+addEventListener("message", event => {{ document.querySelector("#found").textContent = event.data; }});
+</script>"""
+ERRORS = "<script>const wrong = []; addEventListener('error', event => wrong.push(event.message));</script>"
+ANSWER = """<script>
+setTimeout(() => {{ let found = null;
+try {{ found = (() => {{ {script} }})(); }} catch (error) {{ wrong.push(String(error)); }}
+parent.postMessage(JSON.stringify({{found, wrong}}), "*"); }}, 200);
+</script>"""
+
+# Contrast of each text with what is behind it: the worst, and how many texts there are.
+CONTRAST = """
+const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const light = c => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
+const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+const over = (colour, below) => {  // any CSS colour on top of another, as the browser mixes them
+  canvas.fillStyle = `rgb(${below})`; canvas.fillRect(0, 0, 1, 1);
+  canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+};
+const behind = element => {
+  const chain = [];
+  for (let e = element; e; e = e.parentElement) chain.push(getComputedStyle(e).backgroundColor);
+  return chain.reverse().reduce((below, colour) => over(colour, below), [255, 255, 255]);
+};
+const worst = {ratio: 99, text: "", count: 0};
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const text = walker.currentNode.data.trim(), element = walker.currentNode.parentElement;
+  if (!text || element.closest("title") || !element.getClientRects().length) continue;
+  const style = getComputedStyle(element);
+  const below = behind(element);
+  const [a, b] = [light(over(element instanceof SVGElement ? style.fill : style.color, below)), light(below)];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  worst.count += 1;
+  if (ratio < worst.ratio) { worst.ratio = ratio; worst.text = text; }
+}
+return {...worst, page: behind(document.body)};
+"""
+
+
+def in_a_browser(page: Path, script: str, folder: Path, *, width: int = 1_400, dark: bool = False) -> Any:
+    """What a script returns in a page of this width. Skips where there is no Chromium; fails for errors on the page."""
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        pytest.skip("needs Chromium")
+    text = page.read_text(encoding="utf-8").replace("<head>", f"<head>{ERRORS}") + ANSWER.format(script=script)
+    frame = folder / f"frame-{width}-{dark}.html"
+    frame.write_text(FRAME.format(width=width, page=html.escape(text)), encoding="utf-8")
+    scheme = f"blink-settings=preferredColorScheme={0 if dark else 1}"
+    flags = [*FLAGS, scheme, f"user-data-dir={folder / 'chromium'}", f"virtual-time-budget={WAIT}", "dump-dom"]
+    command = [program, *(f"--{flag}" for flag in flags), frame.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, encoding="utf-8")
+    (answer,) = re.findall(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
+    result = json.loads(html.unescape(answer))
+    assert result["wrong"] == []
+    return result["found"]

@@ -1,0 +1,79 @@
+"""`finetune view`: the page that it writes, and how it refuses what it cannot show."""
+
+import builtins
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cli import InProcess, assert_error
+from support.runs import FinishedRun
+
+View = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def view(in_process: InProcess) -> View:
+    return lambda *arguments: in_process("view", *map(str, arguments), "--quiet", data="")
+
+
+def test_a_model_and_a_run_give_a_page(view: View, tiny_bert: Path, finished_run: FinishedRun, tmp_path: Path) -> None:
+    assert view(tiny_bert)[0] == 0
+    assert "Inside" in (tmp_path / "view.html").read_text()
+    (tmp_path / "mine.tsv").write_text("".join(f"{'ab'[i % 2]}\tthe cat sat {i}\n" for i in range(6)))
+    code, out, _ = view(
+        finished_run("tagging"),
+        "the <b>cat</b>",
+        "a dog",
+        "--word",
+        "cat",
+        "--sentences",
+        "mine.tsv",
+        "-o",
+        "mine.html",
+    )
+    assert (code, out.split(":")[0]) == (0, "mine.html")
+    assert "no trained pooler" in (tmp_path / "mine.html").read_text()
+
+
+MISTAKES = [
+    (["", "--word", "bank"], None),
+    ([" "], "empty"),
+    (["the cat", ""], "empty"),
+    (["the cat " * 50], "64"),
+    (["the cat", "--word", "bnk"], "bank"),
+    (["the cat", "--word", "owl", "--sentences", "some.txt"], "owl"),
+    (["the cat", "--word", "cat", "--sentences", "none.txt"], "none.txt"),
+    (["the cat", "-o", "no/such/page.html"], "page.html"),
+    (["the cat", "-o", "."], "."),
+]
+
+
+@pytest.mark.parametrize(("arguments", "named"), MISTAKES, ids=str)
+def test_mistakes_are_one_line(
+    arguments: list[str], named: str | None, view: View, tiny_bert: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "some.txt").write_text("the cat\nthe dog\nthe bird\n")
+    code, _, error = view(tiny_bert, *arguments)
+    if named is None:
+        assert code == 0
+    else:
+        assert code == 2
+        assert_error(error, named)
+
+
+def test_a_model_that_is_not_there_and_a_missing_extra(
+    view: View, copied_run: FinishedRun, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = copied_run("sentence")
+    (run / "model").rename(run / "gone")
+    assert_error(view(run)[2], "model")
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name in ("jinja2", "markupsafe"):
+            raise ModuleNotFoundError(name, name=name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert_error(view(tiny_bert)[2], "bert-finetune[report]")
