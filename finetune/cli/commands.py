@@ -76,6 +76,20 @@ GROUPS: dict[str, dict[str, Listed]] = {
                 ("finetune show glue-mrpc", "a recipe"),
             ),
         ),
+        "explain": Listed(
+            "Show what each word adds to a prediction.",
+            (
+                ('finetune explain RUN "a warm and witty film"', "signed bars, word by word"),
+                ("finetune explain RUN --row 7 -o page.html", "a row of dev, as a page"),
+            ),
+        ),
+        "view": Listed(
+            "Write a page that shows the inside of an encoder.",
+            (
+                ('finetune view minilm "a text" "another"', "attention, layers, outputs"),
+                ("finetune view minilm --word bank", "one word in many sentences"),
+            ),
+        ),
         "compare": Listed(
             "Test whether two runs differ significantly.",
             (("finetune compare A B --seeds", "all runs that differ only in seeds"),),

@@ -81,9 +81,10 @@ def require_output(file: Path) -> None:
 
 
 def require_place(file: Path) -> None:
-    """As `require_output`, and raises UserError where the file's folder does not exist or cannot be written to."""
+    """Raises UserError, before any work, where a file cannot be written: as `require_output`, and for its folder."""
     require_output(file)
     folder = file.absolute().parent
-    if not is_folder(folder) or not os.access(folder, os.W_OK):
-        reason = "the folder cannot be written to" if is_folder(folder) else "no such folder"
-        raise UserError(f"{file}: cannot be written ({reason})", "Name another file with -o")
+    if not is_folder(folder):
+        raise UserError(f"{file}: cannot be written (no such folder)", "Create the folder, or choose another file")
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"{file}: cannot be written (its folder is read-only)", "Choose another file")
