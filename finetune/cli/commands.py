@@ -101,14 +101,6 @@ GROUPS: dict[str, dict[str, Listed]] = {
                 ("finetune table glue --form runs -o glue.html", "with spread and verdicts"),
             ),
         ),
-        "explain": Listed(
-            "Show what each word adds to a prediction.",
-            (("finetune explain RUN 'a good film'", "words for and against the prediction"),),
-        ),
-        "view": Listed(
-            "Write a page that shows the inside of an encoder.",
-            (("finetune view minilm 'a text' 'another'", "attention, layers, word vectors"),),
-        ),
         "report": Listed(
             "Write an HTML report of runs: scores, curves, errors.",
             (("finetune report RUN -o report.html", "one file, no network"),),
