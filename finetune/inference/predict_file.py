@@ -13,16 +13,14 @@ from finetune.data.file_format import FileFormat
 from finetune.data.messages import so_many
 from finetune.data.reading import first_rows, records, survey
 from finetune.data.writing import ESCAPED, require_writable, write_rows
-from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, answer_records, free_name, windows, with_answer
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
-from finetune.inference.predict_plan import SAMPLE, layout_for, require_output_for, require_settings
+from finetune.inference.predict_plan import SAMPLE, known_type, layout_for, require_output_for, require_settings
 from finetune.inference.predictor import Predictor
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.task_types.columns import Layout
-from finetune.task_types.types import type_of
 
 
 @dataclass(kw_only=True)
@@ -70,9 +68,7 @@ def predict_file(
     """
     started = time.perf_counter()
     require_settings(options)
-    kind = type_of(predictor.task)
-    if kind is None:
-        raise UserError(f"the task {predictor.task.name} has no known data type", "Use it in Python: finetune.load")
+    kind = known_type(predictor.task)
     columns = {name: value for name, value in options.items() if name != "encoding"}
     form = detect(path, options.get("encoding", ""))
     require_output_for(path, output)

@@ -21,7 +21,8 @@ from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.guess import guess, named_columns
-from finetune.task_types.types import layout_from, named_type
+from finetune.task_types.task import Task
+from finetune.task_types.types import layout_from, named_type, type_of
 
 SAMPLE = 1_000  # rows from which columns are inferred
 SETTINGS = ("text", "label", "encoding", "temperature")
@@ -49,6 +50,14 @@ def require_settings(options: Mapping[str, Any]) -> None:
             f"unknown setting '{unknown[0]}'",
             f"{near}Set text=COLUMN, label=COLUMN, encoding=NAME or temperature=dev; all columns are kept",
         )
+
+
+def known_type(task: Task) -> DataType:
+    """The type of the data that a task's model reads. Raises UserError where it is unknown."""
+    kind = type_of(task)
+    if kind is None:
+        raise UserError(f"the task {task.name} has no known data type", "Use it in Python: finetune.load")
+    return kind
 
 
 def trained_layout(model: str, out: Path) -> Layout | None:

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from support.cli import exit_code
 from support.encoders import SIZES, wordpiece
 from support.pages import OWN_TASK, OWN_TASK_KO, SAVED
 from transformers import BertConfig, BertModel
-
-from finetune.cli import app as cli
 
 pytestmark = pytest.mark.slow
 
@@ -58,9 +57,8 @@ class Reader:
             patch.setenv("COLUMNS", "200")
             patch.setenv("FINETUNE_DATA", "")
             patch.setattr(sys, "argv", ["finetune", *arguments])
-            with pytest.raises(SystemExit) as ended:
-                cli.main()
-        return subprocess.CompletedProcess([], int(ended.value.code or 0), out.getvalue(), err.getvalue())
+            code = exit_code()
+        return subprocess.CompletedProcess([], code, out.getvalue(), err.getvalue())
 
     def elsewhere(self, program: str, *arguments: str) -> Done:
         ours = {

@@ -16,6 +16,19 @@ Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]  # exit code, standard output, standard error
 
 
+def exit_code() -> int:
+    """Runs the command line of `sys.argv` in this process, and sets the handlers of signals as they were before."""
+    before, hook = [(number, signal.getsignal(number)) for number in interrupts.SIGNALS], sys.unraisablehook
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in before:
+            signal.signal(number, handler)
+    return int(ended.value.code or 0)
+
+
 @pytest.fixture
 def finetune(tmp_path: Path) -> Finetune:
     """Runs the real command line in an empty folder: `finetune("run", "glue-mrpc", data=FOLDER)`."""
@@ -44,16 +57,8 @@ def in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("FINETUNE_DATA", str(data))
         monkeypatch.setattr(sys, "argv", ["finetune", *arguments])
-        before, hook = [(number, signal.getsignal(number)) for number in interrupts.SIGNALS], sys.unraisablehook
-        try:
-            with pytest.raises(SystemExit) as ended:
-                cli.main()
-        finally:
-            sys.unraisablehook = hook
-            for number, handler in before:
-                signal.signal(number, handler)
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
+        code = exit_code()
+        return code, *capsys.readouterr()
 
     return call
 

@@ -10,7 +10,7 @@ from finetune.data.detect import detect
 from finetune.data.reading import first_rows, records
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.inference.predict_plan import SAMPLE, layout_for
+from finetune.inference.predict_plan import SAMPLE, known_type, layout_for
 from finetune.inference.predictor import Predictor
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import read_lines
@@ -57,9 +57,8 @@ def rows_of_file(predictor: Predictor, file: Path, *, most: int) -> tuple[list[R
 
     Raises UserError for a file that cannot be read, without the model's columns, or without a row.
     """
-    form, kind = detect(file, ""), type_of(predictor.task)
-    if kind is None:
-        raise UserError(f"the task {predictor.task.name} has no known data type", "Give its texts on the command line")
+    form = detect(file, "")
+    kind = known_type(predictor.task)
     layout, notes = layout_for(kind, predictor.layout, first_rows(file, form, most=SAMPLE), {})
     rows: list[Row] = []
     for record in islice(records(file, form), most):
