@@ -310,9 +310,7 @@ def blocks() -> dict[str, str]:
             "cached": cached_table(_benchmark("cached_epochs.json")),
             "memory-by-rows": memory_table(_benchmark("memory_by_rows.json")),
             "reliability": reliability_table(_benchmark("reliability.json")),
-            "reliability-figures": reliability_figures(
-                _benchmark("reliability_checkpoints.json")["figures"] | _benchmark("reliability.json")["figures"]
-            ),
+            "reliability-figures": reliability_figures(_benchmark("reliability.json")["figures"]),
             "false-positives": false_positives_table(_benchmark("false_positives.json")),
             "measured-data": own_data_table(
                 every,

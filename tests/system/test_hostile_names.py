@@ -212,4 +212,4 @@ def test_what_typer_says_has_no_control_characters(here: Finetune) -> None:
         done = here(*command)
         assert done.returncode == 2
         assert "\x1b" not in done.stderr
-        assert "Error: " in done.stderr
+        assert done.stderr.startswith("error: ")

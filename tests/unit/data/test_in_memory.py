@@ -114,6 +114,7 @@ def test_splits_have_the_names_of_files_in_a_folder() -> None:
 
 
 def test_classes_keep_their_names_and_minus_one_is_no_class() -> None:
+    datasets.enable_progress_bars()
     names = ClassLabel(names=["bad", "good"])
     kinds = Features({"text": Value("string"), "label": names, "tags": List(names)})
     given = Dataset.from_dict({"text": ["a", "b"], "label": [1, -1], "tags": [[0, 1], []]}, features=kinds)

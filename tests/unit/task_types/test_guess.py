@@ -174,7 +174,7 @@ def test_a_choice_is_named_by_number_letter_or_text(label: Any, counted_from: in
     [
         ("classification", {"t": "  ", "y": "a"}, {"text": ("t",), "label": ("y",)}, "'t'"),
         ("regression", {"t": "a", "y": "many"}, {"text": ("t",), "label": ("y",)}, "'many'"),
-        ("tagging", {"w": ["a"], "t": ["O", "O"]}, {"text": ("w",), "label": ("t",)}, "1 words and 2 tags"),
+        ("tagging", {"w": ["a"], "t": ["O", "O"]}, {"text": ("w",), "label": ("t",)}, "1 word and 2 tags"),
         ("tagging", {"w": ["a"], "t": ["LOC"]}, {"text": ("w",), "label": ("t",)}, "the tag 'LOC'"),
         ("choice", {"c": "a", "x": "b", "y": "c", "g": 5}, {"text": ("c", "x", "y"), "label": ("g",)}, "one of its 2"),
         ("choice", {"c": "a", "x": "b", "y": ""}, {"text": ("c", "x", "y")}, "fewer than two choices"),
