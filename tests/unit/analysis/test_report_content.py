@@ -123,6 +123,22 @@ def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) ->
     assert page.count("<h4>Rows</h4>") == 1
 
 
+def test_the_least_believed_labels_are_listed_where_no_label_is_a_possible_error(tmp_path: Path) -> None:
+    task, rows = cat_task(), cat_rows(64)
+    chances = {"no": [0.6, 0.4], "yes": [0.4, 0.6]}
+    said = ["no" if i < 5 else row.gold for i, row in enumerate(rows)]
+    folder = saved_run(tmp_path, task, rows, [Answer(value=each, probabilities=chances[each]) for each in said])
+    page = report(tmp_path, folder)
+    assert "possible label errors (" not in page
+    assert "labels believed least (20)" in page
+    assert "contradicts no label with a confidence of 90.0 % or more" in read(page).text
+    (data,) = read(page).data
+    least = [row for row in data["rows"] if row[13] < data["least"]]
+    wrong = {row[1] for row in data["rows"] if row[4] == 0}
+    assert wrong <= {row[1] for row in least}
+    assert all("probability of the label" in row[7][-1] for row in least)
+
+
 def test_columns_of_the_data_and_scripts_are_parts_of_the_rows(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
