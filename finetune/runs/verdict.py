@@ -105,7 +105,7 @@ def _level(metric: Metric, difference: float | None, interval: Interval | None) 
         return "alone"
     sign = 1 if metric.greater_is_better else -1
     low, high = sorted(sign * end for end in interval) if interval else (-math.inf, sign * difference)
-    if not difference == difference or high < 0:  # the first for NaN
+    if math.isnan(difference) or high < 0:
         return "worse"
     return "better" if low > 0 else "unclear"
 
