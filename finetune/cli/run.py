@@ -87,6 +87,8 @@ def run(
         _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
         if shares and not as_json:
             print_curves(standard_output(), records, out=out)
+        if records and not as_json and not quiet:
+            standard_output().print_line(_next(records))
     for failure in failures:
         print_error(failure)
     if failures:
@@ -134,15 +136,14 @@ def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disc
     if records and not as_json and not quiet:
         for text in verdict_lines(leading):
             console.print_line(text)
-        console.print_line(_next(records, sizes=len(leading) < len(records)))
 
 
-def _next(records: list[RunRecord], *, sizes: bool) -> str:
-    """Commands for a run, or for several; for those of several `sizes` of the data the page that has their curve."""
+def _next(records: list[RunRecord]) -> str:
+    """Commands for a run, or for several; for those of several sizes of the data the page that has their curve."""
     first, *others = [record.id for record in records]
     if not others:
         return f"next: finetune predict {first} FILE, finetune report {first}"
-    if sizes:
+    if len(of_largest_sizes(records)) < len(records):
         return f"next: finetune report {' '.join([first, *others])}"
     with_others = "" if len(others) > 9 else f", finetune report {' '.join([first, *others])}"
     return f"next: finetune compare {first} {others[-1]}{with_others}"
