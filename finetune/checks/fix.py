@@ -11,7 +11,7 @@ from finetune.checks.spellings import unified
 from finetune.checks.split_data import Part, labelled
 from finetune.data.characters import cleaned, without_controls
 from finetune.data.formats.delimited import dialect_of, first_cells
-from finetune.data.mojibake import repaired
+from finetune.data.mojibake import is_mojibake, repaired
 from finetune.data.paths import exists, is_folder
 from finetune.data.values import as_text, is_missing
 from finetune.data.writing import ESCAPED, write_rows, written_format
@@ -121,8 +121,13 @@ def _fixed_row(part: Part, values: Mapping[str, Any], spellings: Mapping[str, st
 
 
 def _clean(text: str, done: list[str]) -> str:
-    """The text decoded correctly, without control characters and outer spaces, in NFC."""
+    """The text decoded correctly, without control characters and outer spaces, in NFC; mojibake that cannot be
+    repaired stays as it is, since any of its characters may be needed to repair it.
+    """
     if not (text.isascii() and text.isprintable()):
+        if is_mojibake(repaired(text)):
+            done += [KEPT]
+            return text
         for what, change in CHANGES.items():
             changed = change(text)
             done += [what] * (changed != text)
@@ -132,6 +137,7 @@ def _clean(text: str, done: list[str]) -> str:
     return stripped
 
 
+KEPT = "cells kept as they are: mojibake that cannot be repaired"
 CHANGES: Mapping[str, Callable[[str], str]] = {
     "cells decoded in the right encoding": repaired,
     "cells without their control characters": without_controls,
@@ -146,5 +152,5 @@ def _spelled(cell: Any, separator: str, spellings: Mapping[str, str]) -> Any:
     if not isinstance(cell, str):
         return cell
     parts = cell.split(separator) if separator else [cell]
-    named = [cleaned(spellings.get(part.strip(), part)) for part in parts]
+    named = [cleaned(spellings[name]) if (name := part.strip()) in spellings else part for part in parts]
     return cell if named == parts else separator.join(named)
