@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from finetune.analysis.data_sizes import of_largest_sizes
 from finetune.api.planning import execute, plan
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
@@ -118,7 +119,7 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
 
 def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int) -> None:
     """Prints finished runs and, for several, a summary."""
-    console = standard_output()
+    console, leading = standard_output(), of_largest_sizes(records)
     for record in records:
         if as_json:
             echo(record.model_dump_json())
@@ -128,18 +129,20 @@ def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disc
             print_record(console, record)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
-        for text in summary_lines(records, discarded=discarded, diverged=diverged):
+        for text in summary_lines(leading, discarded=discarded, diverged=diverged):
             console.print_line(text)
     if records and not as_json and not quiet:
-        for text in verdict_lines(records):
+        for text in verdict_lines(leading):
             console.print_line(text)
-        console.print_line(_next(records))
+        console.print_line(_next(records, sizes=len(leading) < len(records)))
 
 
-def _next(records: list[RunRecord]) -> str:
-    """Commands for a run, or for several."""
+def _next(records: list[RunRecord], *, sizes: bool) -> str:
+    """Commands for a run, or for several; for those of several `sizes` of the data the page that has their curve."""
     first, *others = [record.id for record in records]
     if not others:
         return f"next: finetune predict {first} FILE, finetune report {first}"
+    if sizes:
+        return f"next: finetune report {' '.join([first, *others])}"
     with_others = "" if len(others) > 9 else f", finetune report {' '.join([first, *others])}"
     return f"next: finetune compare {first} {others[-1]}{with_others}"

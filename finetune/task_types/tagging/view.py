@@ -6,7 +6,7 @@ import numpy as np
 
 from finetune.metrics.entities import chunks, entity_scores, split_tag
 from finetune.task_types.marked_text import Part, entities
-from finetune.task_types.view import ClassScore, Line, View
+from finetune.task_types.view import Beliefs, ClassScore, Line, View
 
 
 class TagsView(View):
@@ -47,6 +47,18 @@ class TagsView(View):
     def certainty(self) -> np.ndarray:
         """The confidence of the most confident wrong word."""
         return np.array([_surest(line)[0] for line in self.lines])
+
+    def beliefs(self) -> Beliefs | None:
+        """Of each word's tag: of a wrong word the probability that the predicted tag leaves."""
+        found = self.decisions()
+        if found is None:
+            return None
+        confidence, right = found
+        return Beliefs(
+            chances=np.where(right, confidence, 1 - confidence),
+            rows=np.arange(len(self.lines)).repeat([len(line["gold"]) for line in self.lines]),
+            classes=[tag for line in self.lines for tag in line["gold"]],
+        )
 
     def classes(self) -> list[ClassScore]:
         """The scores of each entity type."""
