@@ -32,7 +32,7 @@ LARGE = 2_000_000  # bytes
 def run(
     targets: Annotated[
         list[str],
-        typer.Argument(help="Recipes (names, patterns, files), and settings as key=value.", autocompletion=complete),
+        typer.Argument(help="Data files, recipes (names, patterns, files); key=value.", autocompletion=complete),
     ],
     data: Data = None,
     out: Out = RESULTS,
