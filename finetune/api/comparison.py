@@ -52,7 +52,7 @@ class Comparison(comparing.Comparison):
     def __repr__(self) -> str:
         name, first = next(iter(self.differences.items()))
         metric = self.metrics[name]
-        points = f"{metric.scaled(first.value):+.1f}"
+        points = metric.signed(first.value)
         return f"<Comparison on {self.rows} rows of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"
 
     def _repr_html_(self) -> str:
@@ -63,8 +63,8 @@ class Comparison(comparing.Comparison):
 
     def _cells(self, name: str) -> list[Any]:
         metric, one = self.metrics[name], self.differences[name]
-        interval = " to ".join(f"{metric.scaled(edge):+.1f}" for edge in one.interval or ())
-        scores = [metric.shown(one.a), metric.shown(one.b), f"{metric.scaled(one.value):+.1f}"]
+        interval = " to ".join(map(metric.signed, one.interval or ()))
+        scores = [metric.shown(one.a), metric.shown(one.b), metric.signed(one.value)]
         return [name, *scores, interval, f"{one.p:.4f}", f"{self.holm[name]:.4f}"]
 
 

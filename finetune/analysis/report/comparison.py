@@ -72,10 +72,10 @@ def _sides(a: Sequence[RunFiles], b: Sequence[RunFiles]) -> Table:
 
 def _line(found: Comparison, name: str) -> list[str]:
     each, metric = found.differences[name], found.metrics[name]
-    interval = " to ".join(f"{metric.scaled(end):+.1f}" for end in each.interval or ())
+    interval = " to ".join(map(metric.signed, each.interval or ()))
     return [
         name if metric.greater_is_better else f"{name} (lower is better)",
-        metric.shown(each.a), metric.shown(each.b), f"{metric.scaled(each.value):+.1f}", interval,
+        metric.shown(each.a), metric.shown(each.b), metric.signed(each.value), interval,
         f"{each.p:.4f}", f"{found.holm[name]:.4f}",
     ]  # fmt: skip
 

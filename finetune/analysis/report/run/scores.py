@@ -60,7 +60,7 @@ def _chart(scores: Mapping[str, float], title: str, metric: Metric, interval: In
         bars(boxes[:1]),
         bars(boxes[1:], colour="quiet"),
         words([(max([value, *ends] if not at else [value]), -at) for at, value in enumerate(values)],
-              [f"{value:.1f}" for value in values]),
+              list(map(metric.shown, scores.values()))),
     ]  # fmt: skip
     if ends:
         marks.append(intervals([((min(ends), 0.0), (max(ends), 0.0))], colour="ink"))
