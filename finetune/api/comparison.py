@@ -9,6 +9,7 @@ from finetune.analysis import compare as comparing
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.seeds import groups
@@ -53,11 +54,11 @@ class Comparison(comparing.Comparison):
         name, first = next(iter(self.differences.items()))
         metric = self.metrics[name]
         points = metric.signed(first.value)
-        return f"<Comparison on {self.rows} rows of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"
+        return f"<Comparison on {so_many(self.rows)} of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"
 
     def _repr_html_(self) -> str:
         sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (self.a, self.b)]
-        title = f"{self.task}, {self.rows:,} rows of {self.split}; A is {sides[0]}, B is {sides[1]}"
+        title = f"{self.task}, {so_many(self.rows)} of {self.split}; A is {sides[0]}, B is {sides[1]}"
         rows = [self._cells(name) for name in self.differences]
         return html_table(COLUMNS, rows, title=title) + html_list(self.notes)
 

@@ -19,7 +19,7 @@ WORDS = {
     "tfidf-similarity": "TF-IDF similarity",
     "majority": "the majority label",
     "mean": "the mean label",
-    "most-frequent-tag": "the most frequent tag of each word or character",
+    "most-frequent-tag": "the most frequent tags",
     "no-answer": "no answer for every row",
 }
 FEW_ROWS = 30

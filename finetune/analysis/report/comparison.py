@@ -7,6 +7,7 @@ from finetune.analysis.compare import Changed, Comparison, compare_runs
 from finetune.analysis.report.blocks import Block, ShownRow, Table
 from finetune.analysis.report.run_files import RunFiles, labels_of
 from finetune.analysis.report.text import NAME, shown_of
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.seeds import differing_settings
 from finetune.task_types.marked_text import cut
@@ -53,8 +54,8 @@ def blocks(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) -> I
     test = "" if found.mcnemar is None else f" McNemar's exact test: p {found.mcnemar:.4f}."
     yield Block(
         title="Difference",
-        note=f"{sentence(found)} {found.rows:,} rows of {found.split}; interval and p: paired bootstrap over rows and "
-        f"seeds; Holm: for {len(rows)} metrics.{test} {'; '.join(found.notes)}",
+        note=f"{sentence(found)} {so_many(found.rows)} of {found.split}; interval and p: paired bootstrap over rows "
+        f"and seeds; Holm: for {so_many(len(rows), 'metric')}.{test} {'; '.join(found.notes)}",
         table=Table(columns=columns, rows=rows, strong=[0]),
     )
     if found.changed:
@@ -88,7 +89,7 @@ def _changed(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) ->
     lines = {str(line["id"]): line for line in a[0].predictions.get(found.split, ())}
     view = view_of(list(lines.values()), labels_of(a[0].folder))
     note = (
-        f"{len(better['a']):,} rows that only A has right, {len(better['b']):,} that only B has right{first}. "
+        f"{so_many(len(better['a']))} that only A has right, {len(better['b']):,} that only B has right{first}. "
         f"{shown_of(len(shown), len(found.changed), 'rows')}"
     )
     rows = [] if view is None else [_row(view, one, lines[str(one.row["id"])]) for one in shown]
