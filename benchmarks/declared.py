@@ -65,6 +65,6 @@ def blocks() -> dict[str, str]:
         "options": options_table(),
         "checks": findings_table("| finding | severity | meaning |", str, lambda issue: issue.meaning),
         "checks-ko": findings_table(
-            "| 코드 | 정도 | 뜻 |", SEVERITY_KO.__getitem__, lambda issue: str(KOREAN[issue.code])
+            "| 코드 | 심각도 | 뜻 |", SEVERITY_KO.__getitem__, lambda issue: str(KOREAN[issue.code])
         ),
     }

@@ -63,6 +63,12 @@ def curves_of(records: Sequence[RunRecord]) -> list[list[Size]]:
     return found
 
 
+def of_largest_sizes(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The records without those of the smaller sizes of a curve, which answer another question than which is best."""
+    smaller = {record.id for sizes in curves_of(records) for size in sizes[:-1] for record in size.records}
+    return [record for record in records if record.id not in smaller]
+
+
 def share_of(record: RunRecord) -> float:
     """The share of the training rows of a run; 1 in older records."""
     return float(record.recipe.get(SETTING, 1.0))

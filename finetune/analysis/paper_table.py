@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from finetune.analysis.published import Anchor, anchors, structure
-from finetune.data.messages import noun
+from finetune.analysis.published import DEFAULTS, Anchor, anchors, structure
+from finetune.data.messages import noun, so_many
 from finetune.data.paths import is_file
 from finetune.errors import UserError, nearest
 from finetune.metrics.metric import Metric
@@ -107,6 +107,34 @@ def rule(table: Table) -> str:
         f"published score, lower or higher if it is entirely outside, else undecided (always so for one run). "
         f"The published score is taken as exact."
     )
+
+
+def left_out(table: Table, records: Sequence[RunRecord]) -> list[str]:
+    """For each task whose runs fit no row, how many they are and why: `1 run of rte left out: limit=200`."""
+    notes = []
+    for task in dict.fromkeys(row.task for row in table.row):
+        rows = [row for row in table.row if row.task == task]
+        mine = [record for record in records if record.task == task]
+        why = [min((_unlike(*pair, row) for row in rows), key=len) for pair in zip(mine, applied(mine), strict=True)]
+        if why and all(why):
+            reasons = ", ".join(dict.fromkeys(reason for some in why for reason in some))
+            notes.append(f"{so_many(len(mine), 'run')} of {task} left out: {reasons}")
+    return notes
+
+
+def _unlike(record: RunRecord, given: Mapping[str, Any], row: Row) -> list[str]:
+    """Why a run of the row's task does not fit the row; nothing where it does."""
+    if row.split not in record.scores:
+        return [f"no scores on {row.split}"]
+    if _fits(record, given, row):
+        return []
+    limit, mine = record.recipe.get("limit"), structure(record.recipe)
+    reasons = [] if limit == row.limit else [f"limit={limit}"]
+    reasons += [] if row.metric in record.scores[row.split] else [f"no {row.metric}"]
+    for key in dict.fromkeys([*DEFAULTS, *row.settings]):
+        value = mine.get(key, DEFAULTS[key]) if key in DEFAULTS else given.get(key)
+        reasons += [] if value == row.settings.get(key, DEFAULTS.get(key)) else [f"{key}={value}"]
+    return reasons
 
 
 def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Line]:

@@ -118,6 +118,21 @@ class Run:
         empty = {name for name in lines[0] if all(line.get(name) is None for line in lines)} - {*NEEDED}
         return pd.DataFrame([{name: cell for name, cell in line.items() if name not in empty} for line in lines])
 
+    @property
+    def label_errors(self) -> "pd.DataFrame":
+        """The rows of dev (and test) of `record`, those first whose label the model believes least.
+
+        Example: `run.label_errors.head(20)`
+
+        `label_probability` is what the model gives to the label, and `belief` that less the mean of the label's class
+        (Northcutt et al. 2021). Empty for numbers, and for a task without probabilities.
+        """
+        import pandas as pd
+
+        from finetune.api.label_errors import believed_lines
+
+        return pd.DataFrame(believed_lines(self.record, self.out))
+
     @cached_property
     def model(self) -> "Model":
         """The trained model of `record`, loaded when it is first used."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.analysis.paper_form import paper_form
-from finetune.analysis.paper_table import Line, Table, lines_of, load_table
+from finetune.analysis.paper_table import Line, Table, left_out, lines_of, load_table
 from finetune.analysis.paper_table_formats import Form, as_csv, runs_form, write_table
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
@@ -41,7 +41,7 @@ class ResultTable:
         name: The name of the table.
         table: Its declaration: title, rows, margin.
         lines: A line for each row and model: our runs and scores, published scores, and the verdict.
-        note: Why there are only published scores; empty where there are runs.
+        note: Why runs were left out, or why there are only published scores; empty where every task's runs are shown.
     """
 
     name: str
@@ -109,10 +109,13 @@ def table(name: str | Path, *, out: str | Path = "results") -> ResultTable:
         UserError: For an unknown table, and where there are neither runs nor published scores.
     """
     declared = load_table(str(name))
-    lines = lines_of(declared, all_records(Path(out)))
+    records = all_records(Path(out))
+    lines, others = lines_of(declared, records), "; ".join(left_out(declared, records))
     if any(line.runs for line in lines):
-        return ResultTable(name=str(name), table=declared, lines=lines)
-    nothing = UserError(f"no finished run in {out} fits this table", "--out names the folder of runs")
+        return ResultTable(name=str(name), table=declared, lines=lines, note=others)
+    nothing = UserError(
+        f"no finished run in {out} fits this table{others and f' ({others})'}", "--out names the folder of runs"
+    )
     if not any(line.published_dev or line.published_test for line in lines):
         raise nothing
     return ResultTable(name=str(name), table=declared, lines=lines, note=str(nothing))

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from finetune.cli.table_lines import wrapped
 from finetune.cli.terminal import one_line
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
 
 WORD, BAR = 24, 19  # columns of a word, and of the longest bar on either side
+WIDTH = 80  # columns of a sentence
 MOST = 40  # words that are shown of a prediction
 MINUS, PLUS = "red", "green"
 
@@ -72,6 +74,7 @@ def _bar(word: WordPart, longest: float) -> Text:
 def _sums(one: Explanation) -> Iterator[str]:
     way = f"from {one.masked:+.3f} with all words masked to {one.value:+.3f}"
     yield f"sum {one.added:+.3f} of {one.difference:+.3f}: {way}"
+    yield from wrapped(one.without_words, WIDTH) if one.without_words else ()
     apart = f"{100 * one.gap:.1f} % apart after {one.steps} steps"
     if not one.adds_up:
         apart += ", more than the 5 % allowed: do not rely on these parts"

@@ -81,10 +81,10 @@ def _summary(facts: Mapping[str, Any], task: Task) -> str:
     if scores:
         shown = {name: task.metric(name).shown(score) for name, score in scores.items()}
         lines.append(one_line(", ".join(f"{name} {shown[name]}" for name in plain_metrics(scores))))
-        groups = dict.fromkeys(name.rpartition("/")[0] for name in scores if "/" in name)
+        labels = dict.fromkeys(name.rpartition("/")[0] for name in scores if "/" in name)
         lines += [
-            one_line(f"  {group}: ")
-            + ", ".join(f"{n.rpartition('/')[2]} {v}" for n, v in shown.items() if n.rpartition("/")[0] == group)
-            for group in groups
+            one_line(f"  {label}: ")
+            + ", ".join(f"{n.rpartition('/')[2]} {v}" for n, v in shown.items() if n.rpartition("/")[0] == label)
+            for label in labels
         ]
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.run_facts import every_fact, six_facts, verdict_lines
-from finetune.cli.run_tables import print_record, runs_table
+from finetune.cli.run_tables import interrupted_table, print_record, runs_table
 from finetune.cli.terminal import echo
 from finetune.data.atomic import output_file
 from finetune.data.messages import so_many
@@ -22,6 +22,7 @@ from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
 from finetune.runs.folder import RunFolder
+from finetune.runs.interrupted import interrupted_runs
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import listed_runs, load_record
@@ -34,7 +35,7 @@ from finetune.training.targets import find_recipes, load_target, recipe_files, s
 
 
 def ls(out: Out = RESULTS) -> None:
-    """Prints three tables: recipes, tasks and finished runs."""
+    """Prints tables of recipes, tasks, finished runs and interrupted ones."""
     console = standard_output()
     named = {
         name: f"{(r := recipes.load(file, options=option_names)).task} with {r.model}"
@@ -47,6 +48,8 @@ def ls(out: Out = RESULTS) -> None:
     if runs := listed_runs(out):
         console.print(runs_table(runs))
         shown = [f"finetune show {runs[-1].id}"]
+    if unfinished := interrupted_runs(out):
+        console.print(interrupted_table(unfinished))
     console.print_next(*shown, "finetune run FILE or RECIPE")
 
 

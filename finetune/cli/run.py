@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from finetune.analysis.data_sizes import of_largest_sizes
 from finetune.api.planning import execute, plan
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
@@ -118,7 +119,7 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
 
 def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int) -> None:
     """Prints finished runs and, for several, a summary."""
-    console = standard_output()
+    console, leading = standard_output(), of_largest_sizes(records)
     noted: set[str] = set()
     for record in records:
         if as_json:
@@ -129,9 +130,9 @@ def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disc
             print_record(console, record, printed=noted)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
-        for text in summary_lines(records, discarded=discarded, diverged=diverged):
+        for text in summary_lines(leading, discarded=discarded, diverged=diverged):
             console.print_line(text)
     if records and not as_json and not quiet:
-        for text in verdict_lines(records):
+        for text in verdict_lines(leading):
             console.print_line(text)
-        console.print_line(next_line(records))
+        console.print_line(next_line(records, sizes=len(leading) < len(records)))

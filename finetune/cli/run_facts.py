@@ -51,11 +51,16 @@ def verdict_lines(records: Sequence[RunRecord]) -> list[str]:
     return lines
 
 
-def next_line(records: Sequence[RunRecord]) -> str:
-    """Commands for a run, or for several; those of different settings of a task are compared, with all their seeds."""
+def next_line(records: Sequence[RunRecord], *, sizes: bool = False) -> str:
+    """Commands for a run, or for several; those of different settings of a task are compared, with all their seeds.
+
+    For runs of several `sizes` of the data it is the page that has their curve.
+    """
     first, *others = [record.id for record in records]
     if not others:
         return f"next: finetune predict {first} FILE, finetune report {first}"
+    if sizes:
+        return f"next: finetune report {' '.join([first, *others])}"
     mine, *found = groups(records)
     same = [group for group in found if group[0].task == mine[0].task]
     seeds = " --seeds" * any(len(group) > 1 for group in (mine, *same))

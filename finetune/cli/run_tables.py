@@ -1,7 +1,7 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.text import Text
 
@@ -13,13 +13,16 @@ from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.runs.dev_choices import all_notes
+from finetune.runs.interrupted import Interrupted
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
+TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
+
 
 def in_words(scores: Scores, metric: Callable[[str], Metric]) -> str:
-    """`dev f1 84.3, accuracy 77.0`, without scores by group; `metric` gives each score's metric."""
+    """`dev f1 84.3, accuracy 77.0`, without scores by label; `metric` gives each score's metric."""
     return "  ".join(
         f"{split} " + ", ".join(f"{name} {metric(name).shown(given[name])}" for name in plain_metrics(given))
         for split, given in scores.items()
@@ -27,10 +30,10 @@ def in_words(scores: Scores, metric: Callable[[str], Metric]) -> str:
 
 
 def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | None = None) -> None:
-    """Prints a run's scores, scores by group if it has any, and notes but for those that were `printed` before."""
+    """Prints a run's scores, scores by label if it has any, and notes but for those that were `printed` before."""
     console.print(record_table(record))
-    if (groups := groups_table(record)) is not None:
-        console.print(groups)
+    if (labels := labels_table(record)) is not None:
+        console.print(labels)
     known = set() if printed is None else printed
     for note in all_notes(record):
         if note not in known:
@@ -57,18 +60,19 @@ def record_table(record: RunRecord) -> FittedTable:
     )
 
 
-def groups_table(record: RunRecord) -> FittedTable | None:
-    """A run's scores by group, such as entity types; None if its task has no groups."""
+def labels_table(record: RunRecord) -> FittedTable | None:
+    """A run's scores by label, or by entity type for tagging; None if its task is not scored so."""
     named = [name.rsplit("/", 1) for name in next(iter(record.scores.values())) if "/" in name]
-    groups, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
+    labels, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
     rows = []
     for split, scores in record.scores.items():
-        for group in groups:
-            names = [f"{group}/{metric}" for metric in metrics]
+        for label in labels:
+            names = [f"{label}/{metric}" for metric in metrics]
             shown = (record.metric(name).shown(scores[name]) if name in scores else "" for name in names)
-            rows.append((split, group, *shown))
-    headings = [Column(name="split"), Column(name="group", names=True), *columns(*metrics, right=metrics)]
-    return FittedTable(title="by group", columns=headings, rows=rows) if groups else None
+            rows.append((split, label, *shown))
+    kind = "entity type" if any(TAG_BASELINE in given for given in record.baselines.values()) else "label"
+    headings = [Column(name="split"), Column(name=kind, names=True), *columns(*metrics, right=metrics)]
+    return FittedTable(title=f"by {kind}", columns=headings, rows=rows) if labels else None
 
 
 def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
@@ -89,6 +93,26 @@ def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
     first = [Column(name="task", names=True), Column(name="id"), MODEL, Column(name="settings", words=True)]
     headings = [*first, *columns("seed", "score"), finished]
     return FittedTable(title="runs", columns=headings, rows=rows)
+
+
+def interrupted_table(runs: Iterable[Interrupted]) -> FittedTable:
+    """A line per run without a record: how far it came, and what it resumes from."""
+    rows = [
+        (
+            run.task,
+            run.id,
+            f"{run.update:,} of {run.updates:,}" if run.updates else "none",
+            f"{run.epoch} of {run.epochs}" if run.epoch else "",
+            f"update {run.checkpoint:,}" if run.checkpoint else "none",
+            run.last,
+            "running" if run.running else "",
+        )
+        for run in runs
+    ]
+    last = Column(name="last written", short=_to_the_minute)
+    headings = [Column(name="task", names=True), *columns("id", "update", "epoch", "checkpoint"), last]
+    note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
+    return FittedTable(title="interrupted runs", columns=[*headings, Column(name="now")], rows=rows, notes=[note])
 
 
 def summary_table(records: Sequence[RunRecord]) -> FittedTable:

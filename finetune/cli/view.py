@@ -17,7 +17,10 @@ def view(
     model: Annotated[str, typer.Argument(help="A Hub name, a folder, minilm, or a run.")],
     text: Annotated[str, typer.Argument(help="A sentence.")] = "",
     second: Annotated[str | None, typer.Argument(help="A second sentence, for a pair.")] = None,
-    word: Annotated[str, typer.Option(help="The word whose vectors are shown in many sentences.")] = "bank",
+    word: Annotated[
+        str | None,
+        typer.Option(help="The word whose vectors are shown in many sentences; default: bank, or a word of your text."),
+    ] = None,
     sentences: Annotated[
         Path | None, typer.Option(help="A file of sentences with the word, or of MEANING<tab>SENTENCE.")
     ] = None,
@@ -30,9 +33,10 @@ def view(
     load_libraries("" if quiet else f"loading {model}", "finetune.inference.view.look")
     from finetune.analysis.view.page import write_page
     from finetune.inference.view.look import load, look
-    from finetune.inference.view.sentences import sentences_of
+    from finetune.inference.view.sentences import sentences_of, typed_sentences, word_of
 
-    texts = [FIRST, SECOND] if not text and second is None else [text] if second is None else [text, second]
-    found = sentences_of(word, sentences)
-    size = write_page(look(load(model, out=out), texts, word, found), output)
+    typed = [] if not text and second is None else [text] if second is None else [text, second]
+    word = word_of(typed) if word is None else word
+    found = [*sentences_of(word, sentences), *typed_sentences(word, typed)]
+    size = write_page(look(load(model, out=out), typed or [FIRST, SECOND], word, found), output)
     echo(f"{output}: {size / 1e6:.1f} MB")

@@ -15,7 +15,7 @@ CORRELATIONS = ("matthews", "pearson", "spearman")  # from -1 to 1
 
 @dataclass(frozen=True)
 class Metric:
-    """A score of predictions, 1 where all are right; `name` is its key in records (`group/name` is shown by group).
+    """A score of predictions, 1 where all are right; `name` is its key in records (`label/name` is shown by label).
 
     `score(labels, predictions)` is its value; a task that computes all its metrics together needs none. `sums` gives
     the same as sums over rows, for resampling. It is shown times `scale`. `per_row`: each row is right or wrong.

@@ -26,12 +26,13 @@ def find_run(target: str, out: Path) -> RunFolder | None:
 
 
 def latest_run(name: str, out: Path) -> RunFolder | None:
-    """The run that finished last of those that `runs_of` finds; None where there is none."""
+    """The first of the runs that `runs_of` finds; None where there is none."""
     return next(iter(runs_of(name, out)), None)
 
 
 def runs_of(name: str, out: Path) -> list[RunFolder]:
-    """The finished runs of a task, or of a file or folder of data that exists, the latest first.
+    """The finished runs of a task, or of a file or folder of data that exists, the latest first; those on a share of
+    the training rows (`train_share`) after all others.
 
     For data these are runs trained on the same content, or if there are none, on the same path, or if there are none,
     on rows in memory that were given its name. Raises UserError where there are only runs on other data of that name.
@@ -65,7 +66,10 @@ def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
 def _finished(task: str, out: Path) -> list[RunFolder]:
     folder = out / folder_name(task)
     files = sorted(folder.glob("*/record.json")) if is_folder(folder) else []
-    found = [(record.finished, file.stat().st_mtime_ns, file) for file, record in readable(files, load_record)]
+    found = [
+        (float(record.recipe.get("train_share", 1.0)) >= 1, record.finished, file.stat().st_mtime_ns, file)
+        for file, record in readable(files, load_record)
+    ]
     return [RunFolder(file.parent) for *_, file in sorted(found, reverse=True)]
 
 

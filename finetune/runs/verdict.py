@@ -29,9 +29,9 @@ FEW_ROWS = 30
 class Verdict:
     """The headline score of a split against the best baseline.
 
-    `level`: "better" or "worse" if the 95 % interval of the difference leaves zero out or the model scores no higher,
-    "unclear" if it scores higher within the interval, or no interval is known, "alone" without a baseline. `score`,
-    intervals and `difference` are in units of the score, not times the metric's scale; positive is greater, not better.
+    `level`: "better" or "worse" if the 95 % interval of the difference leaves zero out, else "unclear"; without an
+    interval "worse" if the score is lower; "alone" without a baseline. `score`,
+    intervals and `difference` (model minus baseline) are in units of the score, not times the metric's scale.
     """
 
     level: Level
@@ -98,11 +98,10 @@ def _level(metric: Metric, difference: float | None, interval: Interval | None) 
     if difference is None:
         return "alone"
     sign = 1 if metric.greater_is_better else -1
-    if not sign * difference > 0:  # or NaN
+    low, high = sorted(sign * end for end in interval) if interval else (-math.inf, sign * difference)
+    if math.isnan(difference) or high < 0:
         return "worse"
-    if interval is not None and min(sign * end for end in interval) > 0:
-        return "better"
-    return "unclear"
+    return "better" if low > 0 else "unclear"
 
 
 def _sentence(found: Verdict, records: Sequence[RunRecord]) -> str:
@@ -125,15 +124,22 @@ def _judged(found: Verdict, unit: str) -> str:
         return f"not comparable with {name}, since a score is undefined"
     if not found.difference:
         return f"no better than {name}, which is simpler"
-    direction = math.copysign(1, found.difference)
-    apart = found.difference_interval and tuple(sorted(direction * end for end in found.difference_interval))
-    word = "worse" if found.level == "worse" else "better"
-    text = f"{metric.shown(abs(found.difference))}{unit} {word} than {name}{_interval(metric, apart)}"
+    worse = (found.difference < 0) == metric.greater_is_better
+    text = f"{metric.shown(abs(found.difference))}{unit} {'worse' if worse else 'better'} than {name}"
+    if found.difference_interval is not None:
+        text += f" (95 %: {' to '.join(_signed(metric, end) for end in found.difference_interval)})"
     if found.level == "worse":
         return f"{text}, do not use it"
-    return f"{text}, which may be chance" if found.level == "unclear" and apart else text
+    doubt = ", which may be chance" if found.level == "unclear" and found.difference_interval else ""
+    return text + doubt + ("; the baseline is simpler" if worse else "")
 
 
-def _interval(metric: Metric, interval: tuple[float, ...] | None) -> str:
+def _signed(metric: Metric, difference: float) -> str:
+    """`+9.0`, `-1.5` or `0.0`."""
+    shown = metric.shown(difference)
+    return shown if shown.startswith("-") or not float(shown) else f"+{shown}"
+
+
+def _interval(metric: Metric, interval: Interval | None) -> str:
     """` (95 % 79.6 to 90.1)`; nothing without an interval."""
     return "" if interval is None else f" (95 % {' to '.join(map(metric.shown, interval))})"

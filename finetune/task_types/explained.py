@@ -1,5 +1,6 @@
 """What `finetune explain` asks of a task type: a row's texts, and which logits a prediction was made from."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,11 @@ class Target:
     label: str
     picks: Sequence[Pick]
     confidence: float | None = None
+
+    @property
+    def is_log_odds(self) -> bool:
+        """Whether the value is the log-odds of the label: of one decision, or its mean over windows."""
+        return self.confidence is not None and math.isclose(sum(pick.weight for pick in self.picks), 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ class Task(ABC):
 
     A custom task is an instance of one of the task types in `finetune.task_types`, or a subclass of this with every
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
-    `metrics` are the scores, the first is the headline (`group/metric` are shown by group); `dev_splits` are what
+    `metrics` are the scores, the first is the headline (`label/metric` are shown by label); `dev_splits` are what
     a run is scored on, the first decides. A recipe may set the fields of the task and of its reader that are declared
     with `option`. `row_type` is the dataclass of its rows, which saved predictions are parsed to. With
     `cross_fits` each row of dev is scored with what `calibrate` chose on other rows of dev. With `missing_is_wrong` a

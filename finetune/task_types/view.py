@@ -40,6 +40,17 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beliefs:
+    """The probability that the model gives to each label: `chances`, the `rows` that they are of, and the `classes` of
+    the labels; `(labels,)` each.
+    """
+
+    chances: np.ndarray
+    rows: np.ndarray
+    classes: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class View(ABC):
     """The lines of a split that have a label; `labels` are the names of the probabilities, empty if unknown.
 
@@ -93,6 +104,21 @@ class View(ABC):
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
         """(probabilities, index of the right one) per row, for temperature scaling; None if they are not a softmax."""
         return None
+
+    def beliefs(self) -> Beliefs | None:
+        """The probability of each row's label; None without probabilities.
+
+        Where only the prediction's probability is known, that of another label is at most the rest.
+        """
+        found, decisions = self.chances(), self.decisions()
+        if decisions is None or not self.bounded:
+            return None
+        confidence, right = decisions
+        chances = np.where(right, confidence, 1 - confidence)
+        if found is not None:
+            chances = np.array([each[gold] for each, gold in zip(*found, strict=True)])
+        names = [self.row_pairs(line)[0][0] for line in self.lines]
+        return Beliefs(chances=chances, rows=np.arange(len(self.lines)), classes=names)
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray] | None:
         """(labels, predictions), each `(rows,)`, where they are numbers."""

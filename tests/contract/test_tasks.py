@@ -165,7 +165,7 @@ def test_the_final_scores_are_the_tasks_own(task: Task, tiny_bert: Path) -> None
 
 
 def in_groups(task: Task) -> bool:
-    """Whether a task is scored by group, of which some may have no gold."""
+    """Whether a task is scored by label, of which some may have no gold."""
     return isinstance(task, TaggingTask | MultiLabelTask)
 
 

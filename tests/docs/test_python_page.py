@@ -1,4 +1,4 @@
-"""docs/how-to/python.md: every block of its code runs, one after the other."""
+"""The pages on the Python API: every block of their code runs, one after the other."""
 
 import os
 from pathlib import Path
@@ -7,17 +7,18 @@ import matplotlib
 import pandas as pd
 import pytest
 from support.page_data import write_own_data
-from support.pages import blocks
-from support.paths import ROOT
+from support.pages import DOCS, KOREAN, blocks, page_name
 
 import finetune
 from finetune.api.callbacks import METHODS
 
-PAGE = ROOT / "docs" / "how-to" / "python.md"
+PAGE, PAGE_KO = (folder / "how-to" / "python.md" for folder in (DOCS, KOREAN))
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("page", [PAGE, PAGE_KO], ids=page_name)
 def test_every_block_of_the_page_runs(
+    page: Path,
     tmp_path: Path,
     page_data: Path,
     tiny_bert: Path,
@@ -29,9 +30,9 @@ def test_every_block_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINETUNE_DATA", str(page_data.parent))
     names: dict[str, object] = {}
-    for number, block in enumerate(blocks("python", PAGE), start=1):
+    for number, block in enumerate(blocks("python", page), start=1):
         code = block.replace('"minilm"', repr(str(tiny_bert)))
-        exec(compile(code, f"block {number} of {PAGE.name}", "exec"), names)
+        exec(compile(code, f"block {number} of {page.name}", "exec"), names)
     assert "has no column 'stars' (label=stars)" in capsys.readouterr().out
     assert isinstance(names["comparison"], finetune.Comparison)
     assert isinstance(names["wrong"], pd.DataFrame)

@@ -77,6 +77,7 @@ def trained(folder: Path, encoder: Path, **options: Any) -> tuple[Any, list[floa
     return run(recipe, source=Source(), out=folder / "results", watch=watch, device="cpu"), losses
 
 
+@pytest.mark.slow
 def test_a_run_weighs_and_a_saved_model_reads_windows(tiny_bert: Path, tmp_path: Path) -> None:
     plain, plain_losses = trained(tmp_path, tiny_bert)
     same, _ = trained(tmp_path, tiny_bert, class_weight="none", windows=False)

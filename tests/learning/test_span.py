@@ -11,6 +11,7 @@ import finetune as package
 from finetune.data.source import Source
 
 
+@pytest.mark.slow
 def test_a_trained_model_answers_with_its_threshold(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: Any
 ) -> None:

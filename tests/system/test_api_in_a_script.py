@@ -59,6 +59,7 @@ def script(text: str, *arguments: str, folder: Path) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.slow
 def test_nothing_is_printed_that_was_not_asked_for(tiny_bert: Path, tmp_path: Path) -> None:
     done = script(SCRIPT, str(tiny_bert), folder=tmp_path)
     unasked, _, shown = done.stderr.partition("asked for\n")

@@ -29,6 +29,10 @@ def test_sizes_and_seeds_end_in_a_table_and_an_answer(
     assert "by size of the data" in done.stdout
     assert "(108 to 216 rows)" in done.stdout.replace("\n", " ")
     assert "more labels" in done.stdout.lower()
+    assert "best is" not in done.stdout
+    assert "best of" not in done.stdout
+    assert "finetune compare" not in done.stdout
+    assert "next: finetune report" in done.stdout
     records = all_records(tmp_path / "results")
     assert sorted(one.rows["train"] for one in records) == [108, 108, 216, 216]
     assert [one.recipe["train_share"] for one in records if one.rows["train"] == 108] == [0.5, 0.5]

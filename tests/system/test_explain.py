@@ -1,6 +1,7 @@
 """`finetune explain`: what it prints and writes, and how it refuses what it cannot explain."""
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,24 @@ def test_a_row_of_dev_a_file_and_a_page(reviews: Path, explain: Explain, tmp_pat
     assert "<script" not in text
     assert "&lt;</span>" in text
     assert text.count("<article>") == 2
+    (first, *_) = json.loads(explain(reviews, "the dog sat", "--json")[1])["explanations"]
+    assert explain(reviews, "the dog sat", "-o", page)[0] == 0
+    assert f"from {first['masked']:+.3f} with all words masked to {first['value']:+.3f}" in page.read_text()
+
+
+def test_a_masked_text_that_has_the_label_already_is_named(reviews: Path, explain: Explain, tmp_path: Path) -> None:
+    """One of two labels must be that of the masked text, whatever the model is."""
+    page, named = tmp_path / "why.html", []
+    for text in ("the cat sat", "the dog sat"):
+        found = json.loads(explain(reviews, text, "--json")[1])
+        (one,) = found["explanations"]
+        assert one["masked_confidence"] == pytest.approx(1 / (1 + math.exp(-one["masked"])))
+        explain(reviews, text, "-o", page)
+        named += [found["prediction"]] * (one["masked"] > 0)
+        for shown in (explain(reviews, text)[1], page.read_text()):
+            assert (f"masked the model already gives {found['prediction']}" in shown) == (one["masked"] > 0)
+    assert len(named) == 1
+    assert "<h1>What each word adds to the prediction</h1>" in page.read_text()
 
 
 def test_another_label_can_be_asked_for(reviews: Path, explain: Explain) -> None:

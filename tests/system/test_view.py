@@ -1,6 +1,8 @@
 """`finetune view`: the page that it writes, and how it refuses what it cannot show."""
 
 import builtins
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 import pytest
 from support.cli import InProcess, assert_error
 from support.runs import FinishedRun
+
+from finetune.inference.view.sentences import word_of
 
 View = Callable[..., tuple[int, str, str]]
 
@@ -34,6 +38,32 @@ def test_a_model_and_a_run_give_a_page(view: View, tiny_bert: Path, finished_run
     )
     assert (code, out.split(":")[0]) == (0, "mine.html")
     assert "no trained pooler" in (tmp_path / "mine.html").read_text()
+
+
+def data_of(page: Path) -> Any:
+    return json.loads(re.findall(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)[0])["word"]
+
+
+def test_your_own_sentences_are_points_with_their_cosine_by_layer(view: View, tiny_bert: Path, tmp_path: Path) -> None:
+    assert view(tiny_bert, "I sat by the river bank.", "The bank raised its rates.", "--word", "bank")[0] == 0
+    word = data_of(tmp_path / "view.html")
+    assert word["meanings"].count("yours") == 2
+    assert ["I sat by the river ", "bank", "."] in word["sentences"]
+    assert word["close"][0] == pytest.approx(1)  # without context
+    assert word["close"][-1] < 1
+    assert len(word["close"]) == len(word["points"])
+    assert word["neighbours"][-1] is not None  # of our sentences: yours have no meaning
+    assert view(tiny_bert)[0] == 0
+    ours = data_of(tmp_path / "view.html")
+    assert ("yours" in ours["meanings"], ours["close"]) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("배를 타고 섬에 갔다.", "배"), ("오늘은 날씨가 좋다.", "눈"), ("The bat flew away.", "bat"), ("a cat", "bank")],
+)
+def test_without_a_word_it_is_one_of_the_text(text: str, word: str) -> None:
+    assert word_of([text]) == word
 
 
 MISTAKES = [

@@ -8,7 +8,7 @@ from support.browser import CONTRAST, in_a_browser
 
 from finetune.analysis.view.page import write_page
 from finetune.inference.view.look import load, look
-from finetune.inference.view.sentences import sentences_of
+from finetune.inference.view.sentences import sentences_of, typed_sentences
 
 pytestmark = pytest.mark.slow
 
@@ -16,7 +16,9 @@ WHOLE = (
     """
 const overlong = [...document.querySelectorAll("svg, canvas, section, button")].filter(e => !e.closest(".scroll")
   && e.getBoundingClientRect().right > innerWidth + 1).length;
-return {overlong, inner: innerWidth, wide: document.documentElement.scrollWidth,
+const weight = [...document.querySelectorAll("#step-rows td:nth-child(5)")]
+  .map(cell => cell.getBoundingClientRect().right);
+return {overlong, weight: Math.max(...weight), inner: innerWidth, wide: document.documentElement.scrollWidth,
   asked: performance.getEntriesByType("resource").length,
   dark: matchMedia("(prefers-color-scheme: dark)").matches, contrast: (() => {"""
     + CONTRAST
@@ -42,6 +44,8 @@ q("#stage").value = 1; q("#stage").dispatchEvent(new Event("input"));
 found.first = q("#stage-name").textContent;
 q("#stage").value = q("#stage").max; q("#stage").dispatchEvent(new Event("input"));
 found.last = q("#stage-name").textContent;
+found.number = q("#stage-number").textContent;
+found.close = [q("#close td").textContent, all("#close tr").length];
 found.points = all("#scatter circle, #scatter polygon").length;
 q("#scatter polygon").dispatchEvent(new Event("click"));
 found.sentence = q("#sentences .is-chosen").textContent;
@@ -54,8 +58,9 @@ return found;
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
     file = tmp_path_factory.mktemp("view") / "view.html"
-    texts = ["the cat </script><script>wrong.push(1)</script> sat", "a dog & ran"]
-    write_page(look(load(str(tiny_bert), out=file.parent), texts, "bank", sentences_of("bank", None)), file)
+    texts = ["the bank </script><script>wrong.push(1)</script> sat", "a dog & bank"]
+    found = [*sentences_of("bank", None), *typed_sentences("bank", texts)]
+    write_page(look(load(str(tiny_bert), out=file.parent), texts, "bank", found), file)
     return file
 
 
@@ -71,7 +76,9 @@ def test_a_student_can_click_through_it(page: Path, tmp_path: Path) -> None:
     assert found["free"] == 1
     assert found["first"].startswith("after the embeddings")
     assert found["last"].startswith("layer 2")
-    assert found["points"] == 20
+    assert found["points"] == 22
+    assert found["number"] == "2"
+    assert found["close"] == ["1.000", 4]
     assert "bank" in found["sentence"]
     assert (found["strips"], found["segments"]) == (3, 3)
 
@@ -82,4 +89,5 @@ def test_it_is_whole_and_readable(page: Path, width: int, dark: bool, tmp_path: 
     found: Any = in_a_browser(page, WHOLE, tmp_path, width=width, dark=dark)
     assert (found["inner"], found["dark"], found["overlong"], found["asked"]) == (width, dark, 0, 0)
     assert found["wide"] <= width
+    assert 0 < found["weight"] <= width  # without scrolling
     assert found["contrast"]["ratio"] >= 4.5, found

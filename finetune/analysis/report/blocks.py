@@ -68,7 +68,7 @@ class ShownRow:
 class RowTable:
     """Rows to search, filter, sort and page through: `data` is JSON for the page's script, `first` what is shown before
     it runs. `words` names what rows are sorted by first. Labels and predictions have their numbers in `data`; `errors`
-    and `suspects` count rows.
+    and `suspects` count rows; `least` is how many labels that are believed least are listed.
     """
 
     id: str
@@ -81,6 +81,7 @@ class RowTable:
     bounded: bool
     errors: int
     suspects: int
+    least: int
 
     @property
     def marks(self) -> list[str]:

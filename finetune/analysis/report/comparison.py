@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import starmap
 
 from finetune.analysis.compare import Changed, Comparison, compare_runs
 from finetune.analysis.report.blocks import Block, ShownRow, Table
@@ -9,6 +10,8 @@ from finetune.analysis.report.run_files import RunFiles, labels_of
 from finetune.analysis.report.text import NAME, shown_of
 from finetune.data.messages import so_many
 from finetune.errors import UserError
+from finetune.metrics.metric import Metric
+from finetune.metrics.significance import Difference
 from finetune.runs.seeds import differing_settings
 from finetune.task_types.marked_text import cut
 from finetune.task_types.types import view_of
@@ -31,19 +34,35 @@ def compared(groups: Sequence[Sequence[RunFiles]]) -> Comparison | None:
 
 
 def sentence(found: Comparison) -> str:
-    """`B is 1.2 points better than A in dev f1 (95 % 0.3 to 2.1, p 0.01).`"""
+    """`B is better than A in dev f1: B − A is +1.2 points (95 % +0.3 to +2.1, p 0.01).`"""
     name, each = next(iter(found.differences.items()))
     metric = found.metrics[name]
-    unit = " points" if metric.scale == 100 else ""
-    sign = 1 if each.value >= 0 else -1
-    word = "better" if metric.rank(each.b) > metric.rank(each.a) else "worse"
-    ends = sorted(sign * end for end in each.interval or ())
-    between = f"95 % {' to '.join(map(metric.shown, ends))}, " if ends else ""
     if not each.value:
         return f"A and B have the same {found.split} {name}."
+    unit = " points" if metric.scale == 100 else ""
+    word = "better" if metric.rank(each.b) > metric.rank(each.a) else "worse"
+    between = f"95 % {_interval(each, metric)}, " if each.interval else ""
     chance = ", which may be chance" if each.p > 0.05 else ""
-    text = f"B is {metric.shown(abs(each.value))}{unit} {word} than A in {found.split} {name}"
-    return f"{text} ({between}p {each.p:.2g}){chance}."
+    text = f"B is {word} than A in {found.split} {name}{chance}: B − A is {metric.signed(each.value)}{unit}"
+    return f"{text} ({between}p {each.p:.2g})."
+
+
+def letter_titles(groups: Sequence[Sequence[RunFiles]]) -> list[str]:
+    """A title for each of two sides, with what differs: `A: frozen, 3 seeds`."""
+    settings = differing_settings([group[0].record for group in groups])
+    return [
+        f"{letter}: {', '.join([*starmap(_in_words, one.items()), so_many(len(group), 'seed')])}"
+        for letter, group, one in zip("AB", groups, settings, strict=True)
+    ]
+
+
+def _in_words(key: str, value: object) -> str:
+    """`frozen`, `not frozen`, `train.epochs 3`"""
+    return cut({True: key, False: f"not {key}"}[value] if isinstance(value, bool) else f"{key} {value}", NAME)
+
+
+def _interval(each: Difference, metric: Metric) -> str:
+    return " to ".join(map(metric.signed, each.interval or ()))
 
 
 def blocks(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) -> Iterator[Block]:
@@ -73,10 +92,9 @@ def _sides(a: Sequence[RunFiles], b: Sequence[RunFiles]) -> Table:
 
 def _line(found: Comparison, name: str) -> list[str]:
     each, metric = found.differences[name], found.metrics[name]
-    interval = " to ".join(map(metric.signed, each.interval or ()))
     return [
         name if metric.greater_is_better else f"{name} (lower is better)",
-        metric.shown(each.a), metric.shown(each.b), metric.signed(each.value), interval,
+        metric.shown(each.a), metric.shown(each.b), metric.signed(each.value), _interval(each, metric),
         f"{each.p:.4f}", f"{found.holm[name]:.4f}",
     ]  # fmt: skip
 

@@ -1,10 +1,13 @@
-"""Errors by confidence, and those that suggest a wrong label (as in confident learning, Northcutt et al. 2021)."""
+"""Labels that may be wrong: errors of high confidence, and the labels that are believed least (confident learning,
+Northcutt et al. 2021).
+"""
 
 import numpy as np
 
 from finetune.task_types.view import View
 
 CONFIDENT = 0.9
+LEAST_BELIEVED = 20  # rows that are listed in any case
 DEVIATIONS = 3.0  # of the error of a number
 
 
@@ -28,6 +31,30 @@ def threshold(view: View) -> float:
         return np.inf
     confidence, right = found
     return max(CONFIDENT, float(confidence[right].mean()) if right.any() else CONFIDENT)
+
+
+def beliefs(view: View) -> tuple[np.ndarray, np.ndarray] | None:
+    """How far each row's label is believed: (its probability, that less the mean of its class), `(rows,)` each.
+
+    The mean probability of a class's own labels is the threshold of confident learning (Northcutt et al. 2021, section
+    3.1): less is usual for a class that the model is unsure of. Of a row with several labels the least believed one
+    counts. None without probabilities.
+    """
+    found = view.beliefs()
+    if found is None:
+        return None
+    _, classes = np.unique(np.asarray(found.classes, object).astype(str), return_inverse=True)
+    means = np.bincount(classes, weights=found.chances) / np.bincount(classes)
+    relative = found.chances - means[classes]
+    order = np.lexsort((relative, found.rows))
+    first = order[np.diff(found.rows[order], prepend=-1) != 0]  # the least of each row
+    return found.chances[first], relative[first]
+
+
+def places(values: np.ndarray) -> np.ndarray:
+    """The place of each value `(rows,)` in their order, 0 for the least."""
+    found: np.ndarray = np.argsort(np.argsort(values, kind="stable"))
+    return found
 
 
 def rule(view: View) -> str:

@@ -1,7 +1,7 @@
 // Packs cards into columns, sorts tables, and filters the rows of a split. Texts are set as text, never as markup.
 (() => {
   const SIZE = 20;
-  const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, SLICES, SUSPECT, WEIGHTS] = Array(13).keys();
+  const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, SLICES, SUSPECT, WEIGHTS, DOUBT] = Array(14).keys();
   const make = (tag, kind, text) => {
     const made = document.createElement(tag);
     if (kind) made.className = kind;
@@ -74,6 +74,7 @@
       if (wanted.kind === "errors" && row[RIGHT] !== 0) return false;
       if (wanted.kind === "right" && row[RIGHT] !== 1) return false;
       if (wanted.kind === "suspects" && !row[SUSPECT]) return false;
+      if (wanted.kind === "least" && !(row[DOUBT] < data.least)) return false;
       if (wanted.label !== null || wanted.prediction !== null) {
         const pair = ([a, b]) => (wanted.label ?? a) === a && (wanted.prediction ?? b) === b;
         if (!row[PAIRS].some(pair)) return false;
@@ -91,7 +92,7 @@
       };
       chosen = rows.filter((row, index) => matches(row, index, wanted));
       const key = {order: row => row[NUMBER], long: row => -row[LENGTH], short: row => row[LENGTH],
-                   least: row => row[SORT] ?? Infinity, most: row => -(row[SORT] ?? -Infinity)}[form.elements.sort.value];
+                   least: row => row[SORT] ?? Infinity, doubt: row => row[DOUBT], most: row => -(row[SORT] ?? -Infinity)}[form.elements.sort.value];
       chosen = chosen.map(row => [key(row), row]).sort((a, b) => a[0] - b[0] || a[1][NUMBER] - b[1][NUMBER]).map(pair => pair[1]);
       page = 0;
       show();
@@ -111,6 +112,7 @@
     let waiting = 0;
     form.addEventListener("input", event => {
       clearTimeout(waiting);
+      if (event.target.name === "kind" && event.target.value === "least") form.elements.sort.value = "doubt";
       waiting = setTimeout(filter, event.target.name === "text" ? 120 : 0);
     });
     form.addEventListener("submit", event => event.preventDefault());

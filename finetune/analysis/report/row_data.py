@@ -43,13 +43,16 @@ def slices_in(view: View) -> list[tuple[str, list[str]]]:
 def json_row(
     row: ShownRow, *, number: int, sort: float | None, length: int, pairs: Sequence[tuple[int, int]],
     slices: Sequence[int], suspect: bool,
+    doubt: int | None,
 ) -> list[Any]:  # fmt: skip
-    """A row as the script reads it; `sort` is its confidence or error, None where it has none."""
+    """A row as the script reads it; `sort` is its confidence or error, None where it has none. `doubt`
+    is the row's place among all, 0 for the label that is believed least.
+    """
     return [
         number, row.id, row.label, row.prediction, -1 if row.right is None else int(row.right),
         None if sort is None or not np.isfinite(sort) else round(sort, 4), length, list(row.facts),
         [_part(part) for part in row.parts], [*map(list, pairs)], list(slices), int(suspect),
-        [[one.text, round(one.weight, 3)] for one in row.weights],
+        [[one.text, round(one.weight, 3)] for one in row.weights], doubt,
     ]  # fmt: skip
 
 

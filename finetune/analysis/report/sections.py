@@ -47,8 +47,9 @@ def sections_of(
         yield Section(id=f"sizes-{number}", title=title, blocks=[learning_curve(curve)])
     if len(runs) > 1:
         yield Section(id="all", title="All runs", blocks=[overview(runs), settings_block(runs)])
-    for number, group in enumerate((group for group in groups if len(group) > 1), start=1):
-        title = f"{group[0].record.task}: seeds"
+    titles = comparison.letter_titles(groups) if found else [f"{group[0].record.task}: seeds" for group in groups]
+    several_seeds = [(title, group) for title, group in zip(titles, groups, strict=True) if len(group) > 1]
+    for number, (title, group) in enumerate(several_seeds, start=1):
         yield Section(id=f"seeds-{number}", title=title, blocks=list(blocks_of(several, group)))
     splits = sum(len(one.predictions) for one in runs)
     for number, one in enumerate(_without_repeated_notes(runs), start=1):

@@ -10,9 +10,18 @@ from finetune.task_types.view import Line, View
 
 
 def shown_row(
-    view: View, line: Line, *, wrong: bool, certainty: float, suspect: bool = False, weights: Sequence[WordWeight] = ()
+    view: View,
+    line: Line,
+    *,
+    wrong: bool,
+    certainty: float,
+    suspect: bool = False,
+    chance: float | None = None,
+    weights: Sequence[WordWeight] = (),
 ) -> ShownRow:
-    """A line of predictions as a ShownRow; `certainty` is its confidence, or for a number its error."""
+    """A line of predictions as a ShownRow; `certainty` is its confidence, or for a number its error, and `chance` the
+    probability of its label, if that is worth showing.
+    """
     facts = []
     if not view.bounded:
         facts.append(f"off by {certainty:.3f}")
@@ -20,6 +29,8 @@ def shown_row(
         facts.append(f"confidence {100 * certainty:.1f} %")
     if wrong and view.bounded and (agreeing := view.agreeing(line)):
         facts.append(f"also predicted by {' and '.join(cut(baseline_words(name)) for name in agreeing)}")
+    if chance is not None:
+        facts.append(f"probability of the label {100 * chance:.1f} %")
     if suspect:
         facts.append("possible label error")
     label, prediction = view.verdict(line)

@@ -9,6 +9,7 @@ from finetune.analysis.view.projection import cosines, project
 from finetune.inference.view.inside import Inside, Steps, WordVectors
 
 SCALE = 1_000
+YOURS = "yours"
 
 
 def page_data(inside: Inside) -> dict[str, Any]:
@@ -53,14 +54,18 @@ def _steps(steps: Steps) -> dict[str, Any]:
 
 
 def _word(word: WordVectors) -> dict[str, Any]:
-    meanings = [sentence.meaning for sentence in word.sentences]
-    stages = [project(vectors, meanings) for vectors in (word.context_free, *word.layers)]
+    meanings = [YOURS if sentence.yours else sentence.meaning for sentence in word.sentences]
+    judged = [None if sentence.yours else sentence.meaning for sentence in word.sentences]
+    vectors = [word.context_free, *word.layers]
+    stages = [project(each, judged) for each in vectors]
+    yours = [index for index, sentence in enumerate(word.sentences) if sentence.yours]
     return {
         "word": word.word,
         "sentences": [
             [one.text[: one.start], one.text[one.start : one.end], one.text[one.end :]] for one in word.sentences
         ],
         "meanings": meanings,
+        "close": [float(cosines(each[yours])[0, 1]) for each in vectors] if len(yours) == 2 else None,
         "tokens": list(word.tokens),
         "points": [thousandths(stage.points) for stage in stages],
         "explained": [stage.explained for stage in stages],

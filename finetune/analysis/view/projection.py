@@ -22,14 +22,15 @@ class Projection:
     neighbours: float | None = None
 
 
-def project(vectors: np.ndarray, meanings: Sequence[str]) -> Projection:
-    """The projection of vectors `(n, width)`, with n of at least 2."""
+def project(vectors: np.ndarray, meanings: Sequence[str | None]) -> Projection:
+    """The projection of vectors `(n, width)`, with n of at least 2; those without a meaning (None) are not judged."""
     centred = vectors - vectors.mean(0)
     if np.abs(centred).max() < SAME:
         return Projection(points=np.zeros((len(vectors), 2)), explained=(0.0, 0.0))
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
     shares = sizes**2 / (sizes**2).sum()
-    silhouette, neighbours = _apart(vectors, np.asarray(meanings))
+    known = [index for index, meaning in enumerate(meanings) if meaning is not None]
+    silhouette, neighbours = _apart(vectors[known], np.array([str(meanings[index]) for index in known]))
     return Projection(
         points=left[:, :2] * sizes[:2],
         explained=(float(shares[0]), float(shares[1])),

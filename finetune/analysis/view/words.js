@@ -26,6 +26,8 @@ function words() {
     data.word.neighbours[stage] === null ? "–" : `${Math.round(100 * data.word.neighbours[stage])} %`,
     data.word.silhouette[stage] === null ? "–" : data.word.silhouette[stage].toFixed(2)])));
   else one("#apart-table").remove();
+  if (data.word.close) one("#close").replaceChildren(...stages.map((name, stage) => row([name, data.word.close[stage].toFixed(3)])));
+  else one("#close-table").remove();
   shown();
 }
 
@@ -33,6 +35,7 @@ function words() {
 function shown() {
   const stage = +one("#stage").value;
   one("#scatter").replaceChildren(scatter(stage));
+  one("#stage-number").textContent = stage - 1;
   one("#stage-name").textContent = `${stages[stage]}: ${variance(stage)}`;
 }
 

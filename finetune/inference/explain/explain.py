@@ -1,5 +1,6 @@
 """Explains a row's prediction: read this file first."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -70,6 +71,7 @@ def _explanation(
         masked=without,
         steps=steps,
         agreement=rank_agreement(added, lost),
+        masked_confidence=1 / (1 + math.exp(-without)) if target.is_log_odds else None,
         words=[_part(*each) for each in zip(words, added, lost, strict=True)],
     )
 

@@ -25,7 +25,8 @@ class Explanation:
     """The parts of a label's value: its log-odds, or a score, for the row and for the row with every word masked.
 
     `steps` of integrated gradients were computed. `agreement` is Spearman's rank correlation of what words add with
-    what is lost without them; None for fewer than three words.
+    what is lost without them; None for fewer than three words. `masked_confidence` is the probability of the label with
+    every word masked, None where the value is not the log-odds of one label.
     """
 
     label: str
@@ -35,6 +36,7 @@ class Explanation:
     steps: int
     agreement: float | None
     words: Sequence[WordPart]
+    masked_confidence: float | None = None
 
     @property
     def difference(self) -> float:
@@ -45,6 +47,20 @@ class Explanation:
     def added(self) -> float:
         """What they add up to."""
         return sum(word.added for word in self.words)
+
+    @property
+    def without_words(self) -> str:
+        """A sentence where the masked text alone has the label that the text has; else empty."""
+        if (
+            self.confidence is None
+            or self.masked_confidence is None
+            or min(self.confidence, self.masked_confidence) < 0.5
+        ):
+            return ""
+        return (
+            f"With all words masked the model already gives {self.label} ({100 * self.masked_confidence:.1f} %): the "
+            f"words change how sure it is, not the answer."
+        )
 
     @property
     def gap(self) -> float:

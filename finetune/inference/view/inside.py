@@ -73,12 +73,15 @@ class Embeddings:
 
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
-    """A sentence with the characters of a word in it, and which meaning the word has, if that is known."""
+    """A sentence with the characters of a word in it, and which meaning the word has, if that is known; `yours` where
+    the user typed it, rather than listed it in a file.
+    """
 
     text: str
     start: int
     end: int
     meaning: str = ""
+    yours: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,8 @@ A line is a sentence, or a meaning and a sentence with a tab between them.
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +16,9 @@ from finetune.inference.view.inside import Sentence
 MOST_BYTES = 1_000_000
 MOST = 200  # sentences on a page
 FEWEST = 3
+DEFAULT = "bank"
+HANGUL = re.compile("[가-힣]")
+PARTICLES = "이|가|은|는|을|를|에|의|도|만|로|으로|와|과|에서|에게|까지|부터"
 BUILT_IN = files("finetune.inference.view") / "words"
 
 
@@ -44,6 +49,22 @@ def sentences_of(word: str, file: Path | None) -> list[Sentence]:
             f"{file}: {len(found)} of its lines have the word '{word}'", f"Give at least {FEWEST} sentences with it"
         )
     return found[:MOST]
+
+
+def typed_sentences(word: str, texts: Sequence[str]) -> list[Sentence]:
+    """Those of the user's texts that have the word."""
+    found = (_sentence(text.replace("\t", " "), word) for text in texts)
+    return [replace(one, yours=True) for one in found if one is not None]
+
+
+def word_of(texts: Sequence[str]) -> str:
+    """The word of ours that the texts have, with a particle or without; else one of ours in their script."""
+    text, known = " ".join(texts), built_in_words()
+    there = [
+        word for word in known if re.search(rf"(?<!\w){re.escape(word)}(?:{PARTICLES})?(?!\w)", text, re.IGNORECASE)
+    ]
+    korean = [word for word in known if HANGUL.search(word)] if HANGUL.search(text) else []
+    return next(iter([*there, *korean, DEFAULT]))
 
 
 def _sentence(line: str, word: str) -> Sentence | None:

@@ -8,7 +8,7 @@ import numpy as np
 from finetune.metrics.scores import label_set_scores
 from finetune.task_types.marked_text import Part
 from finetune.task_types.texts.view import text_lengths, text_parts
-from finetune.task_types.view import ClassScore, Curve, Line, View
+from finetune.task_types.view import Beliefs, ClassScore, Curve, Line, View
 
 NONE = "no such label"
 
@@ -48,6 +48,18 @@ class LabelsView(View):
         chances, gold, answered = found
         wrong: np.ndarray = np.where(gold == answered, -np.inf, np.where(answered, chances, 1 - chances))
         return wrong.max(axis=1)  # type: ignore[no-any-return]
+
+    def beliefs(self) -> Beliefs | None:
+        """Of each label of each row, that the row has it, or has not."""
+        found = self._matrices()
+        if found is None:
+            return None
+        chances, gold, _ = found
+        return Beliefs(
+            chances=np.where(gold, chances, 1 - chances).ravel(),
+            rows=np.arange(len(gold)).repeat(len(self.labels)),
+            classes=[f"{name} {has}" for row in gold for name, has in zip(self.labels, row, strict=True)],
+        )
 
     def classes(self) -> list[ClassScore]:
         gold, answers = [line["gold"] for line in self.lines], [line["answer"] for line in self.lines]

@@ -11,7 +11,7 @@ from finetune.metrics.entities import chunks, entity_scores, split_tag
 from finetune.task_types.marked_text import Part, entities
 from finetune.task_types.tagging.row import places
 from finetune.task_types.tagging.segments import unit
-from finetune.task_types.view import ClassScore, Line, View
+from finetune.task_types.view import Beliefs, ClassScore, Line, View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +71,18 @@ class TagsView(View):
     def certainty(self) -> np.ndarray:
         """The confidence of the most confident wrong word."""
         return np.array([_surest(line)[0] for line in self.lines])
+
+    def beliefs(self) -> Beliefs | None:
+        """Of each word's tag: of a wrong word the probability that the predicted tag leaves."""
+        found = self.decisions()
+        if found is None:
+            return None
+        confidence, right = found
+        return Beliefs(
+            chances=np.where(right, confidence, 1 - confidence),
+            rows=np.arange(len(self.lines)).repeat([len(line["gold"]) for line in self.lines]),
+            classes=[tag for line in self.lines for tag in line["gold"]],
+        )
 
     def classes(self) -> list[ClassScore]:
         """The scores of each entity type."""

@@ -11,7 +11,7 @@ from support.cli import Finetune, assert_error
 from support.paths import ROOT
 from support.records import BASE, run
 
-from finetune.analysis.paper_table import Table, lines_of, load_table, rule, table_files
+from finetune.analysis.paper_table import Table, left_out, lines_of, load_table, rule, table_files
 from finetune.analysis.paper_table_formats import as_csv, as_html, as_markdown, runs_form
 from finetune.analysis.published import anchors, published_for
 from finetune.cli.run_tables import summary_table
@@ -47,6 +47,26 @@ def test_a_run_at_the_majority_class_has_failed() -> None:
     assert [failed(run(score, majority=0.684), "dev") for score in (0.684, 0.5, 0.7)] == [True, True, False]
     tagged = run(0.9, task="conll-2003").model_copy(update={"baselines": {"dev": {"most-frequent-tag": {"f1": 0.5}}}})
     assert failed(tagged, "dev") is None
+
+
+def test_runs_that_fit_no_row_are_named_with_the_reason() -> None:
+    rows = [
+        {"name": "fine-tuned", "task": "mrpc", "metric": "accuracy"},
+        {
+            "name": "feature-based",
+            "task": "mrpc",
+            "metric": "accuracy",
+            "settings": {"frozen": True, "layers": "sum-all"},
+        },
+    ]
+    table = Table.model_validate({"title": "T", "row": rows})
+    limited, other = run(0.8, limit=200), run(0.8, frozen=True)
+    assert left_out(table, [limited]) == ["1 run of mrpc left out: limit=200"]
+    assert left_out(table, [limited, limited]) == ["2 runs of mrpc left out: limit=200"]
+    assert left_out(table, [other]) == ["1 run of mrpc left out: frozen=True"]
+    assert left_out(table, [limited, run(0.8)]) == []
+    assert left_out(table, [run(0.8, frozen=True, layers="sum-all")]) == []
+    assert left_out(table, [run(0.8, task="rte")]) == []
 
 
 MRPC = Table.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "accuracy"}]})

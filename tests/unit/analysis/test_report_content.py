@@ -123,6 +123,22 @@ def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) ->
     assert page.count("<h4>Rows</h4>") == 1
 
 
+def test_the_least_believed_labels_are_listed_where_no_label_is_a_possible_error(tmp_path: Path) -> None:
+    task, rows = cat_task(), cat_rows(64)
+    chances = {"no": [0.6, 0.4], "yes": [0.4, 0.6]}
+    said = ["no" if i < 5 else row.gold for i, row in enumerate(rows)]
+    folder = saved_run(tmp_path, task, rows, [Answer(value=each, probabilities=chances[each]) for each in said])
+    page = report(tmp_path, folder)
+    assert "possible label errors (" not in page
+    assert "labels believed least (20)" in page
+    assert "contradicts no label with a confidence of 90.0 % or more" in read(page).text
+    (data,) = read(page).data
+    least = [row for row in data["rows"] if row[13] < data["least"]]
+    wrong = {row[1] for row in data["rows"] if row[4] == 0}
+    assert wrong <= {row[1] for row in least}
+    assert all("probability of the label" in row[7][-1] for row in least)
+
+
 def test_columns_of_the_data_and_scripts_are_parts_of_the_rows(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -194,6 +210,27 @@ def test_an_older_record_gets_its_margin_from_its_predictions(tmp_path: Path) ->
     assert json.loads((folder / "record.json").read_text()).get("margins", {}) == {}
 
 
+def test_two_groups_of_seeds_have_titles_that_say_what_differs_and_one_sign(tmp_path: Path) -> None:
+    """B is worse: the sentence and the table both have a minus."""
+    task = find("rte")
+    rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
+    gold = task.gold(rows)
+    other = {task.labels[0]: task.labels[1], task.labels[1]: task.labels[0]}
+    folders = []
+    for frozen, seed in ((False, 1), (False, 2), (True, 1), (True, 2)):
+        answers = [Answer(value=other[a.value] if frozen and i < 18 else a.value) for i, a in enumerate(gold)]
+        folders.append(save_run(tmp_path, task, rows, answers, **facts_of(task, task.score(answers, rows), seed)))
+        record = load_record(folders[-1] / "record.json")
+        change_record(folders[-1] / "record.json", recipe=record.recipe | {"frozen": frozen})
+    page = report(tmp_path, *folders)
+    contents = page[page.index("<nav") : page.index("</nav>")]
+    assert "A: not frozen, 2 seeds" in contents
+    assert "B: frozen, 2 seeds" in contents
+    found = read(page).text
+    assert "B is worse than A in dev accuracy: B − A is -30.0 points (95 % -" in found
+    assert "-30.0" in found.partition("p (Holm)")[2][:200]
+
+
 def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) -> None:
     task = find("rte")
     rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
@@ -207,7 +244,7 @@ def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) ->
         change_record(folders[-1] / "record.json", recipe=record.recipe | {"train": {"learning_rate": rate}})
     page = report(tmp_path, *folders)
     found = read(page)
-    assert "B is 30.0 points better than A in dev accuracy (95 %" in found.text
+    assert "B is better than A in dev accuracy: B − A is +30.0 points (95 % +" in found.text
     assert "0 rows that only A has right, 18 that only B has right" in found.text
     assert found.text.count("only B is right") == 18
     assert page.index(">A</a>: ") < page.index("A and B compared")

@@ -12,7 +12,7 @@ from support.records import made_record, save_predictions
 from support.reports import facts_of
 from support.toys import cat_rows, cat_task, every_shape
 
-from finetune.analysis.report.errors import suspects
+from finetune.analysis.report.errors import beliefs, suspects
 from finetune.analysis.report.run_files import read_losses
 from finetune.analysis.report.split.length_and_score import length_bins
 from finetune.data.source import Source
@@ -113,6 +113,39 @@ def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> N
     view = lines_of(task, answers, tmp_path)
     assert np.flatnonzero(suspects(view)).tolist() == [5, 40]
     assert np.flatnonzero(view.wrong()).tolist() == [5, 7, 40]
+
+
+def test_labels_are_believed_less_than_others_of_their_class(tmp_path: Path) -> None:
+    """A small model is sure of nothing: the least believed labels are found without any threshold."""
+    rows = cat_rows(64)
+    turned = {5, 40}
+    answers = [Answer(value=row.gold, probabilities=[0.44, 0.56] if row.gold == "yes" else [0.7, 0.3]) for row in rows]
+    other = {"yes": "no", "no": "yes"}
+    task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
+    view = lines_of(task, answers, tmp_path)
+    assert not suspects(view).any()
+    found = beliefs(view)
+    assert found is not None
+    chances, relative = found
+    assert set(np.argsort(relative)[:2]) == turned
+    golds = np.array([line["gold"] for line in view.lines])
+    assert relative[golds == "yes"].mean() == pytest.approx(0, abs=1e-9)
+    assert chances[5] == pytest.approx(0.3 if golds[5] == "yes" else 0.44)
+
+
+def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None:
+    tags = {"words": ["a", "b"], "gold": ["O", "B-X"], "answer": ["O", "O"], "probabilities": [0.9, 0.8], "id": "1"}
+    sure = tags | {"answer": ["O", "B-X"], "id": "2"}
+    view = view_of([tags, sure])
+    assert view is not None and (found := beliefs(view)) is not None
+    assert found[0].tolist() == pytest.approx([0.2, 0.9])  # of the word that is believed least
+    assert found[1].tolist() == pytest.approx([0.2 - 0.5, 0])
+    several = {"text": "a", "gold": ["x"], "answer": [], "probabilities": [0.1, 0.2], "id": "1"}
+    view = view_of([several, several | {"gold": []}], ["x", "y"])
+    assert view is not None and (found := beliefs(view)) is not None
+    assert found[0][0] == pytest.approx(0.1)
+    numbers = view_of([{"text": "a", "gold": 1.0, "answer": 2.0, "id": "1"}])
+    assert numbers is not None and beliefs(numbers) is None
 
 
 def test_every_shape_knows_its_view(tmp_path: Path) -> None:

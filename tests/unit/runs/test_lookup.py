@@ -165,3 +165,12 @@ def test_no_file_of_results_names_a_folder_of_a_machine() -> None:
     assert len(listed) > 80
     absolute = re.compile(r"(?<![\w.:/<-])(/(?!/)[\w.-]+){2,}|\b[A-Za-z]:\\\\")
     assert [name for name in listed if absolute.search((ROOT / name).read_text(encoding="utf-8"))] == []
+
+
+def test_a_run_on_a_share_of_the_rows_is_never_the_latest(train: Train, tmp_path: Path) -> None:
+    write_reviews(tmp_path / "reviews.csv", rows=48)
+    whole = train("reviews.csv")
+    smaller = train("reviews.csv", train_share=0.5)
+    assert named("reviews.csv") == whole.id
+    shutil.rmtree(tmp_path / "results" / "reviews.csv" / whole.id)
+    assert named("reviews.csv") == smaller.id

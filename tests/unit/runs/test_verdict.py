@@ -32,20 +32,33 @@ def test_a_model_that_is_surely_better() -> None:
     found = verdict_of([record(0.64, margin=margin(0.09, 0.19, around=0.5))])
     assert found.level == "better"
     assert found.sentence == (
-        "14.0 points better than the majority label (95 % 9.0 to 19.0): dev accuracy 64.0 (95 % 59.0 to 69.0)"
+        "14.0 points better than the majority label (95 %: +9.0 to +19.0): dev accuracy 64.0 (95 % 59.0 to 69.0)"
     )
 
 
-def test_a_model_that_is_worse_is_not_to_be_used_also_where_the_interval_includes_zero() -> None:
-    found = verdict_of([record(0.47, margin=margin(-0.09, 0.03, around=0.5))])
+def test_a_model_that_is_surely_worse_is_not_to_be_used() -> None:
+    found = verdict_of([record(0.47, margin=margin(-0.05, -0.01, around=0.5))])
     assert found.level == "worse"
-    assert found.sentence.startswith("3.0 points worse than the majority label (95 % -3.0 to 9.0), do not use it: dev")
+    assert found.sentence.startswith(
+        "3.0 points worse than the majority label (95 %: -5.0 to -1.0), do not use it: dev"
+    )
+
+
+def test_a_model_that_may_be_worse_by_chance_says_both() -> None:
+    found = verdict_of([record(0.47, margin=margin(-0.09, 0.03, around=0.5))])
+    assert found.level == "unclear"
+    words = "3.0 points worse than the majority label (95 %: -9.0 to +3.0), which may be chance"
+    assert found.sentence.startswith(f"{words}; the baseline is simpler: dev accuracy 47.0")
+
+
+def test_a_lower_score_without_an_interval_is_worse() -> None:
+    assert verdict_of([record(0.4)]).level == "worse"
 
 
 def test_a_difference_within_its_interval_may_be_chance() -> None:
     found = verdict_of([record(0.53, margin=margin(-0.02, 0.08, around=0.5))])
     assert found.level == "unclear"
-    assert "3.0 points better than the majority label (95 % -2.0 to 8.0), which may be chance:" in found.sentence
+    assert "3.0 points better than the majority label (95 %: -2.0 to +8.0), which may be chance:" in found.sentence
 
 
 def test_equal_scores_are_no_better() -> None:
@@ -77,7 +90,7 @@ def test_a_metric_that_is_better_when_it_is_lower() -> None:
     lower = {"accuracy": SavedMetric(scale=1, greater_is_better=False)}
     found = verdict_of([record(2.0, baseline=3.5, margin=margin(-1.9, -1.1, around=3.5), metrics=lower)])
     assert found.level == "better"
-    assert found.sentence.startswith("1.5 better than the majority label (95 % 1.1 to 1.9): dev accuracy 2.0")
+    assert found.sentence.startswith("1.5 better than the majority label (95 %: -1.9 to -1.1): dev accuracy 2.0")
 
 
 def test_an_undefined_score_is_compared_with_nothing() -> None:

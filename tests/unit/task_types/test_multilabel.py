@@ -16,7 +16,7 @@ from support.toys import labels_task, toy
 from support.training import build
 from transformers import AutoTokenizer
 
-from finetune.cli.run_tables import groups_table
+from finetune.cli.run_tables import labels_table
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
@@ -227,11 +227,12 @@ def test_tfidf_reads_every_row_of_a_large_set() -> None:
     assert len(baselines.read_rows(texts)) == 30_000
 
 
-def test_labels_with_a_slash_are_groups_of_their_own() -> None:
+def test_labels_with_a_slash_are_labels_of_their_own() -> None:
     rows = [row("c/d"), row("a")]
     scores = made_up(rows).score([Answer(value=["c/d"]), Answer(value=[])], rows)
     record = made_record("labels", scores={"dev": scores})
-    table = groups_table(record)
+    table = labels_table(record)
+    assert table is not None and table.title == "by label"
     console = Console(width=100, record=True)
     console.print(table)
     line = next(line for line in console.export_text().splitlines() if "c/d" in line)

@@ -1,0 +1,115 @@
+"""Runs that were interrupted: folders with a log or checkpoints, but no record."""
+
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from finetune.data.paths import is_folder
+from finetune.runs.folder import HOLDER, RECORD, RunFolder
+
+ENDS = 65_536  # bytes that are read of each end of a log
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interrupted:
+    """A run without a record: what it has done, as far as its log says, and the update of its last checkpoint.
+
+    `update` of `updates` and `epoch` of `epochs` are 0 where training had not begun; `checkpoint` is 0 without one.
+    `last` is when it last wrote (UTC), `running` whether its process is alive.
+    """
+
+    task: str
+    id: str
+    update: int
+    updates: int
+    epoch: int
+    epochs: int
+    checkpoint: int
+    last: str
+    running: bool
+
+
+def interrupted_runs(out: Path) -> list[Interrupted]:
+    """The unfinished runs under a results folder, by task and time."""
+    found = [_read(RunFolder(path)) for path in _unfinished(out)] if is_folder(out) else []
+    return sorted(found, key=lambda run: (run.task, run.last))
+
+
+def _unfinished(out: Path) -> Iterator[Path]:
+    """Run folders without a record; looks at names only, so that 10,000 runs take a fraction of a second."""
+    for task in sorted(filter(Path.is_dir, out.iterdir())):
+        for run in os.scandir(task):
+            if run.is_dir() and not os.path.exists(f"{run.path}/{RECORD}"):  # noqa: PTH110 in half the time of Path
+                folder = RunFolder(Path(run.path))
+                if folder.events.is_file() or any(_checkpoints(folder)):
+                    yield folder.path
+
+
+def _read(folder: RunFolder) -> Interrupted:
+    events = _events(folder.events) if folder.events.is_file() else []
+    total, last = (
+        ([{}] + [event for event in events if event["event"] == name])[-1] for name in ("training", "updates")
+    )
+    written = max(file.stat().st_mtime for file in (folder.events, folder.checkpoints, folder.path) if file.exists())
+    return Interrupted(
+        task=folder.path.parent.name,
+        id=folder.path.name,
+        update=_number(last, "update") or _number(total, "done"),
+        updates=_number(total, "updates"),
+        epoch=_number(last, "epoch"),
+        epochs=_number(total, "epochs"),
+        checkpoint=max(_checkpoints(folder), default=0),
+        last=datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds"),
+        running=_runs(folder),
+    )
+
+
+def _number(event: Mapping[str, Any], name: str) -> int:
+    """A whole number of an event; 0 where it has none."""
+    value = event.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _checkpoints(folder: RunFolder) -> Iterator[int]:
+    """The updates of the checkpoints, whose names begin with them."""
+    for file in folder.checkpoints.glob("*.pt"):
+        number = file.name.partition("-")[0]
+        if number.isdecimal():
+            yield int(number)
+
+
+def _events(file: Path) -> list[dict[str, Any]]:
+    """The events at the beginning and at the end of a log; lines that cannot be parsed are left out."""
+    with file.open("rb") as opened:
+        size = opened.seek(0, os.SEEK_END)
+        opened.seek(0)
+        lines = opened.read(ENDS).splitlines()
+        opened.seek(max(0, size - ENDS))
+        lines += opened.read(ENDS).splitlines()
+    found = []
+    for line in lines:
+        with suppress(ValueError):
+            event = json.loads(line)
+            found += [event] if isinstance(event, dict) and "event" in event else []
+    return found
+
+
+def _runs(folder: RunFolder) -> bool:
+    """Whether the process of this machine that locked the folder is alive."""
+    try:
+        words = (folder.path / HOLDER).read_text(encoding="utf-8").split()
+        process, machine = int(words[1]), words[-1]
+        if machine != platform.node():
+            return False
+        os.kill(process, 0)
+    except PermissionError:  # another user's
+        return True
+    except (OSError, ValueError, IndexError):
+        return False
+    return True
