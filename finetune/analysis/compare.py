@@ -179,7 +179,9 @@ def _compared(
     task: Task, rows: Sequence[Row], left: Side, right: Side, *, split: str, notes: Sequence[str]
 ) -> Comparison:
     a, b = ([resampled_metrics(task, answers, rows) for answers in side.answers] for side in (left, right))
-    differences = {metric: _difference([each[metric] for each in a], [each[metric] for each in b]) for metric in a[0]}
+    differences = {
+        name: _difference(task.metric(name), *([each[name] for each in side] for side in (a, b))) for name in a[0]
+    }
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [side[0].get(exact) for side in (a, b)] if len(a) == len(b) == 1 else []
     hits = [each for each in alone if isinstance(each, Counted)]
@@ -198,9 +200,10 @@ def _compared(
     )
 
 
-def _difference(a: Sequence[Resampled], b: Sequence[Resampled]) -> Difference:
+def _difference(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled]) -> Difference:
     quick = all(isinstance(each, Counted) for each in (*a, *b))
-    return paired_bootstrap(a, b, resamples=RESAMPLES if quick else RESAMPLES // 10)
+    found = paired_bootstrap(a, b, resamples=RESAMPLES if quick else RESAMPLES // 10)
+    return replace(found, interval=metric.possible_difference(found.interval, around=found.value))
 
 
 def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[Answer]) -> list[Changed]:

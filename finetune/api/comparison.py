@@ -9,6 +9,7 @@ from finetune.analysis import compare as comparing
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.seeds import groups
@@ -52,19 +53,19 @@ class Comparison(comparing.Comparison):
     def __repr__(self) -> str:
         name, first = next(iter(self.differences.items()))
         metric = self.metrics[name]
-        points = f"{metric.scaled(first.value):+.1f}"
-        return f"<Comparison on {self.rows} rows of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"
+        points = metric.signed(first.value)
+        return f"<Comparison on {so_many(self.rows)} of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"
 
     def _repr_html_(self) -> str:
         sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (self.a, self.b)]
-        title = f"{self.task}, {self.rows:,} rows of {self.split}; A is {sides[0]}, B is {sides[1]}"
+        title = f"{self.task}, {so_many(self.rows)} of {self.split}; A is {sides[0]}, B is {sides[1]}"
         rows = [self._cells(name) for name in self.differences]
         return html_table(COLUMNS, rows, title=title) + html_list(self.notes)
 
     def _cells(self, name: str) -> list[Any]:
         metric, one = self.metrics[name], self.differences[name]
-        interval = " to ".join(f"{metric.scaled(edge):+.1f}" for edge in one.interval or ())
-        scores = [metric.shown(one.a), metric.shown(one.b), f"{metric.scaled(one.value):+.1f}"]
+        interval = " to ".join(map(metric.signed, one.interval or ()))
+        scores = [metric.shown(one.a), metric.shown(one.b), metric.signed(one.value)]
         return [name, *scores, interval, f"{one.p:.4f}", f"{self.holm[name]:.4f}"]
 
 

@@ -1,11 +1,11 @@
 """`finetune compare`: two runs, or two groups of seeds, on the same rows."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from finetune.analysis.compare import Comparison
+from finetune.analysis.compare import Changed, Comparison
 from finetune.analysis.compare import compare as compared
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import plain, standard_output
@@ -14,6 +14,7 @@ from finetune.cli.terminal import echo, one_line
 from finetune.data.messages import so_many
 from finetune.metrics.significance import Difference
 from finetune.task_types.registry import find
+from finetune.task_types.types import view_of
 
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
 
@@ -70,8 +71,8 @@ def _difference_cells(name: str, each: Difference, found: Comparison, *, several
         name if metric.greater_is_better else f"{name} (lower is better)",
         metric.shown(each.a),
         metric.shown(each.b),
-        f"{metric.scaled(each.value):+.1f}",
-        " to ".join(f"{metric.scaled(edge):+.1f}" for edge in each.interval or ()),
+        metric.signed(each.value),
+        " to ".join(map(metric.signed, each.interval or ())),
         f"{each.p:.4f}",
         *[f"{found.holm[name]:.4f}"] * several,
         _rows_needed(each),
@@ -91,7 +92,19 @@ def _changed_table(found: Comparison, most: int) -> FittedTable:
     title = f"{so_many(better[0])} that only A has right, {better[1]:,} that only B has right{first}"
     rows = []
     for change in found.changed[:most]:
-        shown = [value for name, value in change.row.items() if name not in NOT_TEXT and value]
-        rows.append((str(change.row["id"]), *map(plain, (shown, change.gold, change.a, change.b))))
+        rows.append((str(change.row["id"]), *map(plain, _changed_cells(change))))
     headings = [Column(name="id", names=True), *(Column(name=name, words=True) for name in ("text", "label", "A", "B"))]
     return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
+
+
+def _changed_cells(change: Changed) -> list[Any]:
+    """The row's texts, its label, and both predictions."""
+    row = {name: list(value) if isinstance(value, tuple) else value for name, value in change.row.items()}
+    line = row | {"gold": change.gold, "answer": change.a}
+    view = view_of([line])
+    fields, listed = change.row, [change.gold, change.a, change.b]
+    if view is not None:
+        fields = view.fields(line)
+        sides = (("gold", line), ("answer", line), ("answer", line | {"answer": change.b}))
+        listed = [view.listed(side, name) for name, side in sides]
+    return [[value for name, value in fields.items() if name not in NOT_TEXT and value], *listed]

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from finetune.analysis.report.run_files import labels_of
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
@@ -129,18 +130,29 @@ def _print_run(found: RunFolder, predictions: int, *, every: bool, as_json: bool
         console.print(facts_table("record", every_fact(record)))
     for split in record.scores if predictions else ():
         console.print_line(f"first {so_many(predictions, 'prediction')} of {split}, wrong ones marked x")
-        console.print(_predictions_table(read_predictions(found.predictions(split))[:predictions]))
+        console.print(_predictions_table(read_predictions(found.predictions(split))[:predictions], labels_of(found)))
     console.print_next(f"finetune report {record.id}", *[f"finetune show {record.id} --all"] * (not every))
 
 
-def _predictions_table(lines: Sequence[dict[str, Any]]) -> FittedTable:
-    """A table of predictions, the wrong ones marked."""
-    names = [
-        name for name in lines[0] if not name.startswith("baseline:") and any(line[name] is not None for line in lines)
+def _predictions_table(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -> FittedTable:
+    """A table of predictions, the wrong ones marked; `labels` are the names of their probabilities."""
+    cells = [_cells(line, labels) for line in lines]
+    names = [name for name in cells[0] if any(each.get(name) is not None for each in cells)]
+    rows = [
+        (Text("x", "red") if _wrong(line) else "", *(plain(each[name]) for name in names))
+        for line, each in zip(lines, cells, strict=True)
     ]
-    rows = [(Text("x", "red") if _wrong(line) else "", *(plain(line[column]) for column in names)) for line in lines]
     headings = [Column(name=""), *(Column(name=name, words=True) for name in names)]
     return FittedTable(title="", columns=headings, rows=rows, ruled=True)
+
+
+def _cells(line: dict[str, Any], labels: Sequence[str]) -> dict[str, Any]:
+    """The row's fields, label, prediction and confidence; without a view of its type all that was saved."""
+    view = view_of([line], labels)
+    if view is None:
+        return {name: value for name, value in line.items() if ":" not in name}
+    sides = {"label": view.listed(line, "gold"), "prediction": view.listed(line, "answer")}
+    return view.fields(line) | sides | {"confidence": view.confidence(line)}
 
 
 def _wrong(line: dict[str, Any]) -> bool:

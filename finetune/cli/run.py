@@ -14,7 +14,7 @@ from finetune.cli.data_sizes import print_curves
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.progress import ProgressDisplay
-from finetune.cli.run_facts import verdict_lines
+from finetune.cli.run_facts import next_line, verdict_lines
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
 from finetune.cli.terminal import echo, first_process, one_line, print_error
 from finetune.data.files import is_data
@@ -88,7 +88,7 @@ def run(
         if shares and not as_json:
             print_curves(standard_output(), records, out=out)
         if records and not as_json and not quiet:
-            standard_output().print_line(_next(records))
+            standard_output().print_line(next_line(records, sizes=bool(shares)))
     for failure in failures:
         print_error(failure)
     if failures:
@@ -122,13 +122,14 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
 def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int) -> None:
     """Prints finished runs and, for several, a summary."""
     console, leading = standard_output(), of_largest_sizes(records)
+    noted: set[str] = set()
     for record in records:
         if as_json:
             echo(record.model_dump_json())
         elif quiet:
             echo(one_line(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}"))
         else:
-            print_record(console, record)
+            print_record(console, record, printed=noted)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
         for text in summary_lines(leading, discarded=discarded, diverged=diverged):
@@ -136,14 +137,3 @@ def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disc
     if records and not as_json and not quiet:
         for text in verdict_lines(leading):
             console.print_line(text)
-
-
-def _next(records: list[RunRecord]) -> str:
-    """Commands for a run, or for several; for those of several sizes of the data the page that has their curve."""
-    first, *others = [record.id for record in records]
-    if not others:
-        return f"next: finetune predict {first} FILE, finetune report {first}"
-    if len(of_largest_sizes(records)) < len(records):
-        return f"next: finetune report {' '.join([first, *others])}"
-    with_others = "" if len(others) > 9 else f", finetune report {' '.join([first, *others])}"
-    return f"next: finetune compare {first} {others[-1]}{with_others}"

@@ -14,6 +14,7 @@ from finetune.runs.seeds import SEEDS, differing_settings, groups
 from finetune.runs.verdict import verdict_of
 
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record
+MOST_REPORTED = 9  # runs after the first in a suggested command
 NOT_SETTINGS = ("model", "task", *SEEDS)
 
 
@@ -48,6 +49,24 @@ def verdict_lines(records: Sequence[RunRecord]) -> list[str]:
         names = [*[task] * (len({group[0].task for group in found}) > 1), *[f"best is {which}"] * (len(mine) > 1)]
         lines.append(": ".join([*names, verdict_of(best).sentence]))
     return lines
+
+
+def next_line(records: Sequence[RunRecord], *, sizes: bool = False) -> str:
+    """Commands for a run, or for several; those of different settings of a task are compared, with all their seeds.
+
+    For runs of several `sizes` of the data it is the page that has their curve.
+    """
+    first, *others = [record.id for record in records]
+    if not others:
+        return f"next: finetune predict {first} FILE, finetune report {first}"
+    if sizes:
+        return f"next: finetune report {' '.join([first, *others])}"
+    mine, *found = groups(records)
+    same = [group for group in found if group[0].task == mine[0].task]
+    seeds = " --seeds" * any(len(group) > 1 for group in (mine, *same))
+    commands = [f"finetune compare {first} {same[-1][0].id}{seeds}"] if same else []
+    commands += [f"finetune report {' '.join([first, *others])}"] if len(others) <= MOST_REPORTED else []
+    return f"next: {', '.join([*commands, f'finetune show {first}'])}"
 
 
 def _rank(group: Sequence[RunRecord]) -> float:

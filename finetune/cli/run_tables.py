@@ -14,6 +14,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.interrupted import Interrupted
+from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
@@ -28,13 +29,16 @@ def in_words(scores: Scores, metric: Callable[[str], Metric]) -> str:
     )
 
 
-def print_record(console: Terminal, record: RunRecord) -> None:
-    """Prints a run's scores, scores by label if it has any, and notes."""
+def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | None = None) -> None:
+    """Prints a run's scores, scores by label if it has any, and notes but for those that were `printed` before."""
     console.print(record_table(record))
     if (labels := labels_table(record)) is not None:
         console.print(labels)
+    known = set() if printed is None else printed
     for note in all_notes(record):
-        console.print_line(f"note: {note}")
+        if note not in known:
+            console.print_line(f"note: {note}")
+        known.add(note)
 
 
 def record_table(record: RunRecord) -> FittedTable:
@@ -71,21 +75,23 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     return FittedTable(title=f"by {kind}", columns=headings, rows=rows) if labels else None
 
 
-def runs_table(runs: Iterable[ListedRun]) -> FittedTable:
-    """A table with one line per run."""
+def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
+    """A table with one line per run; its settings are those in which the runs of a task differ."""
     rows = [
         (
             run.task,
             run.id,
             run.model,
+            plain(settings),
             str(run.recipe.seed),
             f"{run.headline} {run.metric(run.headline).shown(run.score)}",
             run.finished,
         )
-        for run in runs
+        for run, settings in zip(runs, listed_differences(runs), strict=True)
     ]
     finished = Column(name="finished", short=_to_the_minute)
-    headings = [Column(name="task", names=True), Column(name="id"), MODEL, *columns("seed", "score"), finished]
+    first = [Column(name="task", names=True), Column(name="id"), MODEL, Column(name="settings", words=True)]
+    headings = [*first, *columns("seed", "score"), finished]
     return FittedTable(title="runs", columns=headings, rows=rows)
 
 
@@ -109,12 +115,14 @@ def interrupted_table(runs: Iterable[Interrupted]) -> FittedTable:
 
 
 def summary_table(records: Sequence[RunRecord]) -> FittedTable:
-    """For each group of runs that differ only in their seeds: mean, sd, 95 % interval, best, failed runs."""
+    """For each group of runs that differ only in their seeds: mean, sd, 95 % interval, best, and the runs that are no
+    better than a constant prediction.
+    """
     found = groups(records)
     numbers = ("mean", "sd", "95 % interval", "best", "best baseline")
     headings = [
         *(Column(name="task", names=True), MODEL, Column(name="settings", words=True)),
-        *columns("runs", "failed", "metric", *numbers, right=("failed", *numbers)),
+        *columns("runs", CONSTANT, "metric", *numbers, right=(CONSTANT, *numbers)),
     ]
     rows = []
     for group, settings in zip(found, differing_settings([group[0] for group in found]), strict=True):
@@ -134,6 +142,7 @@ def _to_the_minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
+CONSTANT = "no better than constant"  # runs, as `failed` counts them
 MODEL = Column(name="model", names=True, short=short_model)
 
 

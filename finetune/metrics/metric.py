@@ -9,6 +9,8 @@ from finetune.metrics.sums import Counted
 
 Score = Callable[[Sequence[Any], Sequence[Any]], float]
 Sums = Callable[[Sequence[Any], Sequence[Any]], Counted]
+Interval = tuple[float, float]
+CORRELATIONS = ("matthews", "pearson", "spearman")  # from -1 to 1
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,42 @@ class Metric:
 
     def shown(self, score: float) -> str:
         """A score as tables show it."""
-        return f"{self.scaled(score):.1f}"
+        return f"{self.scaled(score):z.1f}"
+
+    def signed(self, difference: float) -> str:
+        """A difference of scores as tables show it, with its sign."""
+        return f"{self.scaled(difference):+z.1f}"
 
     def scaled(self, score: float) -> float:
         """A score times the scale."""
         return self.scale * score
+
+    @property
+    def range(self) -> Interval:
+        """The least and the greatest score: 0 to 1, of a correlation -1 to 1; infinite for other scales and errors."""
+        if self.scale != 100 or not self.greater_is_better:
+            return -math.inf, math.inf
+        return (-1.0, 1.0) if self.name.rpartition("/")[2] in CORRELATIONS else (0.0, 1.0)
+
+    def possible(self, interval: Interval | None, *, around: float) -> Interval | None:
+        """The part of an interval around a score that is in the range, since one of few seeds may reach beyond it."""
+        return _clipped(interval, self.range, around)
+
+    def possible_difference(self, interval: Interval | None, *, around: float) -> Interval | None:
+        """The part of an interval around a difference of scores that two scores in the range can have."""
+        width = self.range[1] - self.range[0]
+        return _clipped(interval, (-width, width), around)
 
 
 def find_metric(name: str, metrics: Iterable[Metric]) -> Metric:
     """The metric with a score's name, or for `group/name` the one called `name`; else one that is shown as a share."""
     known = {metric.name: metric for metric in metrics}
     return known.get(name) or known.get(name.rpartition("/")[2]) or Metric(name)
+
+
+def _clipped(interval: Interval | None, limits: Interval, around: float) -> Interval | None:
+    """An interval within limits; as it is where the value is outside them, as that of a user's metric may be."""
+    low, high = limits
+    if interval is None or not low <= around <= high:
+        return interval
+    return max(low, interval[0]), min(high, interval[1])

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from finetune.runs.recipe import Recipe, flat
-from finetune.runs.record import RunRecord
+from finetune.runs.record import ListedRun, RunRecord
 
 DEFAULTS = flat(Recipe(task="any").model_dump(exclude={"grid", "options", "task"}))
+LISTED_APART = ("task", "model", "seed", "init_seed", "data_seed")  # a list of runs has columns of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,31 @@ def settings_of(records: Sequence[RunRecord]) -> list[Setting]:
         for key in keys
         if key != "task"
     ]
+
+
+def listed_differences(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
+    """For each run of a list the settings (dotted keys) in which the runs of its task differ; seeds and model left out.
+
+    Tables of settings that are equal in all runs are not looked into, so that 10,000 runs take a fraction of a second.
+    """
+    tasks: dict[str, list[int]] = {}
+    for index, run in enumerate(runs):
+        tasks.setdefault(run.task, []).append(index)
+    found: list[dict[str, Any]] = [{} for _ in runs]
+    for mine in tasks.values():
+        for index, settings in zip(mine, _differing([runs[index].settings for index in mine]), strict=True):
+            found[index] = settings
+    return found
+
+
+def _differing(every: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    names = [name for name in dict.fromkeys(chain.from_iterable(every)) if name not in LISTED_APART]
+    names = [name for name in names if any(one.get(name) != every[0].get(name) for one in every)]
+    tables = [flat({name: one[name] for name in names if name in one}) for one in every]
+    keys = dict.fromkeys(chain.from_iterable(tables))
+    values = {key: [table.get(key, DEFAULTS.get(key)) for table in tables] for key in keys}
+    differ = [key for key, some in values.items() if any(value != some[0] for value in some)]
+    return [{key: values[key][index] for key in differ} for index in range(len(every))]
 
 
 def _task(record: RunRecord) -> tuple[str, int]:

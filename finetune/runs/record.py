@@ -139,10 +139,10 @@ class ListedRun(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
-    class Seed(BaseModel):
-        """The seed of the recipe."""
+    class Settings(BaseModel):
+        """The seed of the recipe, and all else that it sets as it was read."""
 
-        model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+        model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
         seed: int
 
@@ -150,11 +150,16 @@ class ListedRun(BaseModel):
     task: str
     finished: str
     model: str
-    recipe: Seed
+    recipe: Settings
     headline: str
     scores: dict[str, dict[str, float | None]]
     checksum: str = ""
     metrics: dict[str, SavedMetric] = {}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The recipe without its seed."""
+        return self.recipe.model_extra or {}
 
     @property
     def score(self) -> float:

@@ -21,6 +21,8 @@ CONSTANT = ("majority", "mean", "no-answer")  # baselines with a constant predic
 class Summary:
     """The mean of some scores, their standard deviation, 95 % interval of the mean (Student's t), and best.
 
+    The interval has only possible scores; `half` is half its width without that limit, 0 where there is none.
+
     Statistics of several scores are None for a single one, and where one is NaN, as the mean is then. Equal
     scores have no interval: they do not show that the next is the same.
     """
@@ -30,6 +32,7 @@ class Summary:
     best: float
     sd: float | None = None
     interval: tuple[float, float] | None = None
+    half: float = 0.0
 
 
 def summarised(scores: Sequence[float], metric: Metric) -> Summary:
@@ -40,9 +43,11 @@ def summarised(scores: Sequence[float], metric: Metric) -> Summary:
     from scipy.special import stdtrit  # Student's t, in half the time that scipy.stats takes to import
 
     sd = statistics.stdev(scores)
+    if sd < NO_SPREAD:
+        return Summary(n=n, mean=mean, best=best, sd=sd)
     half = float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
-    interval = None if sd < NO_SPREAD else (mean - half, mean + half)
-    return Summary(n=n, mean=mean, best=best, sd=sd, interval=interval)
+    interval = metric.possible((mean - half, mean + half), around=mean)
+    return Summary(n=n, mean=mean, best=best, sd=sd, interval=interval, half=half)
 
 
 def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[list[RunRecord]]:

@@ -19,7 +19,7 @@ WORDS = {
     "tfidf-similarity": "TF-IDF similarity",
     "majority": "the majority label",
     "mean": "the mean label",
-    "most-frequent-tag": "each word's most frequent tag",
+    "most-frequent-tag": "the most frequent tags",
     "no-answer": "no answer for every row",
 }
 FEW_ROWS = 30
@@ -59,11 +59,12 @@ def verdict_of(records: Sequence[RunRecord]) -> Verdict:
     baseline = best_baseline(baselines, metric)
     difference = None if baseline is None else score - baselines[baseline][metric.name]
     margins = [record.margins.get(split, Margin()) for record in records]
-    by_seeds = _half(summarised(scores, metric).interval)
-    interval = _possible(_around(score, [each.interval for each in margins], by_seeds), metric)
+    by_seeds = summarised(scores, metric).half
+    interval = metric.possible(_around(score, [each.interval for each in margins], by_seeds), around=score)
     apart = None
     if difference is not None:
         apart = _around(difference, [each.difference_interval for each in margins], by_seeds)
+        apart = metric.possible_difference(apart, around=difference)
     p = margins[0].p if len(records) == 1 else None
     level = _level(metric, difference, apart)
     found = Verdict(
@@ -78,8 +79,8 @@ def baseline_words(name: str) -> str:
     return WORDS.get(name, name)
 
 
-def _half(interval: Interval | None) -> float:
-    return 0.0 if interval is None else (interval[1] - interval[0]) / 2
+def _half(interval: Interval) -> float:
+    return (interval[1] - interval[0]) / 2
 
 
 def _around(value: float, by_rows: Sequence[Interval | None], by_seeds: float) -> Interval | None:
@@ -91,13 +92,6 @@ def _around(value: float, by_rows: Sequence[Interval | None], by_seeds: float) -
         return known[0]
     half = math.hypot(fmean(map(_half, known)), by_seeds)
     return value - half, value + half
-
-
-def _possible(interval: Interval | None, metric: Metric) -> Interval | None:
-    """The interval without scores over 1, the best there is: of few seeds it is symmetric, and may be wider."""
-    if interval is None or not metric.greater_is_better or interval[0] > 1:
-        return interval
-    return interval[0], min(interval[1], 1.0)
 
 
 def _level(metric: Metric, difference: float | None, interval: Interval | None) -> Level:

@@ -47,25 +47,37 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def entities(
-    name: str, words: Sequence[str], found: Iterable[Chunk], right: Iterable[Chunk], *, otherwise: str, around: int
+    name: str,
+    text: str,
+    places: Sequence[tuple[int, int]],
+    found: Iterable[Chunk],
+    right: Iterable[Chunk],
+    *,
+    otherwise: str,
+    around: int,
 ) -> Part:
-    """Words with entities marked: `right` where they are among `right`, else `otherwise`.
+    """A text whose words are at `places`, with entities marked: `right` if they are among `right`, else `otherwise`.
 
     For a long row only the words around one of its words are shown.
     """
     agreed = set(right)
-    start = max(0, min(around - WORDS // 2, len(words) - WORDS))
-    end = min(len(words), start + WORDS)
+    start = max(0, min(around - WORDS // 2, len(places) - WORDS))
+    end = min(len(places), start + WORDS)
+    edges = [*(first for first, _ in places), len(text)]
     segments = [Segment(text="… ")] * (start > 0)
     place = start
     for kind, first, last in found:
         if first < place or first >= end:
             continue
-        segments.append(Segment(text=_joined(words[place:first])))
+        segments.append(Segment(text=cut(text[edges[place] : edges[first]], 4 * LONGEST)))
         mark = "right" if (kind, first, last) in agreed else otherwise
-        segments += [Segment(text=cut(" ".join(words[first:last])), mark=mark, label=kind), Segment(text=" ")]
+        after = places[last - 1][1]
+        segments += [
+            Segment(text=cut(text[edges[first] : after]), mark=mark, label=kind),
+            Segment(text=text[after : edges[last]]),
+        ]
         place = last
-    segments.append(Segment(text=_joined(words[place:end]) + "…" * (end < len(words))))
+    segments.append(Segment(text=cut(text[edges[place] : edges[end]], 4 * LONGEST) + "…" * (end < len(places))))
     return Part(name=name, segments=[segment for segment in segments if segment.text])
 
 
@@ -90,7 +102,3 @@ def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> Part:
 def _without_middle(text: str) -> str:
     """The text between two marks, with the middle left out if long."""
     return cut(text) if len(text) <= 2 * AROUND else f"{cut(text[:AROUND])} … {cut(text[-AROUND:])}"
-
-
-def _joined(words: Sequence[str]) -> str:
-    return cut(" ".join([*words, ""]), 4 * LONGEST) if words else ""

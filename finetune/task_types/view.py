@@ -11,6 +11,7 @@ from finetune.runs.seeds import CONSTANT
 from finetune.task_types.marked_text import Part
 
 Line = dict[str, Any]
+NOT_FIELDS = ("gold", "answer", "probabilities")  # of a line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +147,19 @@ class View(ABC):
     def verdict(self, line: Line) -> tuple[str, str]:
         """The label and the prediction of a row, in words."""
         return self.says(line["gold"]), self.says(line["answer"])
+
+    def fields(self, line: Line) -> dict[str, Any]:
+        """The row's texts and other facts, as a table of predictions in the terminal has them."""
+        return {key: value for key, value in line.items() if key not in NOT_FIELDS and ":" not in key}
+
+    def listed(self, line: Line, name: str) -> Any:
+        """The label (`gold`) or prediction (`answer`) in that table."""
+        return line[name]
+
+    def confidence(self, line: Line) -> Any:
+        """The confidence of the prediction in that table, or of each label by its name; None where it is not known."""
+        given = line.get("probabilities")
+        return max(given) if given and self.softmax else None
 
     def agreeing(self, line: Line) -> list[str]:
         """The baselines that make the same prediction, except constant ones."""

@@ -43,7 +43,7 @@ def sentence(found: Comparison) -> str:
     word = "better" if metric.rank(each.b) > metric.rank(each.a) else "worse"
     between = f"95 % {_interval(each, metric)}, " if each.interval else ""
     chance = ", which may be chance" if each.p > 0.05 else ""
-    text = f"B is {word} than A in {found.split} {name}{chance}: B − A is {_signed(each.value, metric)}{unit}"
+    text = f"B is {word} than A in {found.split} {name}{chance}: B − A is {metric.signed(each.value)}{unit}"
     return f"{text} ({between}p {each.p:.2g})."
 
 
@@ -61,12 +61,8 @@ def _in_words(key: str, value: object) -> str:
     return cut({True: key, False: f"not {key}"}[value] if isinstance(value, bool) else f"{key} {value}", NAME)
 
 
-def _signed(value: float, metric: Metric) -> str:
-    return f"{metric.scaled(value):+.1f}"
-
-
 def _interval(each: Difference, metric: Metric) -> str:
-    return " to ".join(_signed(end, metric) for end in each.interval or ())
+    return " to ".join(map(metric.signed, each.interval or ()))
 
 
 def blocks(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) -> Iterator[Block]:
@@ -77,8 +73,8 @@ def blocks(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) -> I
     test = "" if found.mcnemar is None else f" McNemar's exact test: p {found.mcnemar:.4f}."
     yield Block(
         title="Difference",
-        note=f"{sentence(found)} {found.rows:,} rows of {found.split}; interval and p: paired bootstrap over rows and "
-        f"seeds; Holm: for {len(rows)} metrics.{test} {'; '.join(found.notes)}",
+        note=f"{sentence(found)} {so_many(found.rows)} of {found.split}; interval and p: paired bootstrap over rows "
+        f"and seeds; Holm: for {so_many(len(rows), 'metric')}.{test} {'; '.join(found.notes)}",
         table=Table(columns=columns, rows=rows, strong=[0]),
     )
     if found.changed:
@@ -98,7 +94,7 @@ def _line(found: Comparison, name: str) -> list[str]:
     each, metric = found.differences[name], found.metrics[name]
     return [
         name if metric.greater_is_better else f"{name} (lower is better)",
-        metric.shown(each.a), metric.shown(each.b), _signed(each.value, metric), _interval(each, metric),
+        metric.shown(each.a), metric.shown(each.b), metric.signed(each.value), _interval(each, metric),
         f"{each.p:.4f}", f"{found.holm[name]:.4f}",
     ]  # fmt: skip
 
@@ -111,7 +107,7 @@ def _changed(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) ->
     lines = {str(line["id"]): line for line in a[0].predictions.get(found.split, ())}
     view = view_of(list(lines.values()), labels_of(a[0].folder))
     note = (
-        f"{len(better['a']):,} rows that only A has right, {len(better['b']):,} that only B has right{first}. "
+        f"{so_many(len(better['a']))} that only A has right, {len(better['b']):,} that only B has right{first}. "
         f"{shown_of(len(shown), len(found.changed), 'rows')}"
     )
     rows = [] if view is None else [_row(view, one, lines[str(one.row["id"])]) for one in shown]

@@ -8,6 +8,7 @@ from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.chart import Axis, chart
 from finetune.analysis.report.marks import Point, dots, intervals, line
 from finetune.analysis.report.run_files import RunFiles
+from finetune.data.messages import so_many
 from finetune.runs.data_sizes import percent
 
 
@@ -45,7 +46,7 @@ def learning_curve(curve: LearningCurve) -> Block:
         marks.append(dots(seeds, faint=True, name="a seed", radius=2.4))
     if len(base) > 1:
         marks.append(line(base, colour="s2", dash="6 3", marker="square", name="best baseline", tips=True))
-    texts = "; ".join(f"{size.rows:,} rows {metric.shown(size.verdict.score)}" for size in sizes)
+    texts = "; ".join(f"{so_many(size.rows)} {metric.shown(size.verdict.score)}" for size in sizes)
     return Block(
         title="Learning curve",
         note=curve.answer,

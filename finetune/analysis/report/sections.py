@@ -52,13 +52,22 @@ def sections_of(
     for number, (title, group) in enumerate(several_seeds, start=1):
         yield Section(id=f"seeds-{number}", title=title, blocks=list(blocks_of(several, group)))
     splits = sum(len(one.predictions) for one in runs)
-    for number, one in enumerate(runs, start=1):
+    for number, one in enumerate(_without_repeated_notes(runs), start=1):
         missing = f"Missing: {'; '.join(one.missing)}." if one.missing else ""
         title = one.name if len(runs) > 1 else "Scores and training"
         first = Section(id=f"run-{number}", title=title, blocks=list(blocks_of(run, one)), note=missing)
         inner = split_sections(one, f"run-{number}", ROW_BYTES // max(1, splits), weights)
         for section in (first, *(inner if len(runs) > 1 else map(_alone, inner))):
             yield replace(section, folded=len(runs) > OPEN)
+
+
+def _without_repeated_notes(runs: Sequence[RunFiles]) -> Iterator[RunFiles]:
+    """The runs, each without the notes of those before it: seeds have nearly all in common."""
+    seen: set[str] = set()
+    for one in runs:
+        notes = [note for note in one.record.notes if note not in seen]
+        seen.update(notes)
+        yield replace(one, record=one.record.model_copy(update={"notes": notes}))
 
 
 def _alone(section: Section) -> Section:

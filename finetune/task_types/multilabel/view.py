@@ -92,6 +92,11 @@ class LabelsView(View):
             for label, chances, gold, answered in zip(self.labels, *(each.T for each in found), strict=True)
         ]
 
+    def confidence(self, line: Line) -> dict[str, float] | None:
+        """The probability of each label."""
+        given = line.get("probabilities") or ()
+        return dict(zip(self.labels, given, strict=True)) if given and len(given) == len(self.labels) else None
+
     def says(self, value: object) -> str:
         return ", ".join(value) or "none"  # type: ignore[arg-type]
 

@@ -1,7 +1,6 @@
 """What is explained of tags: those of each predicted entity, or the tag of one word."""
 
 from collections.abc import Sequence
-from itertools import accumulate
 
 from finetune.errors import UserError
 from finetune.metrics.entities import chunks
@@ -13,31 +12,26 @@ from finetune.task_types.task import Answer
 MOST = 5  # entities of a row
 
 
-def places(row: TaggingRow) -> list[tuple[int, int]]:
-    """The characters of each word in the row's text."""
-    starts = row.starts or tuple(accumulate((len(word) + 1 for word in row.words[:-1]), initial=0))
-    return [(start, start + len(word)) for start, word in zip(starts, row.words, strict=True)]
-
-
 def texts(row: TaggingRow) -> list[list[NamedText]]:
     """The row's own words; a running text, whose words may be single characters, has the tokenizer's."""
-    return [[NamedText(name="text", text=row.input, words=None if row.text else places(row))]]
+    return [[NamedText(name="text", text=row.input, words=None if row.text else row.places)]]
 
 
 def targets(
     row: TaggingRow, labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked
 ) -> Wanted:
-    """The tags of the first entities, or the tag of the word that was asked for."""
+    """The tags of the first entities, or those of the words or characters that were asked for."""
     found = chunks(answer.value)
-    shown = [f"{' '.join(row.words[first:last])} ({kind})" for kind, first, last in found]
+    shown = [f"{_text(row, range(first, last))} ({kind})" for kind, first, last in found]
     if asked.word is None:
         asked.require_no_label("a tag is explained for one word: name it with --word")
-        spans = [(f"{kind}: {' '.join(row.words[a:b])}", range(a, b)) for kind, a, b in found[:MOST]]
-        wanted = [(name, [(word, answer.value[word]) for word in span]) for name, span in spans]
+        spans = [(kind, range(a, b)) for kind, a, b in found[:MOST]]
+        wanted = [(f"{kind}: {_text(row, span)}", [(n, answer.value[n]) for n in span]) for kind, span in spans]
     else:
-        word = _number(row, asked.word)
-        tag = asked.one_of(labels) or answer.value[word]
-        wanted = [(f"{tag}: {row.words[word]}", [(word, tag)])]
+        span = _numbers(row, asked.word)
+        tag = asked.one_of(labels)
+        tags = [answer.value[number] for number in span] if tag is None else _continued(tag, len(span))
+        wanted = [(f"{' '.join(tags)}: {_text(row, span)}", list(zip(span, tags, strict=True)))]
     chances = answer.probabilities or ()
     made = [
         Target(
@@ -47,6 +41,8 @@ def targets(
         )
         for name, tags in wanted
     ]
+    if asked.word is not None and not made[0].picks:
+        raise UserError(f"'{asked.word}' shares a token with the character before it", "Name more of the word")
     return Wanted(
         prediction=", ".join(shown) or "no entity",
         confidence=None,
@@ -54,10 +50,25 @@ def targets(
     )
 
 
-def _number(row: TaggingRow, word: str) -> int:
-    if word not in row.words:
-        raise UserError(f"the word '{word}' is not in the text", f"It is one of {', '.join(dict.fromkeys(row.words))}")
-    return row.words.index(word)
+def _text(row: TaggingRow, span: range) -> str:
+    """The part of the text from the first to the last of some words."""
+    return row.input[row.places[span[0]][0] : row.places[span[-1]][1]]
+
+
+def _numbers(row: TaggingRow, word: str) -> range:
+    """The numbers of the words, or characters, of which the first occurrence of `word` consists."""
+    starts, ends = ([place[side] for place in row.places] for side in (0, 1))
+    for start in starts:
+        end = start + len(word)
+        if row.input.startswith(word, start) and end in ends:
+            return range(starts.index(start), ends.index(end) + 1)
+    known = dict.fromkeys(row.input.split())
+    raise UserError(f"the word '{word}' is not in the text", f"It is one of {', '.join(known)}")
+
+
+def _continued(tag: str, count: int) -> list[str]:
+    """A tag for the first of some words, and the one that continues it for the others."""
+    return [tag, *[tag if tag == "O" else f"I-{tag.partition('-')[2]}"] * (count - 1)]
 
 
 def _picks(word: int, label: int, features: Sequence[Feature]) -> list[Pick]:

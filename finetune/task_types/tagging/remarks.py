@@ -9,6 +9,7 @@ from finetune.data.messages import shown
 from finetune.metrics.entities import split_tag
 from finetune.task_types.remarks import IMBALANCE, ONE_LABEL, UNEVEN, Remark, SplitRows, majority
 from finetune.task_types.tagging.char_spans import LEFT_OUT, changed_spans
+from finetune.task_types.tagging.segments import segmented, unit
 
 SCHEMES = {"IOB2": "BIO", "IOB1": "BIO", "IOBES": "BIOES", "BILOU": "BIOLU"}
 TAG_SCHEME = Issue(
@@ -31,6 +32,7 @@ SPAN = Issue(
     remedy="Fix start and end where that is not intended; an end is the position after the last character",
 )
 ISSUES = (TAG_SCHEME, TAG_TRANSITION, SPAN)
+SAMPLE = 1_000  # texts
 MOSTLY_O = 0.99  # lowest usual share of words in no entity
 
 
@@ -50,15 +52,24 @@ def _balance(rows: SplitRows) -> Iterator[Remark]:
     if not tags:
         return
     if not types:
-        yield Remark(issue=ONE_LABEL, what="no word is in an entity: all tags are O", worst=rows.trains)
+        yield Remark(issue=ONE_LABEL, what=f"no {_unit(rows)} is in an entity: all tags are O", worst=rows.trains)
         return
     share = tags["O"] / tags.total()
-    what = f"{100 * share:.1f} % of the words are in no entity: always predicting O has that accuracy, and F1 0"
+    what = (
+        f"{100 * share:.1f} % of the {_unit(rows)}s are in no entity: always predicting O has that accuracy, and F1 0"
+    )
     yield majority(what, uneven=share >= MOSTLY_O)
     most, entities = types.most_common(1)[0]
     if len(types) > 1 and entities >= UNEVEN * types.total():
         what = f"{100 * entities / types.total():.1f} % of the entities are of the type {shown(most)}"
         yield Remark(issue=IMBALANCE, what=what, remedy="Look at the F1 of each type; add rows with the others")
+
+
+def _unit(rows: SplitRows) -> str:
+    """What has a tag: a word, or a character of a running text in a script without spaces."""
+    if rows.layout.spans:
+        return unit(word for text in rows.texts[:SAMPLE] for word in segmented(text)[0])
+    return "character" if rows.layout.characters else "word"
 
 
 def _spans(rows: SplitRows) -> Iterator[Remark]:

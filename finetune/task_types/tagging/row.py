@@ -1,6 +1,8 @@
 """Words with their tags."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from finetune.data.rows import ADDED_LATER
 
@@ -23,3 +25,14 @@ class TaggingRow:
     def input(self) -> str:
         """The text, or the words with spaces between them."""
         return self.text or " ".join(self.words)
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The (start, end) of each word in `input`."""
+        return places(self.words, self.starts)
+
+
+def places(words: Sequence[str], starts: Sequence[int]) -> list[tuple[int, int]]:
+    """The (start, end) of words with these first characters, or without any with spaces between them."""
+    begins = starts or accumulate((len(word) + 1 for word in words[:-1]), initial=0)
+    return [(start, start + len(word)) for start, word in zip(begins, words, strict=True)]

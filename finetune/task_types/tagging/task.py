@@ -113,7 +113,7 @@ class TaggingTask(Task):
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """Tags, their probabilities, the entities, and each word's characters in the words joined by spaces."""
-        text, places = row.input, explained.places(row)
+        text, places = row.input, row.places
         entities = [
             {
                 "type": kind,

@@ -1,20 +1,28 @@
 """Tagged words in a report: entities marked in the text, a confusion matrix of types, one decision per word."""
 
 from collections import Counter
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from finetune.metrics.entities import chunks, entity_scores, split_tag
 from finetune.task_types.marked_text import Part, entities
+from finetune.task_types.tagging.row import places
+from finetune.task_types.tagging.segments import unit
 from finetune.task_types.view import Beliefs, ClassScore, Line, View
 
 
+@dataclass(frozen=True, kw_only=True)
 class TagsView(View):
-    """A tag for each word."""
+    """A tag for each word; of a running text in which most words are single characters, for each character."""
 
-    measure = "share of words with the right tag"
-    length_in = "words"
-    decision = "words"
+    def __post_init__(self) -> None:
+        units = f"{unit(chain.from_iterable(line['words'] for line in self.lines))}s"
+        facts = {"measure": f"share of {units} with the right tag", "length_in": units, "decision": units}
+        for name, value in facts.items():
+            object.__setattr__(self, name, value)
 
     @staticmethod
     def fits(line: Line) -> bool:
@@ -30,13 +38,29 @@ class TagsView(View):
         return np.array([len(line["words"]) for line in self.lines])
 
     def parts(self, line: Line) -> list[Part]:
-        """The words twice: with the label's entities, and with the model's."""
+        """The text twice: with the label's entities, and with the model's."""
         gold, answer = chunks(line["gold"]), chunks(line["answer"])
-        around = self._surest_mistake(line)
+        text, words, around = _text(line), _places(line), self._surest_mistake(line)
         return [
-            entities("label", line["words"], gold, answer, otherwise="missed", around=around),
-            entities("prediction", line["words"], answer, gold, otherwise="wrong", around=around),
+            entities("label", text, words, gold, answer, otherwise="missed", around=around),
+            entities("prediction", text, words, answer, gold, otherwise="wrong", around=around),
         ]
+
+    def fields(self, line: Line) -> dict[str, Any]:
+        """The text in place of its words."""
+        others = super().fields(line)
+        kept = {name: value for name, value in others.items() if name not in ("words", "text", "starts")}
+        return {"id": line["id"], "text": _text(line)} | kept
+
+    def listed(self, line: Line, name: str) -> str:
+        """The entities."""
+        text, words = _text(line), _places(line)
+        found = (f"{text[words[a][0] : words[b - 1][1]]} ({kind})" for kind, a, b in chunks(line[name]))
+        return ", ".join(found) or "no entity"
+
+    def confidence(self, line: Line) -> Any:
+        """The lowest of its tags."""
+        return min(line.get("probabilities") or (), default=None)
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
         if not self.lines or not self.lines[0].get("probabilities"):
@@ -94,6 +118,14 @@ class TagsView(View):
 
     def _surest_mistake(self, line: Line) -> int:
         return _surest(line)[1]
+
+
+def _places(line: Line) -> list[tuple[int, int]]:
+    return places(line["words"], line.get("starts") or ())
+
+
+def _text(line: Line) -> str:
+    return line.get("text") or " ".join(line["words"])
 
 
 def _right(line: Line) -> np.ndarray:

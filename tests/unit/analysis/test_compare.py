@@ -64,6 +64,17 @@ def test_two_runs_are_compared_from_their_predictions(tmp_path: Path) -> None:
     json.dumps(found.as_json())
 
 
+def test_a_difference_of_few_seeds_is_within_what_two_scores_can_have(tmp_path: Path) -> None:
+    rows = sentence_rows(90)
+    wrong = {1: range(5), 2: range(60)}
+    a, b = (
+        [saved_run(tmp_path, find("rte"), rows, answered(rows, wrong=some), lr=lr, seed=s) for s, some in wrong.items()]
+        for lr in (1, 2)
+    )
+    found = compare(a[0], b[0], out=tmp_path, seeds=True)
+    assert found.differences["accuracy"].interval == (-1.0, 1.0)
+
+
 def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     every = {task.name: task for task in every_shape()}
     monkeypatch.setattr("finetune.task_types.registry.available", lambda: every)

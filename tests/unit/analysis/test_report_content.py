@@ -248,3 +248,15 @@ def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) ->
     assert "0 rows that only A has right, 18 that only B has right" in found.text
     assert found.text.count("only B is right") == 18
     assert page.index(">A</a>: ") < page.index("A and B compared")
+
+
+def test_a_note_of_several_seeds_is_on_the_page_once_and_counts_have_their_noun(tmp_path: Path) -> None:
+    task, (row, *_) = cat_task(), cat_rows(8)
+    folders = [saved_run(tmp_path, task, [row], task.gold([row]), seed=seed) for seed in (1, 2)]
+    for folder in folders:
+        change_record(folder / "record.json", rows={"train": 1, "dev": 1})
+    text = read(report(tmp_path, *folders)).text
+    assert text.count("a note") == 1
+    assert "1 row; all scores" in text and "Trained on 1 row:" in text and "0 of 1 row have an error" in text
+    assert "1 rows" not in text
+    assert "The default is that of a recipe" in text

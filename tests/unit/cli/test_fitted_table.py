@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from support.paths import ROOT
+from support.records import run as made
 
 from finetune.analysis.paper_form import paper_form
 from finetune.analysis.paper_table import lines_of, load_table, table_files
@@ -19,7 +20,8 @@ from finetune.cli.console import Terminal, facts_table
 from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.run_tables import record_table, runs_table, short_model, summary_table
 from finetune.cli.table import as_table
-from finetune.runs.record import all_records, listed_runs
+from finetune.runs.recipe_diff import listed_differences
+from finetune.runs.record import ListedRun, all_records, listed_runs
 
 WIDTHS = (40, 60, 80, 120, 200)
 WORDS = ("a", "longer-word", "안녕하세요", "두 단어", "", "2026-11-21T09:42:30+00:00", "two\nlines", "x" * 90)
@@ -139,6 +141,29 @@ def test_ten_thousand_rows_take_under_a_second() -> None:
     started = time.process_time()
     assert len(printed(table, 80).splitlines()) > 10_000
     assert time.process_time() - started < 2
+
+
+def test_a_list_of_runs_names_the_settings_in_which_those_of_a_task_differ() -> None:
+    records = [
+        *(made(0.8), made(0.8, seed=2, frozen=True), made(0.8, seed=3, train={"learning_rate": 3e-5})),
+        *(made(0.8, seed=seed, task="cola", frozen=True) for seed in (4, 5)),
+    ]
+    runs = [ListedRun.model_validate_json(record.model_dump_json()) for record in records]
+    rates = "train.learning_rate"
+    assert listed_differences(runs) == [
+        *({"frozen": False, rates: 2e-5}, {"frozen": True, rates: 2e-5}, {"frozen": False, rates: 3e-5}, {}, {})
+    ]
+    lines = printed(runs_table(runs), 200).splitlines()
+    assert "frozen True, train.learning_rate 2e-05" in lines[5]
+    assert "no better than constant" in printed(summary_table(records), 300)
+
+
+def test_settings_of_ten_thousand_runs_take_a_fraction_of_a_second() -> None:
+    texts = [made(0.8, seed=seed, frozen=bool(seed % 2)).model_dump_json() for seed in range(100)]
+    runs = [ListedRun.model_validate_json(text) for text in texts] * 100
+    started = time.process_time()
+    assert listed_differences(runs)[-1] == {"frozen": True}
+    assert time.process_time() - started < 0.5
 
 
 def test_the_folder_of_a_path_is_its_short_name(tmp_path: Path) -> None:

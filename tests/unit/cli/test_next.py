@@ -1,10 +1,18 @@
 """The last line of a command on a terminal is what to do next; what is piped has no such line."""
 
+import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.cli import Finetune
+from support.records import run
 from support.runs import FinishedRun
+
+from finetune.cli.console import Terminal
+from finetune.cli.run_facts import next_line
+from finetune.cli.run_tables import print_record
+from finetune.runs.record import RunRecord
 
 
 @pytest.mark.parametrize("kind", ["terminal", "pipe"])
@@ -42,3 +50,28 @@ def test_show_has_the_verdict_first_then_scores_and_six_facts(here: Finetune, fi
     facts = short[short.index("facts") + 2 :]
     assert [line.split()[1] for line in facts[:6]] == ["model", "settings", "rows", "data", "trained", "folder"]
     assert "peak_memory_bytes" in "\n".join(whole) and "peak_memory_bytes" not in "\n".join(short)
+
+
+def named(*names: str, **settings: Any) -> list[RunRecord]:
+    """Runs of other seeds with these ids."""
+    return [run(0.8, seed=seed, **settings).model_copy(update={"id": name}) for seed, name in enumerate(names)]
+
+
+def test_seeds_of_one_setting_are_reported_and_only_settings_are_compared() -> None:
+    assert next_line(named("a")) == "next: finetune predict a FILE, finetune report a"
+    assert next_line(named("a", "b")) == "next: finetune report a b, finetune show a"
+    several = [*named("a", "b"), *named("c", "d", frozen=True)]
+    assert next_line(several).startswith("next: finetune compare a c --seeds, finetune report a b c d")
+    assert next_line([*named("a"), *named("c", frozen=True)]).startswith("next: finetune compare a c, ")
+    assert "compare" not in next_line([*named("a"), *named("c", task="cola")])
+    assert next_line(named(*"abcdefghijk")) == "next: finetune show a"
+
+
+def test_a_note_of_several_runs_is_printed_once() -> None:
+    records = [record.model_copy(update={"notes": ["the same", record.id]}) for record in named("a", "b")]
+    console, text, printed = Terminal(), io.StringIO(), set[str]()
+    console.file = text
+    for record in records:
+        print_record(console, record, printed=printed)
+    lines = [line for line in text.getvalue().splitlines() if line.startswith("note: ")]
+    assert lines == ["note: the same", "note: a", "note: b"]

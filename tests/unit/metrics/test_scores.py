@@ -102,3 +102,22 @@ def test_a_score_is_shown_by_the_metric_of_its_name_or_of_its_name_without_the_g
 def test_a_constant_answer_correlates_with_nothing() -> None:
     assert metrics.pearson.score([1.0, 2.0], [3.0, 3.0]) == 0.0
     assert metrics.spearman.score([1.0, 2.0], [3.0, 3.0]) == 0.0
+
+
+def test_an_interval_has_only_scores_that_are_possible() -> None:
+    wide = (-1.5, 1.7)
+    assert metrics.accuracy.possible(wide, around=0.5) == (0.0, 1.0)
+    assert find_metric("PER/f1", ()).possible(wide, around=0.5) == (0.0, 1.0)
+    for name in ("matthews", "pearson", "spearman"):
+        assert find_metric(name, ()).possible(wide, around=0.5) == (-1.0, 1.0)
+        assert find_metric(name, ()).possible_difference((-3.0, 1.7), around=0.1) == (-2.0, 1.7)
+    assert metrics.accuracy.possible_difference(wide, around=0.1) == (-1.0, 1.0)
+    assert Metric("error", scale=1, greater_is_better=False).possible(wide, around=0.5) == wide
+    assert Metric("r2").possible((-3.0, -1.0), around=-2.0) == (-3.0, -1.0)
+    assert metrics.accuracy.possible(None, around=0.5) is None
+
+
+def test_zero_has_no_minus_sign() -> None:
+    assert (metrics.accuracy.shown(-0.0), metrics.accuracy.shown(-0.0001)) == ("0.0", "0.0")
+    assert (metrics.accuracy.signed(-0.0), metrics.accuracy.signed(-0.0001)) == ("+0.0", "+0.0")
+    assert (metrics.accuracy.shown(-0.12), metrics.accuracy.signed(0.12)) == ("-12.0", "+12.0")

@@ -10,7 +10,7 @@ from support.records import BASE, run
 
 from finetune.analysis.paper_table import lines_of, load_table
 from finetune.cli.run_tables import summary_lines, summary_table
-from finetune.metrics.scores import accuracy
+from finetune.metrics.scores import accuracy, matthews
 from finetune.runs.record import all_records
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
@@ -23,6 +23,13 @@ def test_a_summary_has_students_interval() -> None:
     assert found.sd == pytest.approx(0.0170783, rel=1e-4)
     assert found.interval == pytest.approx(expected)
     assert (summarised([0.5], accuracy).sd, summarised([0.5], accuracy).interval) == (None, None)
+
+
+def test_an_interval_of_few_seeds_has_only_possible_scores() -> None:
+    found = summarised([0.5, 0.9], accuracy)
+    assert found.interval == (0.0, 1.0)
+    assert found.half == pytest.approx(12.7062 * 0.2, rel=1e-4)
+    assert summarised([-0.5, 0.9], matthews).interval == (-1.0, 1.0)
 
 
 def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Path) -> None:

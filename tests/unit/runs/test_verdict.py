@@ -80,6 +80,12 @@ def test_an_interval_over_seeds_is_as_wide_as_rows_and_seeds_together() -> None:
     assert "mean of 2 seeds" in found.sentence
 
 
+def test_intervals_of_few_seeds_have_only_what_is_possible() -> None:
+    same = [record(score, seed=seed, margin=margin(0.05, 0.15, around=0.5)) for seed, score in ((1, 0.5), (2, 0.9))]
+    found = verdict_of(same)
+    assert (found.interval, found.difference_interval) == ((0.0, 1.0), (-1.0, 1.0))
+
+
 def test_a_metric_that_is_better_when_it_is_lower() -> None:
     lower = {"accuracy": SavedMetric(scale=1, greater_is_better=False)}
     found = verdict_of([record(2.0, baseline=3.5, margin=margin(-1.9, -1.1, around=3.5), metrics=lower)])

@@ -1,6 +1,7 @@
 """Entities as spans of characters: into tags of words and back, in every form that labelling tools write."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ from finetune.checks.run_checks import check_data
 from finetune.data.records import Record
 from finetune.data.source import Source
 from finetune.data.span_form import span_form
+from finetune.errors import UserError
 from finetune.inference.answer_rows import answer_records
-from finetune.task_types import TaggingRow, TaggingTask
+from finetune.models.feature import Feature
+from finetune.task_types import Answer, TaggingRow, TaggingTask
 from finetune.task_types.columns import Layout
+from finetune.task_types.explained import Asked
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.tagging.char_spans import as_spans, in_form, spans_of, tags_for
 from finetune.task_types.tagging.segments import segmented
+from finetune.task_types.types import view_of
 
 TEXT = "김철수는 New York에서 (don't) 산다"
 SPANS = ((0, 3, "PER"), (5, 13, "LOC"))
@@ -94,6 +99,56 @@ def test_a_span_within_a_word_is_widened_to_it_and_both_run_and_check_say_so(tmp
 
 
 TASK = TaggingTask(name="x", read=lambda *_: None, types=("PER", "LOC"), running_text=True)  # type: ignore[arg-type,return-value]
+
+
+KOREAN = TASK.row("정하늘은 서울에서 산다.")
+TAGS = ["B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC", *["O"] * 5]
+
+
+def test_characters_are_shown_in_their_own_text_and_called_characters() -> None:
+    line = json.loads(json.dumps(asdict(KOREAN))) | {
+        "gold": TAGS,
+        "answer": ["O"] * 3 + TAGS[3:],
+        "probabilities": [0.9] * 11,
+    }
+    view = view_of([line])
+    assert view is not None
+    label, prediction = view.parts(line)
+    texts = [segment.text for segment in label.segments]
+    assert ("".join(texts), texts[0], texts[2]) == ("정하늘은 서울에서 산다.", "정하늘", "서울")
+    assert "".join(segment.text for segment in prediction.segments) == "정하늘은 서울에서 산다."
+    assert view.fields(line)["text"] == "정하늘은 서울에서 산다."
+    assert (view.listed(line, "gold"), view.listed(line, "answer")) == ("정하늘 (PER), 서울 (LOC)", "서울 (LOC)")
+    assert (view.length_in, view.measure) == ("characters", "share of characters with the right tag")
+    words = {"id": "1", "words": ["Ann", "saw", "a", "cat"], "gold": ["O"] * 4, "answer": ["O"] * 4}
+    assert (view_of([words]).length_in, view_of([words]).fields(words)["text"]) == ("words", "Ann saw a cat")  # type: ignore[union-attr]
+
+
+def test_a_note_on_characters_calls_them_so(tmp_path: Path) -> None:
+    rows = [{"text": f"서울에 {i}명이 산다", "label": [[0, 2, "LOC"]]} for i in range(30)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = check_data(str(tmp_path / "rows.jsonl"), {}).findings
+    assert any("% of the characters are in no entity" in finding.what for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("word", "label", "explained"),
+    [
+        ("서울", None, "B-LOC I-LOC: 서울"), ("서울에서", None, "B-LOC I-LOC O O: 서울에서"), ("하", None, "I-PER: 하"),
+        ("서울", "B-PER", "B-PER I-PER: 서울"),
+    ],
+)  # fmt: skip
+def test_a_word_is_explained_by_the_tags_of_its_characters(word: str, label: str | None, explained: str) -> None:
+    places = np.array([(0, number) for number in range(len(KOREAN.words))])
+    feature = Feature(row=0, input_ids=[], token_type_ids=None, label=None, reads=[], note=places)
+    answer = Answer(value=TAGS, probabilities=[0.9] * len(TAGS))
+    (target,) = TASK.explained(KOREAN, answer, [feature], Asked(word=word, label=label)).targets
+    assert (target.label, len(target.picks)) == (explained, len(word))
+    found = TASK.explained(KOREAN, answer, [feature], Asked())
+    assert found.prediction == "정하늘 (PER), 서울 (LOC)"
+    assert [one.label for one in found.targets] == ["PER: 정하늘", "LOC: 서울"]
+    with pytest.raises(UserError, match=r"'부산' is not in the text.*서울에서"):
+        TASK.explained(KOREAN, answer, [feature], Asked(word="부산"))
 
 
 def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path) -> None:

@@ -6,6 +6,7 @@ from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.errors import suspects
 from finetune.analysis.report.row_data import SCRIPT, slices_in
 from finetune.analysis.report.run_files import RunFiles, labels_of
+from finetune.data.messages import so_many
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.record import RunRecord
 from finetune.task_types.marked_text import cut
@@ -30,7 +31,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
 def _about_rows(record: RunRecord) -> Iterator[str]:
     count = record.rows.get("train", 0)
     if 0 < count < FEW_ROWS:
-        yield f"Trained on {count:,} rows: another seed or other rows may give quite another score."
+        yield f"Trained on {so_many(count)}: another seed or other rows may give quite another score."
     for split, share in record.truncated.items():
         noted = any(note.startswith(f"{split}:") and "max_length" in note for note in record.notes)
         if share > 0 and not noted:
@@ -60,7 +61,9 @@ def _about_predictions(run: RunFiles) -> Iterator[str]:
     count = int(suspects(view).sum())
     if count:
         share = 100 * count / len(view.lines)
-        yield f"{count:,} rows of {split} ({share:.1f} %) may have a wrong label; no score can be trusted beyond that."
+        yield (
+            f"{so_many(count)} of {split} ({share:.1f} %) may have a wrong label; no score can be trusted beyond that."
+        )
 
 
 def _about_scripts(view: View, split: str) -> Iterator[str]:

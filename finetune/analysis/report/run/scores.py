@@ -10,6 +10,7 @@ from finetune.analysis.report.chart import Axis, chart, names_axis
 from finetune.analysis.report.marks import bars, intervals, words
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.text import pairs_text, score_text
+from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.margin import Interval
@@ -38,7 +39,8 @@ def _block(record: RunRecord, split: str, scores: Mapping[str, float]) -> Block:
     scale = "" if record.metrics else "; all scores are on a scale of 0 to 100"
     return Block(
         title=f"Scores on {split}",
-        note=f"{record.rows.get(split, 0):,} rows{scale}." + " The line is the 95 % interval." * (interval is not None),
+        note=f"{so_many(record.rows.get(split, 0))}{scale}."
+        + " The line is the 95 % interval." * (interval is not None),
         chart=_chart(chosen, f"{split} {first.name}", first, interval) if len(chosen) > 1 else None,
         table=Table(
             columns=["method", *(metric.name for metric in metrics)],
@@ -60,7 +62,7 @@ def _chart(scores: Mapping[str, float], title: str, metric: Metric, interval: In
         bars(boxes[:1]),
         bars(boxes[1:], colour="quiet"),
         words([(max([value, *ends] if not at else [value]), -at) for at, value in enumerate(values)],
-              [f"{value:.1f}" for value in values]),
+              list(map(metric.shown, scores.values()))),
     ]  # fmt: skip
     if ends:
         marks.append(intervals([((min(ends), 0.0), (max(ends), 0.0))], colour="ink"))

@@ -23,7 +23,8 @@ def settings_block(runs: Sequence[RunFiles]) -> Block:
     columns = ["setting", *([run.record.id for run in runs] if len(runs) > 1 else ["this run"]), "default"]
     table = Table(columns=columns, rows=changed, left=len(columns), folded=others)
     differ, do = noun(len(changed), "differs", "differ"), noun(len(others), "does", "do")
-    note = f"{so_many(len(changed), 'setting')} {differ} from the defaults of a recipe, {len(others)} {do} not."
+    note = f"{so_many(len(changed), 'setting')} {differ} from the defaults of a recipe, {len(others)} {do} not. "
+    note += "The default is that of a recipe; for your own data finetune chooses some settings."
     return Block(title="Settings", note=note, table=table, wide=len(runs) > 1)
 
 

@@ -34,6 +34,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
             rows=[_line(one) for one in shown],
             sorts=True,
         ),
+        wide=True,
     )
 
 

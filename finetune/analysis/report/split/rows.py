@@ -11,6 +11,7 @@ from finetune.analysis.report.errors import LEAST_BELIEVED, beliefs, places, rul
 from finetune.analysis.report.row_data import fitting, json_row, names_of, slices_in
 from finetune.analysis.report.shown_rows import shown_row
 from finetune.analysis.report.split_view import SplitView
+from finetune.data.messages import noun, so_many
 
 ORDER = 60
 FIRST = 20  # rows that are shown before the script runs
@@ -92,7 +93,11 @@ def _shown(
 
 def _note(split: SplitView, *, errors: int, suspect: int, least: int, kept: int) -> str:
     view, count = split.view, len(split.view.lines)
-    text = f"{errors:,} of {count:,} rows have an error. " if view.bounded else f"{count:,} rows. "
+    text = (
+        f"{errors:,} of {so_many(count)} {noun(errors, 'has', 'have')} an error. "
+        if view.bounded
+        else f"{so_many(count)}. "
+    )
     if suspect:
         text += (
             f"{suspect:,} of them may have a wrong label, which is only a suggestion, since the model may be wrong: "
