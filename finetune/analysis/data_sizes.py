@@ -93,8 +93,10 @@ def more_labels(gain: Gain) -> str:
     shown, unit = metric.shown, " points" if metric.scale == 100 else ""
     step = "the last doubling" if abs(gain.doublings - 1) < SAME else f"{2**gain.doublings:.1f} times the rows"
     rows = f"{step} ({gain.before.rows:,} to {gain.after.rows:,} rows)"
-    verb = "raised" if gain.value > 0 else "lowered"
-    change = f"{rows} {verb} {gain.after.verdict.split} {metric.name} by {shown(abs(gain.value))}{unit}"
+    verb, score = "raised" if gain.value > 0 else "lowered", f"{gain.after.verdict.split} {metric.name}"
+    change = (
+        f"{rows} {verb} {score} by {shown(abs(gain.value))}{unit}" if gain.value else f"{rows} did not change {score}"
+    )
     if not math.isfinite(gain.value) or gain.interval is None:
         return f"Would more labels help? {change}; without an interval, as predictions or spread are missing."
     low, high = sorted(sign * end for end in gain.interval)

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.data.stored import STORE
-from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.lookup import find_run, latest_run, no_run
 from finetune.runs.predictions import NEEDED, read_lines
 from finetune.runs.record import RunRecord, all_records, load_record
 from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
@@ -203,9 +202,7 @@ def open_run(name: str | Path, *, seeds: bool = False, out: str | Path = "result
     """
     folder = find_run(str(name), Path(out)) or latest_run(str(name), Path(out))
     if folder is None:
-        raise UserError(
-            f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs; out= is their folder"
-        )
+        raise no_run(str(name), Path(out))
     record, where = load_record(folder.record_file), folder.path.parents[1]
     others = same_but_seeds(record, all_records(where)) if seeds else []
     return runs_of_records([record, *others], out=where)

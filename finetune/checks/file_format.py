@@ -33,7 +33,7 @@ BYTE_ORDER_MARK = Issue(
     code="byte-order-mark",
     severity="note",
     meaning="the file starts with a byte-order mark (BOM)",
-    remedy="It is ignored here, but other programs read it as text; `--fix` removes it",
+    remedy="It is ignored here, and `--fix` keeps it in CSV and TSV for Excel; some programs read it as text",
 )
 NO_HEADER = Issue(
     code="no-header",

@@ -11,10 +11,10 @@ from finetune.checks.spellings import unified
 from finetune.checks.split_data import Part, labelled
 from finetune.data.characters import cleaned, without_controls
 from finetune.data.formats.delimited import dialect_of, first_cells
-from finetune.data.mojibake import repaired
+from finetune.data.mojibake import is_mojibake, repaired
 from finetune.data.paths import exists, is_folder
 from finetune.data.values import as_text, is_missing
-from finetune.data.writing import ESCAPED, write_rows, written_format
+from finetune.data.writing import ESCAPED, keeps_mark, write_rows, written_format
 from finetune.errors import UserError
 
 
@@ -37,12 +37,12 @@ def write_fixed(part: Part, to: Path, *, escape: bool = False) -> dict[str, int]
         isinstance(cell, list | dict) for cells in part.table.columns.values() for cell in cells
     ):
         raise UserError(f"{to}: cells of {part.file} hold lists", "Name a file that ends with .jsonl")
-    counts = Counter(_of_file(part))
+    counts = Counter(_of_file(part, to))
     rows = list(_rows(part, counts))  # some writers iterate twice
     if holds == "texts":
         rows = [{name: _as_cell(cell) for name, cell in row.items()} for row in rows]
     names = [name for name in part.table.columns if name not in part.table.derived]
-    escaped = write_rows(to, rows, names, escaped=names if escape else ())
+    escaped = write_rows(to, rows, names, escaped=names if escape else (), like=part.table.form)
     return dict(+counts) | ({f"cells {ESCAPED}": escaped} if escaped else {})
 
 
@@ -50,12 +50,12 @@ def _as_cell(cell: Any) -> str:
     return cell if isinstance(cell, str) else "" if is_missing(cell) else as_text(cell)
 
 
-def _of_file(part: Part) -> dict[str, int]:
+def _of_file(part: Part, to: Path) -> dict[str, int]:
     """Fixes of the file's format."""
     form = part.table.form
     raw = first_cells(part.table.path, form) if dialect_of(form).header else []
     return {
-        "byte-order mark removed": int(form.encoding == "utf-8-sig"),
+        "byte-order mark removed": int(form.encoding == "utf-8-sig" and not keeps_mark(to, form)),
         "file written in UTF-8": int(form.format.text and not form.encoding.startswith("utf-8")),
         "column names fixed": sum(old != new for old, new in zip(raw, part.table.columns, strict=False)),
         "rows dropped that could not be read": len(part.table.faults),
@@ -121,8 +121,13 @@ def _fixed_row(part: Part, values: Mapping[str, Any], spellings: Mapping[str, st
 
 
 def _clean(text: str, done: list[str]) -> str:
-    """The text decoded correctly, without control characters and outer spaces, in NFC."""
+    """The text decoded correctly, without control characters and outer spaces, in NFC; mojibake that cannot be
+    repaired stays as it is, since any of its characters may be needed to repair it.
+    """
     if not (text.isascii() and text.isprintable()):
+        if is_mojibake(repaired(text)):
+            done += [KEPT]
+            return text
         for what, change in CHANGES.items():
             changed = change(text)
             done += [what] * (changed != text)
@@ -132,6 +137,7 @@ def _clean(text: str, done: list[str]) -> str:
     return stripped
 
 
+KEPT = "cells kept as they are: mojibake that cannot be repaired"
 CHANGES: Mapping[str, Callable[[str], str]] = {
     "cells decoded in the right encoding": repaired,
     "cells without their control characters": without_controls,
@@ -146,5 +152,5 @@ def _spelled(cell: Any, separator: str, spellings: Mapping[str, str]) -> Any:
     if not isinstance(cell, str):
         return cell
     parts = cell.split(separator) if separator else [cell]
-    named = [cleaned(spellings.get(part.strip(), part)) for part in parts]
+    named = [cleaned(spellings[name]) if (name := part.strip()) in spellings else part for part in parts]
     return cell if named == parts else separator.join(named)

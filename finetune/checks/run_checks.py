@@ -16,7 +16,7 @@ from finetune.data.reading import table_of
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess
-from finetune.task_types.own_data import OPTIONS, OwnData, every_option
+from finetune.task_types.own_data import OPTIONS, every_option
 from finetune.task_types.starting_recipe import MODEL, fitting_length
 from finetune.task_types.types import named_type
 
@@ -64,7 +64,7 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
     length = (
         recipe.max_length
         if "max_length" in settings
-        else fitting_length(OwnData(layout=layout, files=files, encoding=encoding))
+        else fitting_length(layout, table_of(files["train"], encoding).columns)
     )
     most = _capped(layout, recipe)
     of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe.model, length, most)

@@ -1,11 +1,13 @@
 """Spelling variants of a label: case, spaces, and rare ones that look like typos."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 
 from finetune.data.characters import cleaned
 
 TYPO_LENGTH, TYPO_SHARE = 4, 0.1  # letters, and rows as a share of those of the label that was meant
+SPACES, BETWEEN_DIGITS = re.compile(r"(?<!\d)\s+|\s+(?!\d)"), re.compile(r"\s+")
 LONGEST, MOST_LETTERS = 60, 400_000  # letters of a label, and of all that are searched
 
 
@@ -13,9 +15,14 @@ def unified(counts: Mapping[str, int]) -> dict[str, str]:
     """Each spelling that differs from a more frequent one only in case or spaces, with that one."""
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for name in counts:
-        groups[" ".join(cleaned(name).casefold().split())].append(name)
+        groups[_key(name)].append(name)
     best = {key: max(names, key=lambda name: (counts[name], name)) for key, names in groups.items()}
     return {name: best[key] for key, names in groups.items() for name in names if name != best[key]}
+
+
+def _key(name: str) -> str:
+    """What spellings of a label share that differ in case or spaces; a space between digits counts: `1 2` and `12`."""
+    return BETWEEN_DIGITS.sub(" ", SPACES.sub("", cleaned(name).casefold().strip()))
 
 
 def misspelled(counts: Mapping[str, int]) -> dict[str, str]:
@@ -52,8 +59,8 @@ def _is_typo(rare: str, frequent: str, counts: Mapping[str, int]) -> bool:
 
 
 def _one_edit(one: str, other: str) -> bool:
-    """Whether a letter was changed, added, left out, or exchanged with the next; digits and mere case do not count."""
-    if one.casefold() == other.casefold():
+    """Whether a letter was changed, added, left out, or exchanged with the next; not digits, mere case or spaces."""
+    if _key(one) == _key(other):
         return False
     start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     tails = [one[start:], other[start:]]

@@ -53,8 +53,9 @@ IN_FOREIGN: Mapping[Issue, Holds] = {
     Issue(
         code="mojibake",
         severity="warning",
-        meaning="mojibake: texts decoded in the wrong encoding (such as Ã© for é)",
-        remedy="Export the data again as UTF-8; `--fix` repairs UTF-8 that was decoded as another encoding",
+        meaning="mojibake: texts decoded in the wrong encoding (such as Ã© for é, or 移쒓뎄 for 친구)",
+        remedy="Export the data again as UTF-8; `--fix` repairs UTF-8 that was decoded as another encoding, where all "
+        "of it is still there",
     ): is_mojibake,
     Issue(
         code="not-nfc",

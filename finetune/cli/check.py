@@ -19,8 +19,10 @@ from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
-from finetune.data.messages import places, so_many
+from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.messages import noun, places, so_many
 from finetune.data.source import source_of
+from finetune.data.writing import encoding_note, written_suffix
 from finetune.errors import UserError
 from finetune.task_types.first_rows import first_rows
 from finetune.training.targets import Planned, expand_targets, split_arguments
@@ -89,18 +91,48 @@ def _check_data(
     else:
         _print_report(report)
         if fix is not None:
-            standard_output().print(facts_table(str(fix), fixes or {"fixed": "no fixes needed; file copied"}))
+            _print_fixed(report, fix, fixes, settings)
     if not as_json:
         _print_next(target, report, fix)
     if report.fails(strict=strict):
         raise typer.Exit(1)
 
 
+def _print_fixed(report: Report, fix: Path, fixes: dict[str, int], settings: dict[str, Any]) -> None:
+    """Prints what was fixed, in which encoding the copy is where that may surprise, and what remains in it."""
+    console = standard_output()
+    console.print(facts_table(str(fix), fixes or {"fixed": "no fixes needed; file copied"}))
+    if note := encoding_note(fix, report.parts[0].table.form, option="--fix"):
+        console.print_line(f"note: {note}")
+    console.print_line(_remaining(fix, {name: value for name, value in settings.items() if name != "encoding"}))
+
+
+def _remaining(fix: Path, settings: dict[str, Any]) -> str:
+    """`4 findings remain in fixed.csv: mojibake (row 3), vocabulary and 2 notes`."""
+    try:
+        found = [finding for finding in check_data(str(fix), settings).findings if finding.file == str(fix)]
+    except UserError as error:
+        return f"{fix} has an error: {error}"
+    if not found:
+        return f"no finding remains in {fix}"
+    listed = [_named(finding) for finding in found if finding.severity != "note"]
+    notes = [so_many(len(found) - len(listed), "note")] * (len(listed) < len(found))
+    parts = " and ".join([*([", ".join(listed)] if listed else []), *notes])
+    return f"{so_many(len(found), 'finding')} {noun(len(found), 'remains', 'remain')} in {fix}: {parts}"
+
+
+def _named(finding: Finding) -> str:
+    """`mojibake (rows 3, 9)`."""
+    rows = [(row, row) for row in finding.rows]
+    return finding.code + (f" ({places(rows, most=3, count=finding.count)})" if rows else "")
+
+
 def _print_next(target: str, report: Report, fix: Path | None) -> None:
     """What to do next: train if there is no error, else fix the data."""
     data = str(fix or target)
-    again = "fixed.csv" if fix is None else "another.csv"
-    fixing = [f"finetune check {target} --fix {again}"] * (fix is None and bool(report.findings))
+    suffix = written_suffix(Path(target))
+    copy = f"fixed{suffix if suffix in BY_SUFFIX else '.csv'}"
+    fixing = [f"finetune check {target} --fix {copy}"] * (fix is None and bool(report.findings))
     training = [f"finetune run {data}"] * (fix is not None or not report.counts.get("error"))
     standard_output().print_next(*training, *fixing)
 

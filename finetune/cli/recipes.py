@@ -16,6 +16,7 @@ from finetune.cli.run_facts import every_fact, six_facts, verdict_lines
 from finetune.cli.run_tables import interrupted_table, print_record, runs_table
 from finetune.cli.terminal import echo
 from finetune.data.atomic import output_file
+from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.paths import exists, is_file, read_small_text
 from finetune.errors import UserError
@@ -23,7 +24,7 @@ from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
 from finetune.runs.folder import RunFolder
 from finetune.runs.interrupted import interrupted_runs
-from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.lookup import find_run, latest_run, no_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import listed_runs, load_record
 from finetune.runs.toml import MOST_BYTES, to_toml
@@ -54,7 +55,7 @@ def ls(out: Out = RESULTS) -> None:
 
 
 def show(
-    target: Annotated[str, typer.Argument(help="A run (folder or id), a recipe, or a task (its latest run).")],
+    target: Annotated[str, typer.Argument(help="A run (folder or id), a recipe, or a task or data (its latest run).")],
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, for a recipe.")] = None,
     predictions: Annotated[int, typer.Option(min=0, help="Show the first N predictions of a run.")] = 0,
     every: Annotated[bool, typer.Option("--all", help="Show every field of a run's record.")] = False,
@@ -63,9 +64,12 @@ def show(
 ) -> None:
     """Prints a recipe as TOML, or a run's facts, scores and predictions."""
     found = find_run(target, out)
-    is_recipe = target in recipe_files() or is_file(target)
-    if found is None and (predictions or not is_recipe):
+    is_recipe = target in recipe_files() or (is_file(target) and not is_data(target))
+    if found is None and not settings and (predictions or not is_recipe):
         found = latest_run(target, out)
+    if found is None and not (is_recipe or is_data(target) or "*" in target):
+        remedy = no_run(target, out, also=[*recipe_files()]).way_out
+        raise UserError(f"'{target}' is not a run in {out}, a recipe or a file", remedy)
     if found is None:
         _print_recipe(target, split_arguments(settings or [])[1], as_json=as_json)
     else:

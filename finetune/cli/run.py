@@ -32,7 +32,7 @@ LARGE = 2_000_000  # bytes
 def run(
     targets: Annotated[
         list[str],
-        typer.Argument(help="Recipes (names, patterns, files), and settings as key=value.", autocompletion=complete),
+        typer.Argument(help="Data files, recipes (names, patterns, files); key=value.", autocompletion=complete),
     ],
     data: Data = None,
     out: Out = RESULTS,
@@ -87,6 +87,8 @@ def run(
         _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
         if shares and not as_json:
             print_curves(standard_output(), records, out=out)
+        if records and not as_json and not quiet:
+            standard_output().print_line(next_line(records))
     for failure in failures:
         print_error(failure)
     if failures:
@@ -135,4 +137,3 @@ def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, disc
     if records and not as_json and not quiet:
         for text in verdict_lines(leading):
             console.print_line(text)
-        console.print_line(next_line(records, sizes=len(leading) < len(records)))

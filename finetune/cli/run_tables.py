@@ -104,15 +104,14 @@ def interrupted_table(runs: Iterable[Interrupted]) -> FittedTable:
             f"{run.update:,} of {run.updates:,}" if run.updates else "none",
             f"{run.epoch} of {run.epochs}" if run.epoch else "",
             f"update {run.checkpoint:,}" if run.checkpoint else "none",
-            run.last,
+            _to_the_minute(run.last),
             "running" if run.running else "",
         )
         for run in runs
     ]
-    last = Column(name="last written", short=_to_the_minute)
-    headings = [Column(name="task", names=True), *columns("id", "update", "epoch", "checkpoint"), last]
+    headings = [Column(name="task", names=True), *columns("id", "update", "epoch", "checkpoint", "last written", "now")]
     note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
-    return FittedTable(title="interrupted runs", columns=[*headings, Column(name="now")], rows=rows, notes=[note])
+    return FittedTable(title="interrupted runs", columns=headings, rows=rows, notes=[note])
 
 
 def summary_table(records: Sequence[RunRecord]) -> FittedTable:

@@ -38,6 +38,11 @@ class FileFormat:
         layout = [] if self.layout is True else [str(self.layout)]
         return ", ".join([self.format.title, *encoding, *layout, *(["gzip"] if self.gzip else [])])
 
+    @property
+    def marked(self) -> bool:
+        """Whether it starts with a byte-order mark."""
+        return self.encoding in ("utf-8-sig", "utf-16", "utf-32")
+
     def open_bytes(self, path: Path) -> AbstractContextManager[IO[bytes]]:
         """The file's bytes, decompressed."""
         return open_bytes(path, gzipped=self.gzip)
@@ -61,11 +66,15 @@ class FileFormat:
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """A file that is written: its suffix without `.gz`, its columns, and those whose cells must not run as formulas."""
+    """A file that is written: its suffix without `.gz`, its columns, and those whose cells must not run as formulas.
+
+    `marked`: it starts with a byte-order mark, without which Excel does not read CSV as UTF-8.
+    """
 
     suffix: str
     names: Sequence[str]
     escaped: Collection[str] = ()
+    marked: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +82,7 @@ class Format:
     """A file format; add one to the tuple in `formats/registry.py`, and it is read, written, fixed and predicted.
 
     - `name`, and `title` for messages; `text`: it is text in an encoding; `lines`: a row is a line
-      of it, or some; `compressed`: gzip would not help.
+      of it, or some; `compressed`: gzip would not help; `markable`: a byte-order mark may precede it.
     - `suffixes`: of the files that `write` writes, which returns how many cells it escaped. `cells` are
       the values it holds: texts only, values (numbers, dates), or also lists and objects. `fits` (path, columns,
       rows) raises UserError where it does not hold these columns, or about so many rows.
@@ -96,6 +105,7 @@ class Format:
     text: bool = True
     lines: bool = True
     compressed: bool = False
+    markable: bool = False
     suffixes: tuple[str, ...] = ()
     cells: Literal["texts", "values", "lists"] = "texts"
     fits: Callable[[Path, Collection[str], int], None] | None = None

@@ -4,10 +4,17 @@ import re
 
 ONE_BYTE = re.compile("[\x80-\u06ff\u2000-\u2bff\uf8ff\ufb01\ufb02]")  # characters of single-byte encodings
 LOSSLESS = ("encode", "decode")  # lossless steps of a repair
+HANJA = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
+SYLLABLE = re.compile(b"[\xea-\xed][\x80-\xbf]{2}")  # a Korean syllable in UTF-8
+FEWEST, SHARE = 2, 0.2  # syllables, and their share of the bytes that are not ASCII; Korean with Hanja stays below 0.03
 
 
 def is_mojibake(text: str) -> bool:
-    """Whether letters and signs follow each other as in text decoded in the wrong encoding (UTF-8 as Latin-1)."""
+    """Whether letters and signs follow each other as in text decoded in the wrong encoding: UTF-8 or CP949 as Latin-1,
+    or Korean in UTF-8 as CP949.
+    """
+    if is_korean_as_cp949(text):
+        return True
     if not ONE_BYTE.search(text):
         return False
     from ftfy.badness import is_bad
@@ -15,11 +22,22 @@ def is_mojibake(text: str) -> bool:
     return bool(is_bad(text))
 
 
+def is_korean_as_cp949(text: str) -> bool:
+    """Whether a text is Korean in UTF-8 that was decoded as CP949, as in 移쒓뎄 for 친구; some letters may be lost."""
+    if not HANJA.search(text):
+        return False
+    data = text.encode("cp949", "ignore")
+    syllables = [found for found in SYLLABLE.findall(data) if "가" <= found.decode("utf-8", "replace") <= "힣"]
+    return len(syllables) >= FEWEST and 3 * len(syllables) >= SHARE * sum(byte > 127 for byte in data)
+
+
 def repaired(text: str) -> str:
     """The text decoded in its original encoding, where that is certain; else the text unchanged.
 
     It is certain where all of the text is valid UTF-8 in that encoding, and the result is not mojibake.
     """
+    if is_korean_as_cp949(text):
+        return _decoded(text, "cp949", "utf-8")
     if not is_mojibake(text):
         return text
     from ftfy import fix_encoding_and_explain
@@ -27,3 +45,11 @@ def repaired(text: str) -> str:
     found, steps = fix_encoding_and_explain(text)
     certain = all(step.action in LOSSLESS for step in steps or ())
     return found if certain and not is_mojibake(found) and "\ufffd" not in found else text
+
+
+def _decoded(text: str, wrong: str, right: str) -> str:
+    """The text decoded again in the right encoding; unchanged where that loses a letter."""
+    try:
+        return text.encode(wrong).decode(right)
+    except UnicodeError:
+        return text

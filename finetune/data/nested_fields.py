@@ -53,7 +53,7 @@ def parsed(cell: Any) -> Any:
 
 
 def _are_spans(cells: Sequence[Any]) -> bool:
-    return span_form(cells[:1000]) is not None
+    return any(isinstance(cell, list) for cell in cells) and span_form(cells[:1000]) is not None
 
 
 def _objects(cell: Any) -> list[dict[str, Any]]:

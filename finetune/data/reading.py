@@ -34,13 +34,20 @@ def read_table(path: Path, encoding: str = "") -> Table:
     else:
         table = table_of_records(path, form, records(path, form))
     if not table.rows and not table.faults:
-        raise UserError(f"{path}: has no rows below its header", "Give it at least one row")
+        raise _empty(path)
     return table if form.format.class_names is None else replace(table, names=form.format.class_names(path, form))
 
 
 def first_rows(path: Path, form: FileFormat, *, most: int) -> Table:
-    """Reads the first rows of a file as a table, without those that cannot be read."""
-    return table_of_records(path, form, (one for one in islice(records(path, form), most) if not one.fault))
+    """Reads the first rows of a file as a table, without those that cannot be read. Raises UserError for no rows."""
+    found = list(islice(records(path, form), most))
+    if not found:
+        raise _empty(path)
+    return table_of_records(path, form, (one for one in found if not one.fault))
+
+
+def _empty(path: Path) -> UserError:
+    return UserError(f"{path}: has no rows below its header", "Give it at least one row")
 
 
 def survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:

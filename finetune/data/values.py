@@ -8,6 +8,7 @@ from typing import Any
 
 NULL = "\\N"  # as databases write a missing cell
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
+INNER = re.compile(r"\s*(\{|\[.*[\[{(])", re.DOTALL)  # how a text begins that may be an object, or a nested list
 LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
 
 
@@ -56,6 +57,14 @@ def as_list(cell: Any) -> list[Any] | None:
         return None
     found = evaluated(cell)
     return found if isinstance(found, list) and not _joined_by_python(cell, found) else _as_numpy(cell)
+
+
+def is_nested(cell: Any) -> bool:
+    """Whether a cell is an object, or a list that holds lists or objects: no label is one."""
+    if isinstance(cell, str) and INNER.match(cell):
+        cell = as_list(cell) if cell.lstrip().startswith("[") else evaluated(cell)
+    items = cell if isinstance(cell, list | tuple) else ()
+    return isinstance(cell, dict) or any(isinstance(item, list | tuple | dict) for item in items)
 
 
 def evaluated(text: str) -> Any:

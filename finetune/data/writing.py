@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.atomic import output_file
-from finetune.data.file_format import Format, Output
+from finetune.data.encodings.detect import spelled
+from finetune.data.file_format import FileFormat, Format, Output
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.errors import UserError
 
@@ -35,18 +36,39 @@ def require_writable(path: Path, names: Collection[str], *, rows: int = 0) -> No
         form.fits(path, names, rows)
 
 
+def keeps_mark(path: Path, like: FileFormat) -> bool:
+    """Whether the input's byte-order mark is written to a file too."""
+    return like.marked and written_format(path).markable
+
+
+def encoding_note(path: Path, like: FileFormat, *, option: str) -> str:
+    """What to know about CSV and TSV in UTF-8 whose input is in an encoding that Excel expects; empty for others."""
+    if not (written_format(path).markable and like.format.text) or like.marked or like.encoding == "utf-8":
+        return ""
+    name = f"{path.name.removesuffix('.gz').removesuffix(written_suffix(path))}.xlsx"
+    read = spelled(like.encoding)
+    return f"{path}: is in UTF-8, the input in {read}; for Excel, which may garble it, write `{option} {name}`"
+
+
 def write_rows(
-    path: Path, rows: Iterable[Mapping[str, Any]], names: Sequence[str], *, escaped: Collection[str] = ()
+    path: Path,
+    rows: Iterable[Mapping[str, Any]],
+    names: Sequence[str],
+    *,
+    escaped: Collection[str] = (),
+    like: FileFormat | None = None,
 ) -> int:
     """Writes all rows, which may be iterated twice, with these columns; replaces the file once it is complete.
 
     In CSV and TSV, cells of the columns `escaped` that a spreadsheet would run as a formula get a leading
-    apostrophe; returns how many did. Raises UserError where the file cannot be written.
+    apostrophe; returns how many did. They start with a byte-order mark if the file `like` which they are written does.
+    Raises UserError where the file cannot be written.
     """
     require_writable(path, names)
     write = written_format(path).write
     assert write is not None  # formats in BY_SUFFIX have one
-    output = Output(suffix=written_suffix(path), names=names, escaped=escaped)
+    marked = like is not None and keeps_mark(path, like)
+    output = Output(suffix=written_suffix(path), names=names, escaped=escaped, marked=marked)
     with (
         output_file(path) as scratch,
         gzip.open(scratch, "wb") if path.suffix == ".gz" else scratch.open("wb") as file,

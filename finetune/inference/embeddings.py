@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Literal
@@ -12,19 +13,17 @@ import numpy as np
 from torch import Tensor, nn
 
 from finetune.data.atomic import output_file
+from finetune.data.messages import so_many
 from finetune.data.paths import require_place
-from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
-from finetune.models import pretrained
+from finetune.inference.rows_to_embed import RowsToEmbed
 from finetune.models.backbone import Head
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.events import Watcher
-from finetune.runs.recipe import Recipe
-from finetune.task_types.prepare import encode, load_splits
-from finetune.task_types.task import Task
+from finetune.runs.events import Note, Watcher
+from finetune.task_types.prepare import encode
 
 Pool = Literal["none", "cls", "mean"]
 AT_ONCE = 2_048  # sequences whose vectors are in memory together
@@ -32,7 +31,7 @@ AT_ONCE = 2_048  # sequences whose vectors are in memory together
 
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
-    """One sequence: its row's id, its tokens, and a vector per token `(n, width)` or one for all `(1, width)`."""
+    """Of a row or one of its sequences: its id, tokens, and a vector per token `(n, width)` or for all `(1, width)`."""
 
     id: str
     tokens: list[str]
@@ -50,10 +49,9 @@ class EveryPosition(Head):
 
 
 def write_features(
-    recipe: Recipe, task: Task, file: Path, *, source: Source, split: str, pool: Pool, watch: Watcher,
-    device: str | None = None,
-) -> tuple[int, int]:  # fmt: skip
-    """Writes the embeddings of a split to a Parquet or .npz file; returns (sequences, width).
+    given: RowsToEmbed, folder: Path, file: Path, *, pool: Pool, watch: Watcher, device: str | None = None
+) -> tuple[int, int]:
+    """Writes the embeddings of rows by the encoder of a folder to a Parquet or .npz file; returns (rows, width).
 
     Raises UserError for a layer mix with learned weights, and for another file format.
     """
@@ -63,30 +61,60 @@ def write_features(
     }
     if file.suffix not in writers:
         raise UserError(f"{file}: features are written as {' or '.join(writers)}", "Use one of these suffixes")
-    if isinstance(recipe.layers, str) and recipe.layers.startswith("weighted"):
-        raise UserError(
-            f"layers = '{recipe.layers}' has weights that only training learns", "Choose a sum, or concat-last-4"
-        )
+    layers = given.recipe.layers
+    if isinstance(layers, str) and layers.startswith("weighted"):
+        raise UserError(f"layers = '{layers}' has weights that only training learns", "Choose a sum, or concat-last-4")
     require_place(file)
-    found = _vectors(recipe, task, source=source, split=split, pool=pool, watch=watch, device=device)
+    for note in given.notes:
+        watch(Note(note))
+    pieces = _of_sequences(given, folder, pool=pool, watch=watch, device=device)
     with output_file(file) as scratch:
-        return writers[file.suffix](scratch, found)
+        return writers[file.suffix](scratch, _of_rows(given, pieces, pool))
 
 
-def _vectors(
-    recipe: Recipe, task: Task, *, source: Source, split: str, pool: Pool, watch: Watcher, device: str | None
-) -> Iterator[Vectors]:
-    """Every sequence of the split's rows, in order."""
+def _of_rows(given: RowsToEmbed, pieces: Iterator[tuple[int, Vectors]], pool: Pool) -> Iterator[Vectors]:
+    """One item for each row, in order: the vectors of its sequences together, or their mean by tokens.
+
+    A row that cannot be used has no tokens, and a vector of nan.
+    """
+    place, width = 0, 0
+    for index, some in groupby(pieces, key=itemgetter(0)):
+        one = _together([piece for _, piece in some], pool)
+        width = one.vectors.shape[1]
+        yield from (_nothing(name, width, pool) for name in given.ids[place : given.places[index]])
+        yield one
+        place = given.places[index] + 1
+    yield from (_nothing(name, width, pool) for name in given.ids[place:])
+
+
+def _together(parts: Sequence[Vectors], pool: Pool) -> Vectors:
+    """The windows or choices of one row as one."""
+    tokens = [token for part in parts for token in part.tokens]
+    if pool == "none":
+        return replace(parts[0], tokens=tokens, vectors=np.concatenate([part.vectors for part in parts]))
+    counts = [len(part.tokens) for part in parts]
+    mean = np.average([part.vectors[0] for part in parts], axis=0, weights=counts)
+    return replace(parts[0], tokens=tokens, vectors=mean[None].astype(np.float32))
+
+
+def _nothing(name: str, width: int, pool: Pool) -> Vectors:
+    return Vectors(id=name, tokens=[], vectors=np.full((0 if pool == "none" else 1, width), np.nan, dtype=np.float32))
+
+
+def _of_sequences(
+    given: RowsToEmbed, folder: Path, *, pool: Pool, watch: Watcher, device: str | None
+) -> Iterator[tuple[int, Vectors]]:
+    """(index of its row, vectors) of every sequence, in order."""
     where = resolve_device(device)
-    rows = load_splits(task, source, limit=recipe.limit, names=[split])[split].rows
-    files = pretrained.resolve(recipe.model)
-    model, _ = build_model(files.folder, lambda _: EveryPosition(()), recipe, device=where)
-    tokenizer = load_tokenizer(files.folder)
-    precision = resolve_precision(recipe.train.precision, where)
+    model, _ = build_model(folder, lambda _: EveryPosition(()), given.recipe, device=where)
+    tokenizer = load_tokenizer(folder)
+    precision = resolve_precision(given.recipe.train.precision, where)
     engine = Engine(
         model=model, accelerator=build_accelerator(where, precision), pad_id=tokenizer.pad_token_id, watch=watch
     )
-    features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)
+    features = encode(given.task, given.rows, tokenizer, given.recipe.max_length, model.backbone.config)
+    if cut := len({feature.row for feature in features if feature.truncated}):
+        watch(Note(f"{cut:,} of {so_many(len(given.rows))} {given.task.lost(given.recipe.max_length)}"))
     sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))
     if pool != "none":
         sequences = [replace(sequence, reads=None) for sequence in sequences]
@@ -97,7 +125,8 @@ def _vectors(
             tokens = tokenizer.convert_ids_to_tokens(list(sequence.input_ids))
             read = range(len(tokens)) if sequence.reads is None else sequence.reads
             mixed = _pooled(_mixed(states[index], model.backbone.reader), pool)
-            yield Vectors(id=str(rows[sequence.row].id), tokens=[tokens[position] for position in read], vectors=mixed)
+            name = str(given.rows[sequence.row].id)
+            yield sequence.row, Vectors(id=name, tokens=[tokens[position] for position in read], vectors=mixed)
 
 
 def _mixed(states: np.ndarray, reader: nn.Module | None) -> np.ndarray:

@@ -12,7 +12,7 @@ from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
 from finetune.data.messages import so_many
 from finetune.data.reading import first_rows, records, survey
-from finetune.data.writing import ESCAPED, require_writable, write_rows
+from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows
 from finetune.inference.answer_rows import ERROR, answer_records, free_name, windows, with_answer
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
@@ -91,7 +91,8 @@ def predict_file(
             watch(RowsPredicted(done=journal.rows, total=max(journal.rows, total), rate=rate))
         found.rows, found.truncated = journal.rows, journal.truncated
         names, found.failed = journal.names(error=free_name(ERROR, taken))
-        escaped = write_rows(output, journal, names, escaped=names if escape else {*names} - taken)
+        escaped = write_rows(output, journal, names, escaped=names if escape else {*names} - taken, like=form)
+        found.notes += [note] if (note := encoding_note(output, form, option="-o")) else []
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
         if layout.label:
             labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)

@@ -10,7 +10,7 @@ from typing import Any
 from finetune.data.detect import detect
 from finetune.data.files import is_data
 from finetune.data.formats.registry import BY_SUFFIX
-from finetune.data.messages import noun
+from finetune.data.messages import so_many
 from finetune.data.paths import exists, is_folder, require_place
 from finetune.data.reading import first_rows
 from finetune.data.table import Table
@@ -23,6 +23,7 @@ from finetune.task_types.data_type import DataType
 from finetune.task_types.guess import guess, named_columns
 from finetune.task_types.task import Task
 from finetune.task_types.types import layout_from, named_type, type_of
+from finetune.task_types.words.columns import WordsType
 
 SAMPLE = 1_000  # rows from which columns are inferred
 SETTINGS = ("text", "label", "encoding", "temperature")
@@ -115,10 +116,12 @@ def layout_for(
         return replace(trained, label=kept, id=""), []
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
+    if trained is not None and "text" not in options and isinstance(kind, WordsType) and len(columns) == 1:
+        return replace(trained, text=(*columns,), label=(), id=""), [f"text column: {', '.join(columns)}"]
     try:
         found = guess(sample, {**options, "shape": kind.name}, labelled="label" in options)
     except UserError as error:
-        if trained is None or "text" in options or isinstance(error, Ambiguous):
+        if trained is None or "text" in options or (isinstance(error, Ambiguous) and kind.any_columns):
             raise
         raise _lacks(sample, trained) from error
     if trained is not None:
@@ -136,5 +139,6 @@ def _lacks(sample: Table, trained: Layout) -> UserError:
     texts = ",".join(["COLUMN"] * wanted)
     return UserError(
         f"{sample.path}: has no column {' and '.join(trained.text)}, on which the model was trained",
-        f"It has {shown_names(sample.columns)}. Name the input {noun(wanted, 'column')}: text={texts}",
+        f"It has {shown_names(sample.columns)}. The model reads {so_many(wanted, 'text')}; name"
+        f" {'it' if wanted == 1 else 'them'}: text={texts}",
     )

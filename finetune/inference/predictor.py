@@ -26,7 +26,7 @@ from finetune.models.saving import load_config, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_words, runs_of
+from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
 from finetune.runs.recipe import Recipe
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
@@ -173,12 +173,10 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
         found.verify(f"{found.model.name}/{CHECKSUMS}")
     try:
         files = pretrained.resolve(str(found.model) if found else name)
-    except UserError as error:
-        if "/" in name:
-            raise
+    except pretrained.NotFound as error:
         raise UserError(
-            f"'{name}' names no finished run in {out}; and {error.what}",
-            "`finetune ls` lists the runs; a model needs a folder, or a network",
+            f"'{name}' is not a run in {out}, a folder, or a model that can be fetched ({error.why})",
+            no_run(name, out).way_out,
         ) from error
     config = load_config(files.folder)
     return Saved(

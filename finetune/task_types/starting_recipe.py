@@ -1,12 +1,13 @@
 """The default recipe for user data, which `finetune run reviews.csv` runs and `finetune init` prints."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finetune.data.reading import table_of
 from finetune.data.values import as_text
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types import registry
+from finetune.task_types.columns import Layout
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
 from finetune.task_types.task import Task
@@ -33,7 +34,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Tas
     table: dict[str, Any] = {
         "task": f"./{path}" if path in registry.available() else path,
         "model": model,
-        "max_length": fitting_length(read),
+        "max_length": fitting_length(read.layout, _columns(read)),
         "options": {**read.layout.options(), **files},
         "train": {
             "batch_size": named_type(read.layout.shape).batch_size,
@@ -73,17 +74,15 @@ def _columns(read: OwnData) -> Mapping[str, list[Any]]:
     return table_of(read.files["train"], read.encoding).columns
 
 
-def fitting_length(read: OwnData) -> int:
+def fitting_length(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:
     """A max_length that fits nearly all texts, estimated from words and characters; longer ones are windowed."""
-    fixed = named_type(read.layout.shape).max_length
+    fixed = named_type(layout.shape).max_length
     if fixed is not None:
         return fixed
-    columns = _columns(read)
+    rows = len(columns[layout.text[0]])
     sizes = sorted(
         sum(_about_tokens(text) for text in cells)
-        for cells in (
-            [as_text(columns[name][row]) for name in read.layout.text] for row in range(min(SAMPLE, _rows(read)))
-        )
+        for cells in ([as_text(columns[name][row]) for name in layout.text] for row in range(min(SAMPLE, rows)))
     )
     nearly_all = sizes[int(0.95 * len(sizes))] if sizes else 0
     return next((length for length in (64, 128, 256) if nearly_all < length - 4), 256)

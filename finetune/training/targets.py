@@ -12,6 +12,7 @@ from finetune.data.paths import exists, is_file
 from finetune.errors import UserError, nearest
 from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, set_by
+from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe, flat
 from finetune.runs.toml import override_value, read_toml
 from finetune.task_types.options import data_options, option_names, resolved
@@ -44,7 +45,7 @@ def find_recipes(target: str) -> list[Path]:
     if not found:
         raise UserError(
             f"no recipe or file is called '{target}'",
-            f"{nearest(target, list(named))}`finetune ls` lists the recipes",
+            f"{nearest(target, [*near_files(target), *named])}`finetune ls` lists the recipes",
         )
     return found
 

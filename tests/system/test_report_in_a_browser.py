@@ -80,6 +80,11 @@ def test_rows_are_filtered_and_found_from_the_confusion(browser: Any, shapes: di
     browser.execute_script(choose, "text", "no such text")
     time.sleep(0.3)
     assert browser.execute_script(shown) == 0
+    browser.execute_script(choose, "text", "")
+    browser.execute_script(choose, "kind", "least")
+    time.sleep(0.3)
+    assert browser.execute_script(shown) == 20
+    assert browser.execute_script("return document.querySelector('[name=sort]').value") == "doubt"
     for link in browser.find_elements("css selector", "a[data-pair]"):
         count = int(link.text)
         browser.execute_script("arguments[0].click()", link)

@@ -9,9 +9,8 @@ from typing import Any
 from finetune.analysis.report.margins import with_margins
 from finetune.analysis.report.paths import without_folders
 from finetune.data.messages import so_many
-from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.lookup import find_run, latest_run, no_run
 from finetune.runs.predictions import Line, read_lines
 from finetune.runs.record import RunRecord, load_record
 
@@ -41,9 +40,7 @@ def find_folders(names: Sequence[str], out: Path) -> list[RunFolder]:
     for name in names:
         folder = find_run(name, out) or latest_run(name, out)
         if folder is None:
-            raise UserError(
-                f"'{name}' names no finished run in {out}", "`finetune ls` lists the runs; --out names their folder"
-            )
+            raise no_run(name, out)
         found.setdefault(folder.path.resolve(), folder)
     return list(found.values())
 

@@ -38,7 +38,8 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
             if sentence.fault:
                 yield Record(row=row, line=sentence.fault_line, fault=Fault(sentence.fault, UNREADABLE))
             else:
-                values = {**sentence.columns, "document": str(sentence.document)}
+                document = {"document": str(sentence.document)} if sentence.document else {}
+                values = {**sentence.columns, **document}
                 yield Record(row=row, line=sentence.line, values=values)
 
 

@@ -1,5 +1,6 @@
 """Delimited text: CSV, TSV and the like; `read_strictly` raises at the first fault, `read` yields faults as rows."""
 
+import codecs
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -149,6 +150,7 @@ def nameless_columns(path: Path, form: FileFormat) -> list[str]:
 def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
     delimiter = "," if output.suffix == ".csv" else "\t"
     changed = 0
+    file.write(codecs.BOM_UTF8 if output.marked else b"")
     with utf_8(file) as text:
         plain, quoted = (
             csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=how)
@@ -173,5 +175,6 @@ FORMAT = Format(
     read=read,
     read_cells=read_cells,
     count=count,
+    markable=True,
     write=_write,
 )

@@ -15,7 +15,7 @@ from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
 from finetune.task_types.remarks import UNEVEN, Remark, SplitRows, majority, one_label
 from finetune.task_types.row_issues import unusable
-from finetune.task_types.texts.columns import TextType, labels_of, texts_of
+from finetune.task_types.texts.columns import TextType, label_cell, labels_of, texts_of
 from finetune.task_types.texts.label_kinds import separator_in
 
 Gold = tuple[str, ...]
@@ -77,7 +77,7 @@ class MultiLabel(TextType):
 
     def _listed(self, layout: Layout, values: Mapping[str, Any]) -> Gold | None:
         """The labels of a cell in order; an empty list means a row without labels."""
-        cell = layout.label_in(values)
+        cell = label_cell(layout, values)
         if is_missing(cell):
             return None
         order = layout.labels.index

@@ -16,7 +16,7 @@ from finetune.task_types.row_issues import NO_NUMBER
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.task import Task
-from finetune.task_types.texts.columns import TextType, texts_of
+from finetune.task_types.texts.columns import TextType, label_cell, texts_of
 
 MOST_CLASSES = 50  # most classes with scores for each
 RARE = 0.1  # share of the rows up to which `-` is not a class
@@ -50,7 +50,7 @@ class Classification(TextType):
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SentenceRow:
         """The texts with their class. Raises NoRow for a missing text."""
         text, pair = texts_of(layout, values)
-        cell = layout.label_in(values)
+        cell = label_cell(layout, values)
         label = None if layout.lacks(cell) else layout.named(as_text(cell).strip())
         return SentenceRow(id=name, text=text, pair=pair, gold=label)
 

@@ -1,12 +1,12 @@
 """Converts character spans of entities, `[[0, 4, "PER"]]` or `[{"start_offset": 0, ...}]`, to word tags and back."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.data.span_form import LISTS, is_place, is_triple
-from finetune.data.values import as_list, as_text, is_missing
+from finetune.data.span_form import LISTS, form_in, items_in
+from finetune.data.values import as_text, is_missing
 from finetune.metrics.entities import chunks
 from finetune.task_types.tagging.segments import segmented
 
@@ -29,7 +29,7 @@ def spans_of(cell: Any, form: Sequence[str], text: str) -> Spans:
     """The spans in a cell, trimmed; without those outside the text, and those that overlap a longer one."""
     changes: Counter[str] = Counter()
     found = []
-    for item in as_list(cell) or ():
+    for item in items_in(cell) or ():
         start, end, label = _triple(item, form)
         if not 0 <= start < end <= len(text) or not text[start:end].strip() or not label:
             changes[OUTSIDE] += 1
@@ -78,25 +78,26 @@ def in_form(spans: Sequence[tuple[int, int, str]], form: Sequence[str], text: st
 
 def types_in(cell: Any, form: Sequence[str]) -> list[str]:
     """The labels of the spans in a cell."""
-    return [label for item in as_list(cell) or () if (label := _triple(item, form)[2])]
+    return [label for item in items_in(cell) or () if (label := _triple(item, form)[2])]
 
 
 def _triple(item: Any, form: Sequence[str]) -> tuple[int, int, str]:
     """(start, end, label) of an item; a start of -1 where it is not a span."""
-    if tuple(form) == LISTS:
-        return (item[0], item[1], as_text(item[2])) if is_triple(item) else (-1, -1, "")
-    if not isinstance(item, Mapping) or not is_place(item.get(form[0])) or not is_place(item.get(form[1])):
+    own = form_in(item, form)
+    if own is None:
         return -1, -1, ""
-    label = item.get(form[2])
+    if own == LISTS:
+        return item[0], item[1], item[2]
+    label = item[own[2]]
     label = label[0] if isinstance(label, list) and label else label
-    return item[form[0]], item[form[1]], as_text(label) if isinstance(label, str | int) else ""
+    return item[own[0]], item[own[1]], as_text(label) if isinstance(label, str | int) else ""
 
 
 def changed_spans(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) -> dict[str, Sequence[int]]:
     """Changes made to the spans in cells, each with the indexes of its rows."""
     changes: defaultdict[str, list[int]] = defaultdict(list)
     for index, (text, cell) in enumerate(zip(texts, cells, strict=True)):
-        if is_missing(text) or not as_list(cell):
+        if is_missing(text) or not items_in(cell):
             continue
         found = spans_of(cell, form, as_text(text))
         words, starts = segmented(as_text(text))

@@ -9,8 +9,9 @@ from finetune.data.characters import same_text
 from finetune.data.formats.conll import TAG
 from finetune.data.messages import shown, so_many
 from finetune.data.nested_fields import cell_at
+from finetune.data.span_form import items_in
 from finetune.data.table import Table
-from finetune.data.values import as_list, as_text, is_missing, tags_of
+from finetune.data.values import as_text, is_missing, tags_of
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, Clean, Evidence, NoRow, short
@@ -168,7 +169,7 @@ def _of_text(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow
     cell = layout.label_in(values)
     if is_missing(cell):
         return TaggingRow(id=name, words=words, text=text, starts=starts)
-    if as_list(cell) is None:
+    if items_in(cell) is None:
         raise NoRow(f"has {short(cell)} in the column '{layout.label[0]}'; expected a list of spans")
     gold, _ = tags_for(words, starts, spans_of(cell, layout.spans, text).spans)
     return TaggingRow(id=name, words=words, gold=gold, text=text, starts=starts)

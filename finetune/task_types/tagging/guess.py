@@ -8,7 +8,7 @@ from typing import Any
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.find_words import are_characters
 from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of
-from finetune.data.span_form import span_form
+from finetune.data.span_form import items_in, span_form
 from finetune.data.values import as_list, as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
@@ -69,7 +69,7 @@ def span_layout(
     label: Sequence[str],
 ) -> Layout | None:
     """A layout of texts with character spans; None where no column holds spans that are within a text."""
-    for name in label or [name for name in columns if facts[name].kind == "list"]:
+    for name in label or [name for name in columns if facts[name].kind not in ("empty", "number")]:
         cells = list(islice((cell for cell in columns[name] if not is_missing(cell)), LOOKED_AT))
         form = span_form(cells)
         if form is None:
@@ -137,5 +137,5 @@ def _within(cells: Sequence[Any], texts: Sequence[Any], form: Sequence[str]) -> 
         found = spans_of(cell, form, as_text(text))
         lost = sum(count for why, count in found.changes.items() if why.startswith("outside"))
         outside += lost
-        total += len(as_list(cell) or ())
+        total += len(items_in(cell) or ())
     return total > 0 and outside <= (1 - INSIDE) * total

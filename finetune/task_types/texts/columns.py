@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
-from finetune.data.values import as_list, as_text, is_missing
+from finetune.data.values import as_list, as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow
+from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
 from finetune.task_types.row_issues import MISSING_TEXT
 from finetune.task_types.texts.guess import text_layout
 
@@ -65,6 +65,14 @@ def texts_of(layout: Layout, values: Mapping[str, Any]) -> tuple[str, str | None
             raise NoRow(f"has no text in the column '{name}'", MISSING_TEXT)
     texts = [layout.text_of(values, name) for name in layout.text]
     return texts[0], texts[1] if len(texts) > 1 else None
+
+
+def label_cell(layout: Layout, values: Mapping[str, Any]) -> Any:
+    """The cell of the label. Raises NoRow for an object, and for a list of lists or objects."""
+    cell = layout.label_in(values)
+    if is_nested(cell):
+        raise NoRow(f"has {short(cell)} in the column '{layout.label[0]}'; expected labels")
+    return cell
 
 
 def labels_of(cell: Any, separator: str) -> list[str]:

@@ -5,16 +5,22 @@ from dataclasses import replace
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of, nameless_columns
+from finetune.data.messages import places
 from finetune.data.table import Table
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import as_text, is_missing, is_nested
 from finetune.errors import UserError
 from finetune.task_types.candidates import Candidate, best_label, copied, label_candidates
 from finetune.task_types.column_names import is_id_name
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence
+from finetune.task_types.data_type import Evidence, short
 from finetune.task_types.text_candidates import best_texts
 from finetune.task_types.texts.label_kinds import CLASSES, label_kind
 from finetune.task_types.texts.not_choices import require_no_choices
+
+NESTED = (
+    'Write labels as ["a", "b"], and entities as [[start, end, label]] or [{"start": 0, "end": 3, "label": "PER"}], '
+    "by characters of the text; or name another column: label=COLUMN"
+)
 
 
 def text_layout(evidence: Evidence) -> Layout:
@@ -27,7 +33,7 @@ def text_layout(evidence: Evidence) -> Layout:
     label, rivals = chosen.get("label"), tuple[str, ...]()
     if label is None:
         label, rivals, reasons["label"] = _label(table, facts, chosen.get("text", ()))
-    _require_plain(label, facts, file)
+    _require_plain(label, facts, table)
     text = chosen.get("text")
     if text is None:
         text, reasons["text"] = _text(table, facts, label, evidence.shape)
@@ -88,15 +94,19 @@ def _why(best: Candidate | None, candidates: Sequence[Candidate]) -> str:
     return "its name" if best.level <= 2 else "the only column that could be one" if len(candidates) == 1 else best.what
 
 
-def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], file: str) -> None:
-    """Raises UserError, with the fields, where a label is an object."""
+def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], table: Table) -> None:
+    """Raises UserError where a label is an object, with its fields, or a list of lists or objects."""
     for name in label:
-        if facts[name].kind == "object":
-            fields = [other for other in facts if other.startswith(f"{name}.")]
+        fields = [other for other in facts if other.startswith(f"{name}.")]
+        if facts[name].kind == "object" and fields:
             raise UserError(
-                f"{file}: the column '{name}' holds objects, not labels",
+                f"{table.path}: the column '{name}' holds objects, not labels",
                 f"Choose a field: {', '.join(copied(f'label={field}') for field in fields[:6])}",
             )
+        nested = next((index for index, cell in enumerate(table.columns[name]) if is_nested(cell)), None)
+        if nested is not None:
+            cell, place = short(table.columns[name][nested]), [(table.rows[nested], table.lines[nested])]
+            raise UserError(f"{table.path}: {places(place, most=1)}: '{name}' holds {cell}, not labels", NESTED)
 
 
 def _rest(

@@ -14,7 +14,7 @@ from support.records import BASE, run
 from finetune.analysis.paper_table import Table, left_out, lines_of, load_table, rule, table_files
 from finetune.analysis.paper_table_formats import as_csv, as_html, as_markdown, runs_form
 from finetune.analysis.published import anchors, published_for
-from finetune.cli.run_tables import summary_table
+from finetune.cli.run_tables import labels_table, summary_table
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
 from finetune.runs.record import DamagedRecord, RunRecord, all_records
@@ -252,3 +252,12 @@ def test_the_kept_tables_are_what_the_records_give(file: Path) -> None:
         records = all_records(ROOT / "results")
     table = load_table(file.stem)
     assert file.read_text(encoding="utf-8") == as_markdown(file.stem, runs_form(table, lines_of(table, records)))
+
+
+def test_scores_of_entity_types_and_of_labels_have_their_own_title() -> None:
+    scores = {"dev": {"f1": 0.9, "PER/f1": 0.9}}
+    tagged = run(0.9, task="conll-2003").model_copy(update={"scores": scores})
+    for baseline, kind in (("most-frequent-tag", "entity type"), ("majority", "label")):
+        found = labels_table(tagged.model_copy(update={"baselines": {"dev": {baseline: {"f1": 0.5}}}}))
+        assert found is not None
+        assert (found.title, found.columns[1].name) == (f"by {kind}", kind)

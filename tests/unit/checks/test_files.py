@@ -75,7 +75,7 @@ def test_columns_that_were_given_have_no_reason_of_their_own(tmp_path: Path, che
         ([{"text": "a", "pair": {}, "label": 1}, {"text": "b", "pair": ["c"], "label": 0}], {"text": "text,pair"}),
         ([{"words": ["a", "b"]}, {"words": ["c"]}], {"shape": "tagging", "text": "words"}),
         ([{"text": "a", "label": None}, {"text": "b", "label": None}], {"label": "label"}),
-        ([{"text": "a", "label": {"b": 1}}, {"text": [1], "label": [2]}], {"text": "text", "label": "label"}),
+        ([{"text": "a", "label": "b"}, {"text": [1], "label": [2]}], {"text": "text", "label": "label"}),
     ],
 )
 def test_odd_data_is_checked_to_the_end(

@@ -1,5 +1,6 @@
 """`finetune check --fix`: what is fixed is not found again, and the rest stays as it is."""
 
+import gzip
 import json
 import unicodedata
 from pathlib import Path
@@ -38,11 +39,12 @@ def test_what_is_fixed_is_not_found_again(
     code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
     assert code == 0
     assert path.read_bytes() == before
+    keeps = suffix.removesuffix(".gz") in (".csv", ".tsv", ".txt")
     told = {
         cells[0].strip(): int(cells[1]) for line in out.splitlines() if len(cells := line.strip("│").split("│")) == 2
     }
     assert told == {
-        "byte-order mark removed": 1,
+        **({} if keeps else {"byte-order mark removed": 1}),
         "column names fixed": 1,
         "rows dropped that could not be read": 3,
         "cells without their control characters": 1,
@@ -54,7 +56,7 @@ def test_what_is_fixed_is_not_found_again(
         "rows dropped that repeat an earlier one": 2,
     }
     report = check(fixed)
-    assert not set(FIXED) & set(found(report))
+    assert set(FIXED) & set(found(report)) == ({"byte-order-mark"} if keeps else set())
     assert len(report.parts[0].table) == 60 - 3 - 1 - 1 - 2
     table = read_table(fixed)
     assert table.columns["text"][0] == rows[0][0]
@@ -136,9 +138,86 @@ def test_words_and_labels_of_control_characters_alone_are_dropped(tmp_path: Path
     assert len(read_table(tmp_path / "b.csv")) == 58
 
 
+REMAINS = "findings remain"
+
+
+def test_check_says_what_remains_in_the_copy(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    odd = "오랜만에 만난 친구".encode("cp949").decode("latin-1")
+    path = reviews(tmp_path / "a.csv", text={3: odd, 5: " b "}, label={7: "GOOD"})
+    fixed = tmp_path / "b.csv"
+    code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
+    (line,) = (line for line in out.splitlines() if REMAINS in line)
+    counted = in_process("check", str(fixed), f"model={tiny_bert}", "--json", data=tmp_path)[1]
+    assert code == 0 and line.startswith(f"{len(json.loads(counted)['findings'])} findings remain in {fixed}: ")
+    assert "mojibake (row 3)" in line and "label-variant" not in line
+    code, out, _ = in_process("check", str(fixed), f"model={tiny_bert}", data=tmp_path)
+    assert REMAINS not in out
+
+
+def test_the_copy_is_checked_with_the_settings_of_the_file_but_in_utf_8(
+    in_process: InProcess, tmp_path: Path, tiny_bert: Path
+) -> None:
+    path, fixed = tmp_path / "a.csv", tmp_path / "b.csv"
+    rows = [f"영화가 {text},{i % 2},{'긍정' if i % 3 else '부정'}" for i, text in enumerate(texts(60))]
+    path.write_text("\n".join(["text,a,b", *rows]) + "\n", encoding="cp949")
+    settings = [f"model={tiny_bert}", "encoding=cp949", "label=b"]
+    code, out, _ = in_process("check", str(path), *settings, "--fix", str(fixed), data=tmp_path)
+    assert code == 0 and f"{REMAINS} in {fixed}: " in out and "has an error" not in out
+
+
+@pytest.mark.parametrize(
+    ("encoding", "suffix", "marked", "noted"),
+    [
+        *(("utf-8-sig", ".csv", True, False), ("utf-16", ".tsv", True, False), ("utf-8-sig", ".jsonl", False, False)),
+        *(("utf-8", ".csv", False, False), ("cp949", ".csv", False, True), ("cp949", ".csv.gz", False, True)),
+        *(("cp949", ".xlsx", False, False), ("cp949", ".jsonl", False, False)),
+    ],
+)
+def test_a_copy_keeps_the_byte_order_mark_and_another_encoding_is_noted(
+    in_process: InProcess, tmp_path: Path, tiny_bert: Path, encoding: str, suffix: str, marked: bool, noted: bool
+) -> None:
+    lines = [f"오늘 본 영화는 정말 {i}번 보아도 좋은 영화였다,{'긍정' if i % 2 else '부정'}" for i in range(60)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["text,label", *lines]) + "\n", encoding=encoding)
+    fixed = tmp_path / f"b{suffix}"
+    code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
+    assert code == 0
+    written = gzip.decompress(fixed.read_bytes()) if suffix.endswith(".gz") else fixed.read_bytes()
+    assert written.startswith(b"\xef\xbb\xbf") is marked
+    assert ("is in UTF-8, the input in CP949" in out and "--fix b.xlsx" in out) is noted
+    assert read_table(fixed).columns["text"][0] == lines[0].partition(",")[0]
+
+
+KOREAN = ("오랜만에 만난 친구", "정말 재미있는 영화", "아주 좋아요 아주", "안녕하세요 반갑습니다")
+
+
+def test_korean_mojibake_is_found_and_not_damaged_where_it_cannot_be_repaired(tmp_path: Path, check: Check) -> None:
+    latin = [f" {text}".encode("cp949").decode("latin-1") + "\xa0" for text in KOREAN]
+    lost = [text.encode().decode("cp949", "replace") + " \u200b" for text in KOREAN]
+    odd = dict(enumerate([*latin, *lost, "移쒓뎄 and a few words"], start=3))
+    report = check(reviews(tmp_path / "bad.csv", text=odd))
+    assert found(report)["mojibake"] == tuple(odd)
+    counts = write_fixed(report.parts[0], tmp_path / "fixed.csv")
+    assert counts == {
+        "cells kept as they are: mojibake that cannot be repaired": 8,
+        "cells decoded in the right encoding": 1,
+    }
+    texts = read_table(tmp_path / "fixed.csv").columns["text"]
+    assert [texts[row - 1] for row in odd] == [*latin, *lost, "친구 and a few words"]
+
+
+def test_a_label_of_mojibake_is_kept_where_others_are_respelled(tmp_path: Path, check: Check) -> None:
+    broken = "긍정 영화".encode("cp949").decode("latin-1").replace(" ", "\xad")
+    part = check(reviews(tmp_path / "bad.csv", label={3: "GOOD", 5: broken, 7: broken})).parts[0]
+    write_fixed(part, tmp_path / "fixed.csv")
+    labels = read_table(tmp_path / "fixed.csv").columns["label"]
+    assert (labels[2], labels[4]) == ("good", broken)
+
+
 def test_mojibake_is_repaired_where_that_is_certain(tmp_path: Path, check: Check) -> None:
     odd = {3: "cafÃ© au lait, twice", 5: "Ð¿Ñ€Ð¸Ð²ÐµÑ‚ is a word", 7: "itâ€™s fine, Â£5", 9: "half a cafÃ© 좋아요"}
     (part,) = check(reviews(tmp_path / "bad.csv", text=odd)).parts
-    assert write_fixed(part, tmp_path / "fixed.csv") == {"cells decoded in the right encoding": 3}
+    kept = {"cells kept as they are: mojibake that cannot be repaired": 1}
+    assert write_fixed(part, tmp_path / "fixed.csv") == {"cells decoded in the right encoding": 3, **kept}
     texts = read_table(tmp_path / "fixed.csv").columns["text"]
     assert [texts[row - 1] for row in odd] == ["café au lait, twice", "привет is a word", "it’s fine, £5", odd[9]]

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from support.checked_files import Check, found, reviews, texts, write_csv, write_jsonl
 
+from finetune.checks.fix import write_fixed
 from finetune.checks.spellings import misspelled, unified
+from finetune.data.reading import read_table
 
 
 def test_classes_are_counted(tmp_path: Path, check: Check) -> None:
@@ -63,6 +65,33 @@ def test_spellings_of_labels() -> None:
     }
     assert misspelled(counts) == {"politcs": "politics", "poiltics": "politics", "politics!": "politics"}
     assert misspelled({"class 1": 100, "class 2": 1, "1000": 100, "1001": 1}) == {}
+
+
+def test_spellings_that_differ_in_inner_spaces_are_one_label_and_no_typo() -> None:
+    counts = {
+        "긍정": 40,
+        "긍 정": 2,
+        "매우 긍정적": 30,
+        "매우긍정적": 3,
+        "room 1 1": 9,
+        "room 11": 3,
+        "매우 부정적": 20,
+    }
+    assert unified(counts) == {"긍 정": "긍정", "매우긍정적": "매우 긍정적"}
+    assert misspelled(counts) == {}
+    assert unified({"매우  긍정적": 1, "매우\u00a0긍정적": 2, "1 2": 5, "12": 9}) == {
+        "매우  긍정적": "매우\u00a0긍정적"
+    }
+
+
+def test_labels_that_differ_in_inner_spaces_are_reported_once_and_fixed(tmp_path: Path, check: Check) -> None:
+    spelled = {row: "매우 긍정적" if row % 2 else "매우 부정적" for row in range(1, 61)}
+    path = reviews(tmp_path / "a.csv", label=spelled | {3: "매우긍정적", 8: "매우부 정적"})
+    report = check(path)
+    assert found(report)["label-variant"] == (3, 8)
+    assert not {"label-typo", "single-row"} & set(found(report))
+    write_fixed(report.parts[0], tmp_path / "b.csv")
+    assert set(read_table(tmp_path / "b.csv").columns["label"]) == {"매우 긍정적", "매우 부정적"}
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,10 @@ def test_vectors_of_texts_are_those_of_transformers(
     in_process: InProcess, texts: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors, "AT_ONCE", 5)  # so that there are several parts
-    common = ["features", str(tiny_bert), "texts.csv", "dev=texts.csv"]
+    common = ["features", str(tiny_bert), "texts.csv"]
     code, out, err = in_process(*common, "--pool", "mean", "-o", "mean.npz", data=texts)
     assert code == 0, err
-    assert "12 sequences of the split 'train', vectors of 32 numbers -> mean.npz" in out
+    assert "12 rows, a vector of 32 numbers for each -> mean.npz" in out
     found = np.load(texts / "mean.npz")
     assert found["vectors"].shape == (12, 32)
     expected = [hidden(tiny_bert, text)[2].mean(0) for text in TEXTS]
@@ -71,9 +71,7 @@ def test_vectors_of_tokens_and_of_words(in_process: InProcess, texts: Path, tiny
     assert len(found["tokens"]) == len(found["vectors"])
     words = '{"tokens": ["cats", "sat"], "tags": ["B-X", "O"]}\n{"tokens": ["dog"], "tags": ["O"]}\n'
     (texts / "words.jsonl").write_text(words * 6)
-    code, _, err = in_process(
-        "features", str(tiny_bert), "words.jsonl", "dev=words.jsonl", "max_length=64", "-o", "words.npz", data=texts
-    )
+    code, _, err = in_process("features", str(tiny_bert), "words.jsonl", "max_length=64", "-o", "words.npz", data=texts)
     assert code == 0, err
     found = np.load(texts / "words.npz")
     assert found["starts"][:3].tolist() == [0, 2, 3]  # a vector a word, though cats is two tokens
@@ -91,3 +89,51 @@ def test_mistakes_are_named(in_process: InProcess, texts: Path, tiny_bert: Path)
     assert "layer 7" in error("--layers", "[7]")
     assert "no such folder" in error("-o", "gone/x.npz")
     assert "'layers' is 'lats'" in error("--layers", "lats")
+    assert "Leave --split out" in error("--split", "all")
+    assert "dev= does not apply" in error("dev=texts.csv")
+
+
+@pytest.mark.parametrize("pool", ["mean", "cls"])
+def test_a_file_has_one_vector_for_each_row_in_its_order(
+    in_process: InProcess, tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, pool: str
+) -> None:
+    """Without labels, with a long text, with an empty one and with rows that a run would hold out as dev."""
+    monkeypatch.setattr(vectors, "AT_ONCE", 3)  # so that windows of one text are in two parts
+    rows = ["the cat sat", "", *TEXTS * 8, "the moon saw a big red house " * 6, "a dog"]
+    (tmp_path / "rows.csv").write_text("text,stars\n" + "".join(f"{row},5\n" for row in rows))
+    common = ["features", str(tiny_bert), "rows.csv", "max_length=20", "--pool", pool]
+    code, out, err = in_process(*common, "-o", "rows.npz", data=tmp_path)
+    assert code == 0, err
+    assert f"{len(rows)} rows, a vector of 32 numbers" in out
+    assert "1 row that cannot be used: the first has no text" in err
+    found = np.load(tmp_path / "rows.npz")
+    assert found["ids"].tolist() == [str(number) for number in range(1, len(rows) + 1)]
+    assert np.isnan(found["vectors"][1]).all()
+    assert not np.isnan(np.delete(found["vectors"], 1, axis=0)).any()
+    for row in (0, 4, len(rows) - 1):
+        last = hidden(tiny_bert, rows[row])[2]
+        assert np.allclose(found["vectors"][row], last.mean(0) if pool == "mean" else last[0], atol=1e-5)
+    assert in_process(*common, "-o", "rows.parquet", data=tmp_path)[0] == 0
+    assert pq.read_table(tmp_path / "rows.parquet").num_rows == len(rows)
+
+
+def test_windows_of_a_long_text_are_averaged_by_tokens() -> None:
+    parts = [
+        vectors.Vectors(id="1", tokens=["a"] * 3, vectors=np.array([[1.0, 0.0]])),
+        vectors.Vectors(id="1", tokens=["b"], vectors=np.array([[5.0, 8.0]])),
+    ]
+    assert vectors._together(parts, "mean").vectors.tolist() == [[2.0, 2.0]]
+
+
+def test_a_run_is_a_model_by_its_id_and_by_its_data(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:
+    """For a file of other columns that has no label."""
+    assert in_process("run", "texts.csv", f"model={tiny_bert}", "train.epochs=1", data=texts)[0] == 0
+    (record,) = texts.glob("results/texts.csv/*/record.json")
+    (texts / "new.csv").write_text("text\n" + "".join(f"{text}\n" for text in TEXTS))
+    (texts / "other.csv").write_text("said\n" + "".join(f"{text}\n" for text in TEXTS))
+    for name in (record.parent.name, "texts.csv"):
+        for file in ("new.csv", "other.csv"):
+            code, _, err = in_process("features", name, file, "--pool", "mean", "-o", "new.npz", data=texts)
+            assert code == 0, err
+            expected = hidden(record.parent / "model", TEXTS[0])[2].mean(0)
+            assert np.allclose(np.load(texts / "new.npz")["vectors"][0], expected, atol=1e-5)
