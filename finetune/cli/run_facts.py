@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
+from finetune.analysis.data_sizes import of_largest_sizes
 from finetune.cli.console import plain
 from finetune.cli.pace import duration
 from finetune.data.messages import so_many
@@ -51,15 +52,15 @@ def verdict_lines(records: Sequence[RunRecord]) -> list[str]:
     return lines
 
 
-def next_line(records: Sequence[RunRecord], *, sizes: bool = False) -> str:
+def next_line(records: Sequence[RunRecord]) -> str:
     """Commands for a run, or for several; those of different settings of a task are compared, with all their seeds.
 
-    For runs of several `sizes` of the data it is the page that has their curve.
+    For runs of several sizes of the data it is the page that has their curve.
     """
     first, *others = [record.id for record in records]
     if not others:
         return f"next: finetune predict {first} FILE, finetune report {first}"
-    if sizes:
+    if len(of_largest_sizes(records)) < len(records):
         return f"next: finetune report {' '.join([first, *others])}"
     mine, *found = groups(records)
     same = [group for group in found if group[0].task == mine[0].task]

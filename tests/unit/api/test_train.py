@@ -175,7 +175,7 @@ def test_a_callback_that_fails_is_reported_and_the_run_continues(small: dict[str
         raise ZeroDivisionError("no such thing")
 
     epochs = Epochs()
-    with pytest.warns(finetune.CallbackFailed, match="start.*ZeroDivisionError: no such thing"):
+    with pytest.warns(finetune.CallbackFailed, match="ZeroDivisionError: no such thing"):
         run = finetune.train(FRAME, **small, callbacks=[broken, epochs])
     assert len(calls) == 1
     assert epochs.seen == [1, str(run.folder)]
