@@ -88,7 +88,7 @@ def run(
         if shares and not as_json:
             print_curves(standard_output(), records, out=out)
         if records and not as_json and not quiet:
-            standard_output().print_line(next_line(records, sizes=bool(shares)))
+            standard_output().print_line(next_line(records))
     for failure in failures:
         print_error(failure)
     if failures:
