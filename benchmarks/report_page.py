@@ -92,7 +92,7 @@ def _record(count: int, score: float) -> RunRecord:
 @contextmanager
 def chromium() -> Iterator[Any]:
     """A function that sends a command to a page of a new headless Chromium and returns its result."""
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         started = subprocess.Popen([*CHROMIUM, f"--user-data-dir={profile}"], stderr=subprocess.DEVNULL)
         try:
             connection = websocket.create_connection(_address(Path(profile) / "DevToolsActivePort"), timeout=60)
@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         pages = [measure(Path(folder), count) for count in arguments.rows]
     found = {"machine": machine.facts(), "repeats": REPEATS, "pages": pages}
     arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
