@@ -9,6 +9,7 @@ from typing import Any
 
 from finetune.analysis.paper_table import Line, Table, rule
 from finetune.analysis.published import Anchor
+from finetune.analysis.templates import templates_of
 from finetune.data.atomic import output_file
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
@@ -90,13 +91,6 @@ def as_csv(lines: Sequence[Line]) -> str:
 
 def as_html(form: Form) -> str:
     """A complete HTML page. Raises UserError without jinja2."""
-    try:
-        from finetune.analysis.templates import templates_of
-    except ImportError as error:
-        raise UserError(
-            f"a table in HTML needs a package that is not installed ({error.name})",
-            "Install it: pip install 'bert-finetune[report]', or write .md or .csv",
-        ) from error
     template = templates_of("finetune.analysis").get_template("paper_table.html.j2")
     return template.render(title=form.title, header=form.header, rows=form.rows, notes=[*form.notes, *form.behind])
 

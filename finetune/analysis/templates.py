@@ -1,12 +1,19 @@
 """jinja2 templates of HTML pages, with autoescaping."""
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING
 
+from finetune.errors import UserError
 from finetune.task_types.marked_text import clean
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
-def templates_of(package: str) -> Environment:
-    """The templates next to a package's modules."""
+
+def templates_of(package: str) -> "Environment":
+    """The templates next to a package's modules. Raises UserError without jinja2."""
+    require_jinja2()
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     return Environment(
         loader=PackageLoader(package, "."),
         autoescape=True,
@@ -15,3 +22,14 @@ def templates_of(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def require_jinja2() -> None:
+    """Raises UserError where the package that pages are made with is not installed."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"an HTML page needs a package that is not installed ({error.name})",
+            "Install it: pip install 'bert-finetune[report]'",
+        ) from error

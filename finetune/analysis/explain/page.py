@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from finetune.analysis.templates import templates_of
 from finetune.data.atomic import output_file
-from finetune.errors import UserError
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
 
 MOST_SHARE = 70  # percent of colour behind the strongest word
@@ -22,13 +22,6 @@ class Piece:
 
 def write_page(rows: Sequence[ExplainedRow], output: Path, *, model: str) -> int:
     """Writes the page and returns its size in bytes. Raises UserError without jinja2, and if it cannot be written."""
-    try:
-        from finetune.analysis.templates import templates_of
-    except ImportError as error:
-        raise UserError(
-            f"a page needs a package that is not installed ({error.name})",
-            "Install it: pip install 'bert-finetune[report]'",
-        ) from error
     template = templates_of("finetune.analysis.explain").get_template("page.html.j2")
     page = template.render(rows=rows, model=model, pieces=pieces)
     with output_file(output, remedy="Name another file with -o") as scratch:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from finetune.analysis.report.blocks import WordWeight
 from finetune.analysis.report.run_files import find_folders, read_run_files
+from finetune.analysis.templates import require_jinja2
 from finetune.data.atomic import output_file
 from finetune.data.paths import require_place
-from finetune.errors import UserError
 
 
 def write_report(
@@ -22,13 +22,7 @@ def write_report(
     `weights` has what each word of a row adds to its prediction, by the run's id, the split and the row's id. Raises
     UserError for a name without a run, for damaged files, and if the page cannot be written.
     """
-    try:
-        import jinja2  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            f"a report needs a package that is not installed ({error.name})",
-            "Install it: pip install 'bert-finetune[report]'",
-        ) from error
+    require_jinja2()
     require_place(output)
     from finetune.analysis.report.page import render
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from finetune.analysis.templates import templates_of
 from finetune.analysis.view.page_data import as_script, page_data
 from finetune.data.atomic import output_file
-from finetune.errors import UserError
 from finetune.inference.view.inside import Inside
 
 SCRIPTS = ("drawing", "attention", "steps", "words", "outputs", "embeddings")
@@ -20,15 +20,8 @@ def write_page(inside: Inside, output: Path) -> int:
 
 def render(inside: Inside) -> str:
     """The page as HTML. Raises UserError without jinja2."""
-    try:
-        from markupsafe import Markup
-
-        from finetune.analysis.templates import templates_of
-    except ImportError as error:
-        raise UserError(
-            f"the page needs a package that is not installed ({error.name})",
-            "Install it: pip install 'bert-finetune[report]'",
-        ) from error
     template = templates_of("finetune.analysis.view").get_template("page.html.j2")
+    from markupsafe import Markup  # which comes with jinja2
+
     data = Markup(as_script(page_data(inside)))  # JSON whose signs are escaped
     return template.render(inside=inside, data=data, scripts=SCRIPTS)
