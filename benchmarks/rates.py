@@ -1,4 +1,4 @@
-"""Training rates of the settings in measured.SHAPES, over some updates of each.
+"""Training rates of the settings in record_tables.SHAPES, over some updates of each.
 
 python benchmarks/rates.py --data DIR --by-article DIR --out results/benchmarks/rates.json
 """
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import machine
-from measured import SHAPES
 from measuring import unscored
+from record_tables import SHAPES
 
 from finetune.data.source import source_of
 from finetune.inference.engine import Engine
