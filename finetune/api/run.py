@@ -13,6 +13,7 @@ from finetune.api.quiet import plainly
 from finetune.data.stored import STORE
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
+from finetune.runs.best import best_group, best_run
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run, no_run
@@ -47,10 +48,11 @@ class Run:
 
     @property
     def record(self) -> RunRecord:
-        """The record; of several runs that of the one with the best headline score on the first split."""
-        first = self.records[0]
-        split, metric = next(iter(first.scores)), first.metric(first.headline)
-        return max(self.records, key=lambda one: metric.rank(one.scores[split][first.headline]))
+        """The record; of several runs that of the best one of the best setting, by the headline on the first split.
+
+        The best setting is the one with the best mean over its seeds; smaller sizes of the data take no part.
+        """
+        return best_run(self.records)
 
     @property
     def id(self) -> str:
@@ -73,8 +75,7 @@ class Run:
 
         Over the seeds of the setting of `record`.
         """
-        best = self.record
-        return verdict_of(next(group for group in groups(self.records) if best in group))
+        return verdict_of(best_group(self.records))
 
     @property
     def scores(self) -> "pd.DataFrame":
@@ -238,5 +239,4 @@ def _points(row: dict[str, Any], metric: Metric) -> tuple[str, str]:
 
 def _headline(record: RunRecord) -> str:
     """`dev f1 84.3`."""
-    split = next(iter(record.scores))
-    return f"{split} {record.headline} {record.metric(record.headline).shown(record.scores[split][record.headline])}"
+    return f"{record.first_split} {record.headline} {record.metric(record.headline).shown(record.score)}"

@@ -12,6 +12,7 @@ from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, plain_metrics
+from finetune.runs.best import best_group
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.interrupted import Interrupted
 from finetune.runs.recipe_diff import listed_differences
@@ -181,7 +182,7 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
     tasks = dict.fromkeys(group[0].task for group in found)
     for task in tasks:
         mine = [group for group in found if group[0].task == task]
-        split, name = next(iter(mine[0][0].scores)), mine[0][0].headline
+        split, name = mine[0][0].first_split, mine[0][0].headline
         metric = mine[0][0].metric(name)
         for group in mine:
             if (spread := spread_by_seed(group, name, split)) is not None:
@@ -189,8 +190,7 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
                 what = f"sd of {split} {name} over head initialisations {by_init}, over data orders {by_order}"
                 lines.append(f"{task}: {what}")
         if len(mine) > 1:
-            means = [summarised([run.scores[split][name] for run in group], metric).mean for group in mine]
-            best = max(zip(means, mine, strict=True), key=lambda pair: metric.rank(pair[0]))[1]
+            best = best_group([record for group in mine for record in group])
             chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
             others = [other for other in best[0].scores if other != split]
             tried = f"{len(mine)} settings" + " that were not discarded" * discarded

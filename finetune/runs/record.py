@@ -129,6 +129,16 @@ class RunRecord(BaseModel):
         "older records lack it",
     )
 
+    @property
+    def first_split(self) -> str:
+        """The split by which runs are compared: the first that was scored, which is dev where there is one."""
+        return next(iter(self.scores))
+
+    @property
+    def score(self) -> float:
+        """The headline score on the first split, as computed; NaN where it is undefined."""
+        return self.scores[self.first_split][self.headline]
+
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
         return _metric(name, self.metrics)
