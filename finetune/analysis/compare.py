@@ -22,6 +22,7 @@ from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import resampled_metrics
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Answer, Task
+from finetune.task_types.types import type_of
 
 FEW_ROWS = 30
 
@@ -48,12 +49,13 @@ class Changed:
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Result on one split: each metric, its Difference, and p adjusted for the number of metrics (`holm`); McNemar's p
-    if rows are right or wrong.
+    if rows are right or wrong. `shape` is the name of the task's type, empty where it is unknown.
     """
 
     a: Sequence[str]
     b: Sequence[str]
     task: str
+    shape: str
     split: str
     rows: int
     metrics: Mapping[str, Metric]
@@ -66,7 +68,7 @@ class Comparison:
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
         plain = asdict(replace(self, metrics={}))
-        del plain["metrics"]
+        del plain["metrics"], plain["shape"]
         for name, difference in self.differences.items():
             plain["differences"][name]["difference"] = difference.value
         return plain
@@ -185,10 +187,12 @@ def _compared(
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [side[0].get(exact) for side in (a, b)] if len(a) == len(b) == 1 else []
     hits = [each for each in alone if isinstance(each, Counted)]
+    kind = type_of(task)
     return Comparison(
         a=[record.id for record in left.records],
         b=[record.id for record in right.records],
         task=task.name,
+        shape="" if kind is None else kind.name,
         split=split,
         rows=len(rows),
         metrics={name: task.metric(name) for name in differences},

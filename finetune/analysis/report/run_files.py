@@ -88,15 +88,6 @@ def read_losses(lines: Iterable[str], *, of: str = "losses") -> tuple[list[tuple
     return sorted(losses.items()), damaged
 
 
-def labels_of(folder: RunFolder) -> list[str]:
-    """Label names of the saved model in the order of its probabilities; empty if the model is missing."""
-    try:
-        names = json.loads((folder.model / "config.json").read_text(encoding="utf-8"))["id2label"]
-        return [str(names[str(index)]) for index in range(len(names))]
-    except (OSError, ValueError, LookupError, TypeError):  # a report works without the model
-        return []
-
-
 def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:
     """The logged events; None for a line that is not one, such as the truncated last line of a killed run."""
     for line in lines:

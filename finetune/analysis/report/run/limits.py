@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.errors import suspects
 from finetune.analysis.report.row_data import SCRIPT, slices_in
-from finetune.analysis.report.run_files import RunFiles, labels_of
+from finetune.analysis.report.run_files import RunFiles
 from finetune.data.messages import so_many
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.record import RunRecord
 from finetune.task_types.marked_text import cut
-from finetune.task_types.types import view_of
+from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
 
 ORDER = 60
@@ -54,7 +54,7 @@ def _about_labels(record: RunRecord) -> Iterator[str]:
 
 def _about_predictions(run: RunFiles) -> Iterator[str]:
     split, lines = next(iter(run.predictions.items()), ("", ()))
-    view = view_of(lines, labels_of(run.folder)) if lines else None
+    view = split_view_of(run.record, run.folder, split, lines)
     if view is None:
         return
     yield from _about_scripts(view, split)
