@@ -11,10 +11,13 @@ from support.cli import InProcess, assert_error
 from support.records import change_record
 from support.runs import FinishedRun
 
+from finetune.errors import UserError
 from finetune.inference.explain.of_run import chosen, explained_rows
 from finetune.inference.predictor import load
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines, write_predictions
+from finetune.task_types.sentence.task import SentenceTask
+from finetune.task_types.task import Task
 from finetune.task_types.types import view_of
 
 pytest.importorskip("captum", reason="needs the extra `explain`")
@@ -56,3 +59,23 @@ def test_of_several_labels_the_most_confident_errors_are_explained_first(
     write_predictions(folder.predictions("dev"), lines, {})
     found = [name for _, name, _ in explained_rows(load(folder.path), folder, 2)]
     assert found == [str(lines[number]["id"]) for number in (2, 1)]
+
+
+def test_rows_that_are_empty_or_too_long_are_left_out(copied_run: FinishedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = RunFolder(copied_run("sentence"))
+    change_record(folder.record_file)
+    first, *others = read_lines(folder, "dev")
+    wrong = {"gold": "good", "answer": "bad", "probabilities": [0.99, 0.01]}
+    write_predictions(folder.predictions("dev"), [first | {"text": " "} | wrong, others[0] | wrong, *others[1:]], {})
+    predictor = load(folder.path)
+    found = [name for _, name, _ in explained_rows(predictor, folder, 2)]
+    assert str(others[0]["id"]) in found
+    assert str(first["id"]) not in found
+    monkeypatch.setattr("finetune.inference.explain.explain.MOST_TOKENS", 1)
+    assert list(explained_rows(predictor, folder, 2)) == []
+
+
+def test_what_no_row_can_be_explained_for_is_an_error(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SentenceTask, "explained_texts", Task.explained_texts)
+    with pytest.raises(UserError, match="cannot be explained"):
+        list(explained_rows(load(reviews), RunFolder(reviews), 2))

@@ -4,14 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from finetune.errors import UserError
 from finetune.inference.explain.explain import explain
 from finetune.inference.explain.explanation import ExplainedRow
 from finetune.inference.predictor import Predictor
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import Line, read_lines
 from finetune.runs.record import load_record
-from finetune.task_types.explained import Asked
+from finetune.task_types.explained import Asked, CannotExplain
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
@@ -22,7 +21,8 @@ RIGHT = 0.25  # right rows for each error that is explained
 def explained_rows(predictor: Predictor, folder: RunFolder, count: int) -> Iterator[tuple[str, str, ExplainedRow]]:
     """(split, id, explanation) of `count` errors and some right rows of the first split with saved predictions.
 
-    Rows without anything to explain, such as a text without an entity, are left out. Raises UserError without captum.
+    Rows without anything to explain, such as a text without an entity, and those that are too long are left out.
+    Raises UserError without captum, and for a task whose predictions cannot be explained.
     """
     record = load_record(folder.record_file)
     split, lines = record.first_split, read_lines(folder, record.first_split)
@@ -30,10 +30,8 @@ def explained_rows(predictor: Predictor, folder: RunFolder, count: int) -> Itera
     for line in lines[:count] if view is None else chosen(view, count):
         try:
             found = explain(predictor, row_of_line(predictor.task, line, folder.path), Asked())
-        except UserError as error:
-            if "pip install" in error.way_out:
-                raise
-            continue  # a row that is too long
+        except CannotExplain:
+            continue
         if found.explanations:
             yield split, str(line["id"]), found
 

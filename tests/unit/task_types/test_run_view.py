@@ -10,7 +10,7 @@ from support.cli import InProcess
 from support.records import change_record
 from support.reports import saved_run
 from support.runs import FinishedRun
-from support.toys import labels_task
+from support.toys import labels_task, span_task
 
 from finetune.analysis.report.run.limits import blocks
 from finetune.analysis.report.run_files import read_run_files
@@ -22,6 +22,7 @@ from finetune.task_types import types
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.sentence.columns import Classification
 from finetune.task_types.sentence.view import LabelView
+from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.task import Answer
 from finetune.task_types.view import View
 
@@ -66,6 +67,16 @@ def test_the_type_of_a_run_is_the_one_in_its_recipe(finished_run: FinishedRun, i
     code, shown, _ = in_process("show", str(folder), "--predictions", "2", data="")
     assert code == 0
     assert re.search(r"a 0\.\d+, b 0\.\d+", shown)
+
+
+def test_limits_name_what_was_truncated_once(tmp_path: Path) -> None:
+    task = span_task()
+    rows = task.load(Source(), "dev").rows
+    folder = saved_run(tmp_path, task, rows, [SpanAnswer(value=row.answers[0], start=row.start) for row in rows])
+    note = f"dev: 5 % of the rows {task.lost(128)}"
+    change_record(folder / "record.json", truncated={"dev": 0.05}, notes=[note])
+    (block,) = blocks(read_run_files(RunFolder(folder)))
+    assert [text for text in block.points if "truncated" in text or "lost" in text] == [note]
 
 
 def test_limits_count_the_doubtful_labels_of_a_run_without_its_model(tmp_path: Path) -> None:
