@@ -14,7 +14,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.significance import RESAMPLES, Difference, Resampled, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_run, no_run
+from finetune.runs.lookup import require_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord, all_records, load_record
 from finetune.runs.seeds import same_but_seeds
@@ -124,9 +124,7 @@ def compare_runs(
 
 def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
     """The named run, then those with other seeds."""
-    found = find_run(name, out) or latest_run(name, out)
-    if found is None:
-        raise no_run(name, out)
+    found = require_run(name, out)
     if not seeds:
         return [found]
     others = same_but_seeds(load_record(found.record_file), all_records(out))

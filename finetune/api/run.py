@@ -16,7 +16,7 @@ from finetune.metrics.scores import plain_metrics
 from finetune.runs.best import best_group, best_run
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_run, no_run
+from finetune.runs.lookup import require_run
 from finetune.runs.predictions import NEEDED, read_lines
 from finetune.runs.record import RunRecord, all_records, load_record
 from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
@@ -201,9 +201,7 @@ def open_run(name: str | Path, *, seeds: bool = False, out: str | Path = "result
     Raises:
         UserError: If there is no such run, or its record is damaged.
     """
-    folder = find_run(str(name), Path(out)) or latest_run(str(name), Path(out))
-    if folder is None:
-        raise no_run(str(name), Path(out))
+    folder = require_run(str(name), Path(out))
     record, where = load_record(folder.record_file), folder.path.parents[1]
     others = same_but_seeds(record, all_records(where)) if seeds else []
     return runs_of_records([record, *others], out=where)

@@ -11,7 +11,7 @@ from finetune.inference.predictor import load, saved
 from finetune.metrics.scores import Scores
 from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Note, Watcher
-from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.lookup import named_run
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord, load_record
 from finetune.task_types import registry
@@ -92,7 +92,7 @@ def _is_split(record: RunRecord, split: str, loaded: Rows) -> bool:
 
 
 def _record(model: str, out: Path) -> RunRecord | None:
-    folder = find_run(model, out) or latest_run(model, out)
+    folder = named_run(model, out)
     return None if folder is None else load_record(folder.record_file)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
 from finetune.metrics.temperature import fit_temperature
-from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_lines
 from finetune.runs.record import load_record
 from finetune.task_types.run_view import split_view_of
@@ -28,7 +28,7 @@ def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: P
         raise UserError(
             f"temperature does not apply to {task.name}", "Leave it out: it is for single labels and choices"
         )
-    folder = find_run(model, out) or latest_run(model, out)
+    folder = named_run(model, out)
     if folder is None:
         raise UserError(f"'{model}' is not a run, so it has no dev predictions", "Leave temperature=dev out")
     record = load_record(folder.record_file)

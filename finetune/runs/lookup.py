@@ -25,6 +25,21 @@ def find_run(target: str, out: Path) -> RunFolder | None:
     return RunFolder(found[0].parent) if found else None
 
 
+def named_run(name: str, out: Path) -> RunFolder | None:
+    """The run that a name means: of a folder or of a prefix of an id, else the latest of a task or of data; None
+    where there is none.
+    """
+    return find_run(name, out) or latest_run(name, out)
+
+
+def require_run(name: str, out: Path) -> RunFolder:
+    """The run that a name means. Raises UserError where there is none."""
+    found = named_run(name, out)
+    if found is None:
+        raise no_run(name, out)
+    return found
+
+
 def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:
     """The error for a name without a run, with the nearest of ids and tasks of runs, files and `also`."""
     runs = [part for file in out.glob("*/*/record.json") for part in (file.parent.name, file.parents[1].name)]

@@ -10,7 +10,7 @@ from finetune.analysis.report.margins import with_margins
 from finetune.analysis.report.paths import without_folders
 from finetune.data.messages import so_many
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_run, no_run
+from finetune.runs.lookup import require_run
 from finetune.runs.predictions import Line, read_lines
 from finetune.runs.record import RunRecord, load_record
 
@@ -38,9 +38,7 @@ def find_folders(names: Sequence[str], out: Path) -> list[RunFolder]:
     """The runs named by folder, id or task, each once. Raises UserError for a name without a run."""
     found: dict[Path, RunFolder] = {}
     for name in names:
-        folder = find_run(name, out) or latest_run(name, out)
-        if folder is None:
-            raise no_run(name, out)
+        folder = require_run(name, out)
         found.setdefault(folder.path.resolve(), folder)
     return list(found.values())
 
