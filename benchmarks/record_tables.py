@@ -10,6 +10,7 @@ from typing import Any
 from finetune.analysis.paper_form import SIMPLE, paper_form
 from finetune.analysis.paper_table import lines_of, load_table
 from finetune.analysis.paper_table_formats import Form, markdown_rows, score_words
+from finetune.analysis.report.text import score_text
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 
@@ -110,7 +111,7 @@ def _ours_and_best(runs: list[RunRecord], split: str, metric: str) -> tuple[str,
     if not scored:
         return "", ""
     ours = [100 * run.scores[split][metric] for run in scored]
-    best = [100 * max(given[metric] for given in run.baselines[split].values()) for run in scored]
+    best = [100 * each for run in scored if (each := run.best_baseline(split, metric)) is not None]
     spread = f" ± {statistics.stdev(ours):.1f}" if len(ours) > 1 else ""
     return f"{statistics.fmean(ours):.1f}{spread}", f"{statistics.fmean(best):.1f}"
 
@@ -141,10 +142,10 @@ def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: lis
     lines = ["| file | rows | score on dev | ours | best baseline |", "|---|---|---|---|---|"]
     for name in OWN_DATA:
         for run in (record for record in records if record.task == name):
-            ours = 100 * run.scores["dev"][run.headline]
-            best = 100 * max(given[run.headline] for given in run.baselines["dev"].values())
+            metric = run.metric(run.headline)
+            ours, best = metric.shown(run.scores["dev"][metric.name]), run.best_baseline("dev", metric.name)
             rows = sum(run.rows.values())
-            lines.append(f"| {name} | {rows:,} | {run.headline} | {ours:.1f} | {best:.1f} |")
+            lines.append(f"| {name} | {rows:,} | {metric.name} | {ours} | {score_text(best, metric)} |")
     lines += ["", "| command | rows | time | rows/s | most memory |", "|---|---|---|---|---|"]
     speeds = [("check", check["rows"], check["seconds"], check["peak_gigabytes"])]
     speeds += [

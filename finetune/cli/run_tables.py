@@ -44,7 +44,7 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
 
 def record_table(record: RunRecord) -> FittedTable:
     """A run's scores next to its baselines and published scores of the same model and split."""
-    metrics = plain_metrics(next(iter(record.scores.values())))
+    metrics = plain_metrics(record.scores[record.first_split])
     shown = {metric: record.metric(metric).shown for metric in metrics}
     rows: list[Row] = []
     for split, scores in record.scores.items():
@@ -63,7 +63,7 @@ def record_table(record: RunRecord) -> FittedTable:
 
 def labels_table(record: RunRecord) -> FittedTable | None:
     """A run's scores by label, or by entity type for tagging; None if its task is not scored so."""
-    named = [name.rsplit("/", 1) for name in next(iter(record.scores.values())) if "/" in name]
+    named = [name.rsplit("/", 1) for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
     rows = []
     for split, scores in record.scores.items():
@@ -149,7 +149,7 @@ MODEL = Column(name="model", names=True, short=short_model)
 
 def _chosen_on(record: RunRecord) -> list[str]:
     """The dev splits (MNLI has two); for a task without any, its first split."""
-    return [split for split in record.scores if split.startswith("dev")] or list(record.scores)[:1]
+    return [split for split in record.scores if split.startswith("dev")] or [record.first_split]
 
 
 def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
@@ -159,7 +159,7 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
         metric = group[0].metric(name)
         shown = metric.shown
         each = summarised([record.scores[split][name] for record in group], metric)
-        base = max((given[name] for given in group[0].baselines[split].values()), key=metric.rank, default=None)
+        base = group[0].best_baseline(split, name)
         yield [
             "" if None in failures else str(sum(map(bool, failures))),
             f"{split} {name}",

@@ -78,7 +78,7 @@ def _was_trained_on(model: str, splits: Iterable[Rows], out: Path) -> bool:
 def _chosen_on(model: str, loaded: Rows, out: Path) -> str:
     """What a run chose on the rows of this split; empty for nothing, and for a model without a run."""
     record = _record(model, out)
-    if record is None or not _is_split(record, next(iter(record.scores)), loaded):
+    if record is None or not _is_split(record, record.first_split, loaded):
         return ""
     return chosen_for_model(record)
 

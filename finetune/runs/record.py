@@ -17,7 +17,7 @@ from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
-from finetune.runs.margin import Margin
+from finetune.runs.margin import Margin, best_baseline
 from finetune.runs.recipe import Recipe
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
@@ -139,6 +139,12 @@ class RunRecord(BaseModel):
         """The headline score on the first split, as computed; NaN where it is undefined."""
         return self.scores[self.first_split][self.headline]
 
+    def best_baseline(self, split: str, metric: str) -> float | None:
+        """The score of the best baseline on a split; None where there is none."""
+        given = self.baselines.get(split, {})
+        name = best_baseline(given, self.metric(metric))
+        return None if name is None else given[name][metric]
+
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
         return _metric(name, self.metrics)
@@ -173,7 +179,7 @@ class ListedRun(BaseModel):
 
     @property
     def score(self) -> float:
-        """The headline score on the first split, 0 to 1; NaN where it is undefined."""
+        """The headline score on the first split, as computed; NaN where it is undefined."""
         found = next(iter(self.scores.values()))[self.headline]
         return math.nan if found is None else found
 

@@ -17,10 +17,7 @@ def overview(runs: Sequence[RunFiles]) -> Block:
 
 def _line(run: RunFiles) -> list[str]:
     record = run.record
-    split = next(iter(record.scores))
-    given = [scores[record.headline] for scores in record.baselines.get(split, {}).values()]
-    metric = record.metric(record.headline)
-    best = max(given, key=metric.rank, default=None)
-    headline = f"{split} {record.headline}"
+    metric, best = record.metric(record.headline), record.best_baseline(record.first_split, record.headline)
+    headline = f"{record.first_split} {record.headline}"
     words = [record.task, record.id, record.model, seed_words(record), record.finished, headline]
-    return [*map(cut, words), metric.shown(record.scores[split][record.headline]), score_text(best, metric)]
+    return [*map(cut, words), metric.shown(record.score), score_text(best, metric)]

@@ -40,7 +40,7 @@ def row_of_run(predictor: Predictor, model: str, name: str, *, split: str | None
     folder = named_run(model, out)
     if folder is None:
         raise UserError(f"{model} is not a run: it has no rows of dev", "Give a text, or a file with --rows")
-    of = split or next(iter(load_record(folder.record_file).scores), "dev")
+    of = split or load_record(folder.record_file).first_split
     lines = read_lines(folder, of)
     line = next((line for line in lines if str(line["id"]) == name), None)
     if line is None:
