@@ -16,7 +16,8 @@ from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
 from finetune.runs.predictions import read_predictions
-from finetune.runs.record import RunRecord, all_records, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import same_but_seeds
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import resampled_metrics

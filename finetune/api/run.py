@@ -18,7 +18,8 @@ from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
 from finetune.runs.predictions import NEEDED, read_lines
-from finetune.runs.record import RunRecord, all_records, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
 from finetune.runs.verdict import Verdict, verdict_of
 

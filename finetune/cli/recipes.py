@@ -25,7 +25,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.interrupted import interrupted_runs
 from finetune.runs.lookup import find_run, latest_run, no_run
 from finetune.runs.predictions import read_predictions
-from finetune.runs.record import listed_runs, load_record
+from finetune.runs.record_files import listed_runs, load_record
 from finetune.runs.toml import MOST_BYTES, to_toml
 from finetune.task_types.options import option_names, option_values
 from finetune.task_types.registry import available

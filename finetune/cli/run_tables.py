@@ -15,8 +15,9 @@ from finetune.metrics.scores import Scores, plain_metrics
 from finetune.runs.best import best_group
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.interrupted import Interrupted
+from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import ListedRun, RunRecord
+from finetune.runs.record import RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has

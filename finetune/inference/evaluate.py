@@ -13,7 +13,8 @@ from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Note, Watcher
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import write_predictions
-from finetune.runs.record import RunRecord, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
 from finetune.task_types import registry
 from finetune.task_types.own_data import task_on
 from finetune.task_types.prediction_lines import prediction_lines

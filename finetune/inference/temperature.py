@@ -9,7 +9,7 @@ from finetune.inference.predictor import Predictor
 from finetune.metrics.temperature import fit_temperature
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_lines
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.types import type_of
 

@@ -9,7 +9,8 @@ from finetune.data.source import content_hash
 from finetune.data.stored import STORE
 from finetune.errors import UserError, nearest
 from finetune.runs.folder import RunFolder, data_name, folder_name
-from finetune.runs.record import RunRecord, load_record, readable
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record, readable
 
 SHOWN = 3  # runs in a message
 

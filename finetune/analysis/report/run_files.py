@@ -12,7 +12,8 @@ from finetune.data.messages import so_many
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
 from finetune.runs.predictions import Line, read_lines
-from finetune.runs.record import RunRecord, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from finetune.inference.explain.explanation import ExplainedRow
 from finetune.inference.predictor import Predictor
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import Line, read_lines
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types.explained import Asked, CannotExplain
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.run_view import split_view_of

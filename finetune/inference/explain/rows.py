@@ -14,7 +14,7 @@ from finetune.inference.predict_plan import SAMPLE, known_type, layout_for
 from finetune.inference.predictor import Predictor
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_lines
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types.data_type import NoRow
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.row_builder import row_of

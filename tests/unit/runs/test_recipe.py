@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from finetune.errors import UserError
 from finetune.runs import grid, recipe
-from finetune.runs.record import run_id
+from finetune.runs.run_id import run_id
 from finetune.runs.toml import override_value
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import find

@@ -17,7 +17,7 @@ from finetune.analysis.report.run_files import read_run_files
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types import types
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.sentence.columns import Classification
