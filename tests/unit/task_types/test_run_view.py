@@ -12,6 +12,7 @@ from support.reports import saved_run
 from support.runs import FinishedRun
 from support.toys import labels_task, span_task
 
+from finetune.analysis.compare import compare_runs
 from finetune.analysis.report.run.limits import blocks
 from finetune.analysis.report.run_files import read_run_files
 from finetune.data.source import Source
@@ -67,6 +68,17 @@ def test_the_type_of_a_run_is_the_one_in_its_recipe(finished_run: FinishedRun, i
     code, shown, _ = in_process("show", str(folder), "--predictions", "2", data="")
     assert code == 0
     assert re.search(r"a 0\.\d+, b 0\.\d+", shown)
+
+
+@pytest.mark.usefixtures("greedy")
+def test_a_comparison_knows_the_type_of_its_task(tmp_path: Path) -> None:
+    task = labels_task()
+    rows = task.load(Source(), "dev").rows
+    right, none = ([Answer(value=gold) for gold in golds] for golds in ([row.gold for row in rows], [()] * len(rows)))
+    a, b = (RunFolder(saved_run(tmp_path, task, rows, given, seed=seed)) for seed, given in enumerate((right, none)))
+    found = compare_runs([a], [b], task=task)
+    assert found.shape == "multi-label"
+    assert "shape" not in found.as_json()
 
 
 def test_limits_name_what_was_truncated_once(tmp_path: Path) -> None:
