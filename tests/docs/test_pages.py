@@ -150,7 +150,7 @@ def test_the_readme_fits_two_screens(page: Path) -> None:
 
 
 def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
-    pages = [README, README_KO, *SITE]
+    pages = [README, README_KO, CONTRIBUTING, *SITE]
     filled = (
         "import sys, measured; [print(measured.filled(open(name, encoding='utf-8').read())) for name in sys.argv[1:]]"
     )

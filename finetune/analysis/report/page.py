@@ -12,12 +12,11 @@ from jinja2 import Environment
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from finetune.analysis.report import comparison
 from finetune.analysis.report.blocks import Section
-from finetune.analysis.report.learning_curve import curves_in
 from finetune.analysis.report.opening import opening
+from finetune.analysis.report.page_runs import page_runs
 from finetune.analysis.report.run_files import RunFiles
-from finetune.analysis.report.sections import Weights, groups_of_seeds, sections_of
+from finetune.analysis.report.sections import Weights, sections_of
 from finetune.analysis.templates import templates_of
 from finetune.task_types.marked_text import clean
 
@@ -33,13 +32,12 @@ def render(runs: Sequence[RunFiles], weights: Weights | None = None) -> str:
     """
     templates = templates_of("finetune.analysis.report")
     templates.filters["inline_json"] = inline_json
-    groups, curves = groups_of_seeds(runs), curves_in(runs)
-    found = None if curves else comparison.compared(groups)
-    sections = list(sections_of(runs, groups, curves, found, weights or {}))
+    page = page_runs(runs)
+    sections = list(sections_of(page, weights or {}))
     script = files("finetune.analysis.report").joinpath("page.js").read_text(encoding="utf-8")
     return templates.get_template("page.html.j2").render(
         title=runs[0].name if len(runs) == 1 else f"{len(runs)} runs",
-        opening=opening(runs, groups, curves, found), sections=sections, deep=len(sections) <= DEEP,
+        opening=opening(page), sections=sections, deep=len(sections) <= DEEP,
         rendered=_rendered(sections, templates), script=Markup(script), script_hash=_hash(script),
     )  # fmt: skip
 
