@@ -51,6 +51,9 @@ def blocks() -> dict[str, str]:
             "reliability-figures": benchmark_tables.reliability_figures(_benchmark("reliability.json")["figures"]),
             "api-start": benchmark_tables.api_start_table(_benchmark("api_start.json")),
             "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
+            "structure": benchmark_tables.structure_table(
+                _benchmark("structure_before.json"), _benchmark("structure.json")
+            ),
             "false-positives": benchmark_tables.false_positives_table(_benchmark("false_positives.json")),
             "measured-data": record_tables.own_data_table(
                 every,
