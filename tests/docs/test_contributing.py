@@ -1,5 +1,6 @@
 """What CONTRIBUTING tells to add can be added so."""
 
+import ast
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -9,6 +10,7 @@ from support.pages import CONTRIBUTING, blocks
 from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
+import finetune
 from finetune.analysis.report import all_runs, run, several, split
 from finetune.analysis.report.find_blocks import modules_of
 
@@ -63,3 +65,17 @@ def test_no_two_blocks_have_the_same_place(folder: ModuleType) -> None:
     orders = [module.ORDER for module in modules_of(folder)]
     assert len(orders) > 1
     assert len(set(orders)) == len(orders)
+
+
+def test_the_names_of_the_api_are_in_three_places() -> None:
+    """For type checkers, in `__all__`, and where they are imported from when they are first used."""
+    tree = ast.parse(Path(str(finetune.__file__)).read_text(encoding="utf-8"))
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
+    imported = {
+        (str(node.module).removeprefix("finetune."), alias.name)
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imported == {(home, name) for home, names in finetune._HOMES.items() for name in names}
+    assert {name for _, name in imported} == set(finetune.__all__)
