@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from finetune.analysis.report.blocks import Block, Table
-from finetune.analysis.report.row_data import slices_in
+from finetune.analysis.report.filters import slices_in
 from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.text import NAME
 from finetune.metrics.mean_interval import mean_interval
