@@ -105,7 +105,7 @@ def compare_runs(
         )
     if {folder.path for folder in a} & {folder.path for folder in b}:
         same = "are the same run" + ", or differ only in seeds" * several
-        raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out --seeds" * several)
+        raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out `seeds`" * several)
     split = split or next(iter(first[0].scores))
     if split not in first[0].scores or split not in first[1].scores:
         both = [name for name in first[0].scores if name in first[1].scores]

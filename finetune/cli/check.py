@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
+from finetune.cli.options import with_options
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
 from finetune.data.formats.registry import BY_SUFFIX
@@ -84,7 +85,7 @@ def _check_data(
     """Prints findings and writes the fixed copy; exits with 1 for an error or, with `strict`, a warning."""
     if fix is not None:
         require_new_file(fix, target)
-    report = asking(lambda given: check_data(target, given), settings)
+    report = _with_options(asking(lambda given: check_data(target, given), settings))
     fixes = {} if fix is None else write_fixed(report.parts[0], fix, escape=escape)
     if as_json:
         echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "fixes": fixes})))
@@ -98,11 +99,16 @@ def _check_data(
         raise typer.Exit(1)
 
 
+def _with_options(report: Report) -> Report:
+    """The report with options of the command in its remedies."""
+    return replace(report, findings=tuple(replace(one, remedy=with_options(one.remedy)) for one in report.findings))
+
+
 def _print_fixed(report: Report, fix: Path, fixes: dict[str, int], settings: dict[str, Any]) -> None:
     """Prints what was fixed, in which encoding the copy is where that may surprise, and what remains in it."""
     console = standard_output()
     console.print(facts_table(str(fix), fixes or {"fixed": "no fixes needed; file copied"}))
-    if note := encoding_note(fix, report.parts[0].table.form, option="--fix"):
+    if note := encoding_note(fix, report.parts[0].table.form):
         console.print_line(f"note: {note}")
     console.print_line(_remaining(fix, {name: value for name, value in settings.items() if name != "encoding"}))
 

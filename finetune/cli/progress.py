@@ -8,6 +8,7 @@ from types import TracebackType
 
 from finetune.cli.console import Terminal
 from finetune.cli.live_line import LiveLine
+from finetune.cli.options import with_options
 from finetune.cli.pace import Pace, duration
 from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
@@ -56,7 +57,7 @@ class ProgressDisplay:
             case AlreadyDone():
                 self._show_done_before(event)
             case Note():
-                self.console.print_line(f"note: {event.text}")
+                self.console.print_line(f"note: {with_options(event.text)}")
             case Started():
                 self.console.print_line(f"running on {event.device}: {event.folder}")
             case Working():

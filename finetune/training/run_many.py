@@ -65,12 +65,12 @@ def _better_half(
     Raises UserError if a task has only one setting: keeping its better seeds would inflate the mean.
     """
     if any(one.recipe.train.epochs < 2 for one in runs):
-        raise UserError("--discard-half needs runs of several epochs", "Raise train.epochs, or leave it out")
+        raise UserError("`discard_half` needs runs of several epochs", "Raise train.epochs, or leave it out")
     settings: dict[str, set[str]] = {}
     for one in runs:
         settings.setdefault(one.recipe.task, set()).add(_setting(one.recipe))
     if alone := [task for task, some in settings.items() if len(some) < 2]:
-        raise UserError(f"--discard-half chooses among settings, and {alone[0]} has one", "Leave it out")
+        raise UserError(f"`discard_half` chooses among settings, and {alone[0]} has one", "Leave it out")
     ranks: dict[str, list[float]] = {}
     for one in runs:
         pause = ceil(EARLY * one.recipe.train.epochs)
@@ -126,7 +126,7 @@ def _failure(error: Exception, name: str) -> UserError | None:
     if isinstance(error, UserError):
         return type(error)(f"{prefix}{error.what}", error.way_out)
     if isinstance(error, OSError):
-        return UserError(f"{prefix}{error}", "Free space, or choose another folder with --out")
+        return UserError(f"{prefix}{error}", "Free space, or choose another folder with `out`")
     if isinstance(error, RuntimeError) and is_out_of_memory(error):
         return UserError(f"{prefix}out of memory", "Lower train.batch_size or max_length, or raise train.accumulation")
     if "deterministic" in str(error):

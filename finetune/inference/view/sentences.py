@@ -36,7 +36,7 @@ def sentences_of(word: str, file: Path | None) -> list[Sentence]:
     if file is None and word not in known:
         raise UserError(
             f"there are no sentences for the word '{word}'",
-            f"{nearest(word, known)}Give some with --sentences FILE, or choose {', '.join(known)}",
+            f"{nearest(word, known)}Give a file of some with `sentences`, or choose {', '.join(known)}",
         )
     text = (
         (BUILT_IN / f"{word}.tsv").read_text(encoding="utf-8")
