@@ -1,8 +1,7 @@
-"""`finetune compare A B`: tests whether two runs, or two groups of seeds, differ significantly."""
+"""Tests whether two runs, or two groups of seeds, differ significantly."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,8 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.significance import RESAMPLES, Difference, Resampled, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_run, no_run
 from finetune.runs.predictions import read_predictions
-from finetune.runs.record import RunRecord, all_records, load_record
-from finetune.runs.seeds import same_but_seeds
+from finetune.runs.record import RunRecord, load_record
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import resampled_metrics
 from finetune.task_types.run_task import trained_on
@@ -72,18 +69,6 @@ class Comparison:
         return plain
 
 
-def compare(
-    a: str, b: str, *, out: Path, split: str | None = None, seeds: bool = False, task: Task | None = None
-) -> Comparison:
-    """Compares the saved predictions of two runs; with `seeds`, of all runs that differ from them only in seeds.
-
-    `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
-    of different tasks or rows, and if predictions are not available.
-    """
-    sides = [_folders(name, out, seeds=seeds) for name in (a, b)]
-    return compare_runs(*sides, split=split, task=task, names=(a, b))
-
-
 def compare_runs(
     a: Sequence[RunFolder],
     b: Sequence[RunFolder],
@@ -92,9 +77,11 @@ def compare_runs(
     task: Task | None = None,
     names: tuple[str, str] | None = None,
 ) -> Comparison:
-    """Compares the saved predictions of two groups of runs, each of which differ only in seeds; raises as `compare`.
+    """Compares the saved predictions of two groups of runs, each of which differ only in seeds.
 
     Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages.
+    `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
+    of different tasks or rows, and if predictions are not available.
     """
     names, several = names or (a[0].path.name, b[0].path.name), len(a) > 1 or len(b) > 1
     folders = [[some[0], *filter(_has_predictions, some[1:])] for some in (a, b)]
@@ -118,17 +105,6 @@ def compare_runs(
     if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return _compared(task, rows, left, right, split=split, notes=notes)
-
-
-def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
-    """The named run, then those with other seeds."""
-    found = find_run(name, out) or latest_run(name, out)
-    if found is None:
-        raise no_run(name, out)
-    if not seeds:
-        return [found]
-    others = same_but_seeds(load_record(found.record_file), all_records(out))
-    return [found, *(RunFolder.of(out, record.task, record.id) for record in others)]
 
 
 def _has_predictions(folder: RunFolder) -> bool:

@@ -6,14 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from finetune.analysis.compare import Changed, Comparison
-from finetune.analysis.compare import compare as compared
+from finetune.api.comparison import compare as compared
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.terminal import echo, one_line
 from finetune.data.messages import so_many
 from finetune.metrics.significance import Difference
-from finetune.task_types.registry import find
 from finetune.task_types.types import view_of
 
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
@@ -30,8 +29,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Prints the difference in each metric, and some rows that only one side has right."""
-    named = None if task is None else find(task)
-    found = compared(a, b, out=out, split=split, seeds=seeds, task=named)
+    found = compared(a, b, out=out, split=split, seeds=seeds, task=task)
     if as_json:
         echo(json.dumps(found.as_json(), default=str))
         return
