@@ -7,6 +7,7 @@ from typing import Any
 
 from finetune.api.inputs import in_memory, is_path
 from finetune.api.model import Model
+from finetune.api.names import model_name
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.api.score import Evaluation
@@ -56,15 +57,8 @@ def evaluate(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             task = stack.enter_context(in_memory(task, folder))
         found, scores = evaluating.evaluate(
-            _name_of(model), str(task), source=source_of(None if data_folder is None else Path(data_folder)),
+            model_name(model), str(task), source=source_of(None if data_folder is None else Path(data_folder)),
             out=Path(out), watch=watch, split=split, device=device,
             predictions=None if predictions is None else Path(predictions),
         )  # fmt: skip
     return Evaluation(task=found, scores=scores, notes=tuple(notes))
-
-
-def _name_of(model: Run | Model | str | Path) -> str:
-    """The name by which a model is found."""
-    if isinstance(model, Run):
-        return str(model.folder)
-    return model.name if isinstance(model, Model) else str(model)
