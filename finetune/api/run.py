@@ -24,6 +24,7 @@ from finetune.runs.verdict import Verdict, verdict_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from finetune.api.learning_curve import LearningCurve
     from finetune.api.model import Model
 
 OURS = "model"  # the method of the trained model, among the baselines
@@ -102,6 +103,16 @@ class Run:
         """The rows of `scores` that are of baselines."""
         scores = self.scores
         return scores[scores["method"] != OURS].reset_index(drop=True)
+
+    @property
+    def learning_curves(self) -> "list[LearningCurve]":
+        """The score over the size of the data, a curve for each setting that was run with several `data_sizes`.
+
+        Example: `run.learning_curves[0].frame`
+        """
+        from finetune.api.learning_curve import curves_of
+
+        return curves_of(self.records, [RunFolder.of(self.out, one.task, one.id) for one in self.records])
 
     @property
     def predictions(self) -> "pd.DataFrame":
