@@ -3,19 +3,20 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finetune.api.explanation import Explanations, explained
 from finetune.api.quiet import plainly, quiet
 from finetune.errors import UserError
-from finetune.inference import predictor as predictors
 from finetune.inference.answer_rows import ERROR, free_name
-from finetune.inference.predictor import Predictor
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RECORD
 from finetune.task_types import registry
 from finetune.task_types.explained import Asked
 from finetune.task_types.task import Answer, Task
+
+if TYPE_CHECKING:
+    from finetune.inference.predictor import Predictor
 
 Cells = dict[str, Any]
 
@@ -34,7 +35,7 @@ class Model:
 
     name: str
     folder: Path
-    predictor: Predictor
+    predictor: "Predictor"
 
     @property
     def task(self) -> Task:
@@ -202,6 +203,8 @@ def load(
 def loaded(model: str | Path, *, task: str | None, out: str | Path, device: str | None, watch: Watcher) -> Model:
     """`load` with a watcher of notes, such as one on which of several runs it is."""
     with quiet():
+        from finetune.inference import predictor as predictors
+
         named = None if task is None else registry.find(task)
         folder = predictors.saved(model, out=out).files.folder
         return Model(str(model), Path(folder), predictors.load(model, task=named, out=out, device=device, watch=watch))
