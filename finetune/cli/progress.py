@@ -9,7 +9,6 @@ from types import TracebackType
 from finetune.cli.console import Terminal
 from finetune.cli.live_line import LiveLine
 from finetune.cli.options import with_options
-from finetune.cli.pace import Pace, duration
 from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
 from finetune.runs.events import (
@@ -26,6 +25,7 @@ from finetune.runs.events import (
     Updates,
     Working,
 )
+from finetune.runs.pace import Pace, duration
 
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
 
