@@ -60,6 +60,45 @@ class Comparison:
     changed: Sequence[Changed]
     notes: Sequence[str]
 
+    @property
+    def title(self) -> str:
+        """The task, the number of rows and the runs of each side."""
+        a, b = (ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (self.a, self.b))
+        return f"{self.task}, {so_many(self.rows)} of {self.split}; A is {a}, B is {b}"
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of `cells`; p adjusted by Holm's method only of several metrics."""
+        adjusted = ["p (Holm)"] * (len(self.differences) > 1)
+        return ["metric", "A", "B", "B - A", "95 % interval", "p", *adjusted, "rows needed (80 % power)"]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """For each metric both sides, the difference, its interval and p, and the rows needed to detect it."""
+        return [self._cells(name) for name in self.differences]
+
+    @property
+    def tests(self) -> str:
+        """How p and intervals were computed, in sentences."""
+        count = len(self.differences)
+        exact = "" if self.mcnemar is None else f"McNemar's exact test: p {self.mcnemar:.4f}. "
+        adjusted = f"p (Holm): adjusted for the {count} metrics. " * (count > 1)
+        how = "p and interval: paired bootstrap over rows and seeds. "
+        return f"{exact}{how}{adjusted}Rows needed: for 80 % power at a level of 5 %."
+
+    def _cells(self, name: str) -> list[str]:
+        metric, each = self.metrics[name], self.differences[name]
+        return [
+            name if metric.greater_is_better else f"{name} (lower is better)",
+            metric.shown(each.a),
+            metric.shown(each.b),
+            metric.signed(each.value),
+            " to ".join(map(metric.signed, each.interval or ())),
+            f"{each.p:.4f}",
+            *[f"{self.holm[name]:.4f}"] * (len(self.differences) > 1),
+            f"{each.rows_needed:,}" if each.rows_needed is not None else "more seeds" * bool(each.value),
+        ]
+
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
         plain = asdict(replace(self, metrics={}))
