@@ -130,3 +130,15 @@ def test_predictions_are_scored_without_a_model(finished_run: FinishedRun, tmp_p
         finetune.score("rte", ["entailment"], data_folder=data)
     with pytest.raises(finetune.UserError, match="two rows"):
         finetune.score("rte", pd.concat([run.predictions] * 2), data_folder=data)
+
+
+def test_a_model_is_scored_on_a_task_of_a_data_folder(
+    finished_run: FinishedRun, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = finished_run("rte")
+    data = run.parents[2] / "data"
+    found = finetune.evaluate(run, "rte", data_folder=data, device="cpu")
+    assert found.scores == json.loads(in_process("evaluate", str(run), "rte", "--json", data=data)[1])
+    monkeypatch.delenv("FINETUNE_DATA")
+    with pytest.raises(finetune.UserError, match="`data_folder`"):
+        finetune.evaluate(run, "rte", data_folder=data / "nowhere")
