@@ -13,6 +13,7 @@ from finetune.training.targets import Planned, expand_targets
 
 if TYPE_CHECKING:
     from finetune.training.checkpoints import Saving
+    from finetune.training.executors.job import Executor
 
 
 def plan(
@@ -43,12 +44,14 @@ def execute(
     wait: bool = True,
     discard: bool = False,
     saving: "Saving | None" = None,
+    executor: "Executor | None" = None,
 ) -> tuple[list[RunRecord], list[UserError]]:
     """The records of the finished runs, and the errors of those that failed; see `run_all`. Needs torch."""
     from finetune.training.checkpoints import EVERY_FEW_MINUTES
+    from finetune.training.executors.job import InSequence, RunOptions
     from finetune.training.run_many import run_all
 
-    return run_all(
-        planned, source=source_of(data), out=out, watch=watch, device=device, force=force, wait=wait,
-        discard=discard, saving=saving or EVERY_FEW_MINUTES,
-    )  # fmt: skip
+    options = RunOptions(
+        source=source_of(data), out=out, device=device, force=force, wait=wait, saving=saving or EVERY_FEW_MINUTES
+    )
+    return run_all(planned, options, watch=watch, executor=executor or InSequence(), discard=discard)

@@ -12,13 +12,15 @@ from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import echo
 from finetune.data.paths import require_output
 
+EXPLAINED = "Show what words add, for N confident errors and some right rows."
+
 
 def report(
     runs: Annotated[list[str], typer.Argument(help="Runs (folder, id, or task: its latest run).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path("report.html"),
     explain: Annotated[
         int,
-        typer.Option(min=0, max=MOST_EXPLAINED, help="Show what words add, for N errors and some right rows."),
+        typer.Option(min=0, max=MOST_EXPLAINED, help=EXPLAINED),
     ] = 0,
     out: Out = RESULTS,
 ) -> None:
