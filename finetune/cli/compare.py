@@ -10,6 +10,7 @@ from finetune.api.comparison import compare as compared
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, columns
+from finetune.cli.options import note_line
 from finetune.cli.terminal import echo, one_line
 from finetune.data.messages import so_many
 from finetune.task_types.types import view_of
@@ -35,7 +36,7 @@ def compare(
     console = standard_output()
     console.print(_comparison_table(found))
     for note in found.notes:
-        console.print_line(f"note: {note}")
+        console.print_line(note_line(note))
     if changed and found.changed:
         console.print(_changed_table(found, changed))
     console.print_next(f"finetune report {found.a[0]} {found.b[0]}", *["finetune compare A B --seeds"] * (not seeds))
