@@ -14,6 +14,7 @@ OPTIONS = {
     "null_odds": "--null-odds",
     "out": "--out",
     "predictions": "--predictions",
+    "row": "--row",
     "rows": "--rows",
     "seeds": "--seeds",
     "sentences": "--sentences",

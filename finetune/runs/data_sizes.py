@@ -5,7 +5,7 @@ from typing import Any
 
 from finetune.errors import UserError, shown
 
-EXAMPLE = "Give percentages, such as 10%,25%,50%,100%, or in Python shares: [0.1, 0.25, 0.5, 1]"
+PERCENTAGES, SHARES = "Give percentages, such as 10%,25%,50%,100%", "Give shares, such as [0.1, 0.25, 0.5, 1]"
 FEWEST, MOST = 2, 20
 
 
@@ -14,10 +14,10 @@ def shares_of(sizes: str | Iterable[Any]) -> list[float]:
 
     Raises UserError for anything else, and for a single one.
     """
-    given = sizes.split(",") if isinstance(sizes, str) else _listed(sizes)
-    found = sorted(set(map(_share, given)))
+    given, remedy = (sizes.split(","), PERCENTAGES) if isinstance(sizes, str) else (_listed(sizes), SHARES)
+    found = sorted({_share(size, remedy) for size in given})
     if not FEWEST <= len(found) <= MOST:
-        raise UserError(f"`data_sizes`: {shown(sizes)} has {len(found)}, not {FEWEST} to {MOST}", EXAMPLE)
+        raise UserError(f"`data_sizes`: {shown(sizes)} has {len(found)}, not {FEWEST} to {MOST}", remedy)
     return found
 
 
@@ -28,18 +28,18 @@ def percent(share: float) -> str:
 
 def _listed(sizes: Any) -> list[Any]:
     if not isinstance(sizes, Iterable):
-        raise UserError(f"`data_sizes`: {shown(sizes)} is not a list", EXAMPLE)
+        raise UserError(f"`data_sizes`: {shown(sizes)} is not a list", SHARES)
     return list(sizes)
 
 
-def _share(size: Any) -> float:
+def _share(size: Any, remedy: str) -> float:
     """The share of a number, or of a text with a percent sign."""
     try:
         share = _of_percent(size) if isinstance(size, str) else float(size)
     except (TypeError, ValueError):
-        raise UserError(f"`data_sizes`: {shown(size)} is not a percentage or share", EXAMPLE) from None
+        raise UserError(f"`data_sizes`: {shown(size)} is not a percentage or share", remedy) from None
     if not 0 < share <= 1:
-        raise UserError(f"`data_sizes`: {size} is not over 0% and at most 100%", EXAMPLE)
+        raise UserError(f"`data_sizes`: {size} is not over 0% and at most 100%", remedy)
     return share
 
 
