@@ -66,7 +66,8 @@ class Listing:
         return f"<Listing of {so_many(len(self.finished), 'run')}, {len(self.unfinished)} not finished>"
 
     def _repr_html_(self) -> str:
-        finished = html_table(COLUMNS, self.runs.itertuples(index=False, name=None), title="runs")
+        scores = [one.metric(one.headline).shown(one.score) for one in self.finished]
+        finished = html_table(COLUMNS, self.runs.assign(score=scores).to_numpy().tolist(), title="runs")
         rows = self.interrupted.itertuples(index=False, name=None)
         return finished + (html_table(UNFINISHED, rows, title="interrupted runs") if self.unfinished else "")
 
