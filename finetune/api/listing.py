@@ -11,8 +11,9 @@ from finetune.data.messages import so_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
 from finetune.runs.interrupted import Interrupted, interrupted_runs
+from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import ListedRun, listed_runs
+from finetune.runs.record_files import listed_runs
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import available
 from finetune.training.targets import recipe_files
