@@ -8,6 +8,7 @@ from rich.text import Text
 from finetune.analysis.published import published_for
 from finetune.cli.console import Terminal, plain
 from finetune.cli.fitted_table import Column, FittedTable, Row, columns
+from finetune.cli.options import note_line
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
@@ -39,7 +40,7 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
     known = set() if printed is None else printed
     for note in all_notes(record):
         if note not in known:
-            console.print_line(f"note: {note}")
+            console.print_line(note_line(note))
         known.add(note)
 
 
