@@ -120,6 +120,8 @@ def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) ->
     assert {row[1] for row in data["rows"]} == {row.id for row in rows}
     assert page.count("data-pair=") == 3  # cells of the confusion that have rows
     assert page.count("possible label errors (") == 1
+    limit = "whose label the model contradicts with high confidence: either the label or the prediction is wrong"
+    assert limit in page and "can be trusted" not in page
     assert page.count("<h4>Rows</h4>") == 1
 
 

@@ -61,8 +61,10 @@ def _about_predictions(run: RunFiles) -> Iterator[str]:
     count = int(suspects(view).sum())
     if count:
         share = 100 * count / len(view.lines)
+        why = "whose label the model contradicts with high confidence" if view.bounded else "with a very large error"
         yield (
-            f"{so_many(count)} of {split} ({share:.1f} %) may have a wrong label; no score can be trusted beyond that."
+            f"{so_many(count)} of {split} ({share:.1f} %) {why}: either the label or the prediction is wrong; look at "
+            "the possible label errors among the rows."
         )
 
 
