@@ -4,6 +4,15 @@ import statistics
 from typing import Any
 
 UNCACHED = "anew"  # its key in saved results
+STRUCTURE = {
+    "modules": "modules",
+    "rooms": "rooms (entries under `finetune/`)",
+    "imports": "imports between modules",
+    "imports between rooms": "of them between rooms",
+    "circles": "circles of imports (modules in each)",
+    "lines of a file": "lines of a file: median / 90th percentile / maximum",
+    "lines of a function": "lines of a function: the same",
+}
 
 
 def spans_table(measured: dict[str, Any]) -> str:
@@ -111,6 +120,23 @@ def memory_table(measured: dict[str, Any]) -> str:
         times = (f"{run['seconds_to_training'][name]:.1f}" for name in ("first", "second"))
         lines.append(f"| {run['rows']:,} | {' | '.join([*(f'{size:,.0f} MB' for size in sizes), *times])} |")
     return "\n".join(lines)
+
+
+def structure_table(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Figures of the source tree before and now, and the longest function now."""
+    lines = ["| | before | now |", "|---|---|---|"]
+    for name, words in STRUCTURE.items():
+        lines.append(f"| {words} | {_figure(before[name])} | {_figure(now[name])} |")
+    longest = now["longest function"]
+    text = f"{now['date']}; the longest function is `{longest['name']}` in `{longest['file']}`."
+    return "\n".join([*lines, "", text])
+
+
+def _figure(found: Any) -> str:
+    """A count, the sizes of circles, or a spread."""
+    if isinstance(found, list):
+        return ", ".join(str(len(circle)) for circle in found) or "none"
+    return " / ".join(f"{value:.0f}" for value in found.values()) if isinstance(found, dict) else f"{found:,}"
 
 
 def api_start_table(measured: dict[str, Any]) -> str:

@@ -4,6 +4,8 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+from finetune.analysis.report import all_runs, run, several, split
+from finetune.analysis.report.find_blocks import modules_of
 from finetune.checks.all_checks import CHECKS
 from finetune.checks.tokenization import ISSUES
 from finetune.data.formats.registry import BY_SUFFIX, FORMATS
@@ -55,9 +57,21 @@ def options_table() -> str:
     return "\n".join(lines)
 
 
+def charts_table() -> str:
+    """One line per package of blocks of the report: what its blocks are about, and the modules by ORDER."""
+    lines = ["| folder | a block is about | in the order of the page (ORDER) |", "|---|---|---|"]
+    about = {all_runs: "several runs", several: "runs that differ in seeds", run: "a run", split: "a split of a run"}
+    for folder, what in about.items():
+        modules = ((module.__name__.rpartition(".")[2], module.ORDER) for module in modules_of(folder))
+        name = folder.__name__.rpartition(".")[2]
+        lines.append(f"| `{name}/` | {what} | {', '.join(f'`{one}` {order}' for one, order in modules)} |")
+    return "\n".join(lines)
+
+
 def blocks() -> dict[str, str]:
     """Blocks generated from declarations, by marker."""
     return {
+        "charts": charts_table(),
         "families": ", ".join(family.title for family in FAMILIES.values()),
         "types": ", ".join(f"`{kind.name}`" for kind in OWN),
         "suffixes": ", ".join(f"`{suffix}`" for suffix in sorted(BY_SUFFIX)),

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from finetune.analysis.pages.templates import templates_of
 from finetune.analysis.paper_table import Line, Table, rule
 from finetune.analysis.published import Anchor
-from finetune.analysis.templates import templates_of
 from finetune.data.atomic import output_file
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError

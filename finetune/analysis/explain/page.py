@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from finetune.analysis.templates import templates_of
-from finetune.data.atomic import output_file
+from finetune.analysis.pages.templates import templates_of
+from finetune.analysis.pages.write import write_page
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
 
 MOST_SHARE = 70  # percent of colour behind the strongest word
@@ -20,13 +20,10 @@ class Piece:
     share: float = 0.0
 
 
-def write_page(rows: Sequence[ExplainedRow], output: Path, *, model: str) -> int:
+def write_explained(rows: Sequence[ExplainedRow], output: Path, *, model: str) -> int:
     """Writes the page and returns its size in bytes. Raises UserError without jinja2, and if it cannot be written."""
     template = templates_of("finetune.analysis.explain").get_template("page.html.j2")
-    page = template.render(rows=rows, model=model, pieces=pieces)
-    with output_file(output, remedy="Name another file with -o") as scratch:
-        scratch.write_text(page, encoding="utf-8")
-    return len(page.encode())
+    return write_page(template.render(rows=rows, model=model, pieces=pieces), output)
 
 
 def pieces(row: ExplainedRow, one: Explanation, name: str) -> Iterator[Piece]:

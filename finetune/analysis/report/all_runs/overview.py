@@ -1,18 +1,21 @@
-"""A table with one line per run, for a page about several."""
+"""A table with one line per run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from finetune.analysis.report.blocks import Block, Table
+from finetune.analysis.report.page_runs import PageRuns
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.text import score_text
 from finetune.runs.seeds import seed_words
 from finetune.task_types.marked_text import cut
 
+ORDER = 30
 
-def overview(runs: Sequence[RunFiles]) -> Block:
+
+def blocks(page: PageRuns) -> Iterator[Block]:
     """Headline score and best baseline of each run."""
     columns = ["task", "id", "model", "seed", "finished", "headline", "score", "best baseline"]
-    return Block(title="Runs", table=Table(columns=columns, rows=[_line(run) for run in runs], left=6), wide=True)
+    yield Block(title="Runs", table=Table(columns=columns, rows=[_line(run) for run in page.runs], left=6), wide=True)
 
 
 def _line(run: RunFiles) -> list[str]:
