@@ -46,9 +46,8 @@ def blocks(split: SplitView) -> Iterator[Block]:
         f"difference from the other rows ({_test(scores, view.bounded)}, p under {LEVEL} after Holm's adjustment "
         "for all parts).",
         table=Table(
-            columns=["part", "", "rows", "score", "95 % interval", "other rows"],
+            columns=["part", "rows", "score", "95 % interval", "other rows"],
             rows=[_line(one, p < LEVEL, view.bounded) for one, p in zip(parts, adjusted, strict=True)],
-            left=2,
             sorts=True,
         ),
     )
@@ -83,6 +82,6 @@ def _line(one: PartScore, differs: bool, bounded: bool) -> list[str]:
         return f"{100 * score:.1f}" if bounded else f"{score:.3f}"
 
     return [
-        one.column, cut(one.value or "(empty)", NAME), f"{one.rows:,}", shown(one.score) + STAR * differs,
+        f"{one.column} {cut(one.value or '(empty)', NAME)}", f"{one.rows:,}", shown(one.score) + STAR * differs,
         "–".join(map(shown, one.interval or ())), shown(one.others),
     ]  # fmt: skip
