@@ -61,23 +61,22 @@ def _explanation(
     masked = value.ids.clone()
     for place in chain.from_iterable(word.places for word in words):
         masked[place] = mask_id
-    parts, steps = integrated_gradients(value, masked)
-    added, lost = words_of(parts, words), occlusion(value, words, mask_id)
-    whole, without = value.of(value.ids.new_tensor([value.ids.tolist(), masked.tolist()])).tolist()
+    found = integrated_gradients(value, masked)
+    added, lost = words_of(found.parts, words), occlusion(value, words, mask_id)
     return Explanation(
         label=target.label,
         confidence=target.confidence,
-        value=whole,
-        masked=without,
-        steps=steps,
+        value=found.value,
+        masked=found.masked,
+        steps=found.steps,
         agreement=rank_agreement(added, lost),
-        masked_confidence=1 / (1 + math.exp(-without)) if target.is_log_odds else None,
+        masked_confidence=1 / (1 + math.exp(-found.masked)) if target.is_log_odds else None,
         words=[_part(*each) for each in zip(words, added, lost, strict=True)],
     )
 
 
 def _part(word: Word, added: float, lost: float) -> WordPart:
-    return WordPart(word=word.surface, text=word.text.name, start=word.start, end=word.end, added=added, lost=lost)
+    return WordPart(word=word.surface, text_name=word.text.name, start=word.start, end=word.end, added=added, lost=lost)
 
 
 def _mask_id(predictor: Predictor) -> int:

@@ -30,7 +30,7 @@ def test_a_page_is_written_whole_and_its_size_is_in_bytes(tmp_path: Path) -> Non
         write_page("", tmp_path / "folder")
 
 
-@pytest.mark.parametrize("name", ["report", "explain", "view"])
+@pytest.mark.parametrize("name", ["report", "explain", "inside"])
 def test_a_page_has_the_palette_and_no_colour_that_it_lacks(name: str) -> None:
     palette = set(re.findall(r"(--\w+):", COLOURS.read_text(encoding="utf-8")))
     folder = FOLDER / name
@@ -44,5 +44,5 @@ def test_a_page_has_the_palette_and_no_colour_that_it_lacks(name: str) -> None:
 
 
 def test_every_page_finds_the_palette() -> None:
-    for name in ("report", "explain", "view"):
+    for name in ("report", "explain", "inside"):
         assert "--series5" in templates_of(f"finetune.analysis.{name}").get_template("colours.css").render()

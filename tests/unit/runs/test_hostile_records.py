@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.cli import Finetune, assert_error
-from support.hostile import fuzz_records, write_runs
+from support.hostile.records import fuzz_records, write_runs
 
 from finetune.cli.terminal import OBEYED
 from finetune.errors import UserError

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from finetune.analysis.report.blocks import Block
-from finetune.analysis.report.errors import suspects
-from finetune.analysis.report.row_data import SCRIPT, slices_in
+from finetune.analysis.report.filters import SCRIPT, slices_in
+from finetune.analysis.report.label_errors import suspects
 from finetune.analysis.report.run_files import RunFiles, labels_of
 from finetune.data.messages import so_many
 from finetune.runs.dev_choices import all_notes

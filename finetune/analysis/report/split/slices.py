@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from finetune.analysis.report.blocks import Block, Table
-from finetune.analysis.report.row_data import slices_in
+from finetune.analysis.report.filters import slices_in
 from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.text import NAME
 from finetune.metrics.row_means import difference_p, mean_interval

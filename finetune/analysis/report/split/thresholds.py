@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from finetune.analysis.report.blocks import Block, Table
-from finetune.analysis.report.curves import drawable
+from finetune.analysis.report.curves import MOST_LINES, drawable
 from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.text import NAME
 from finetune.metrics.scores import precision_recall_f1
@@ -13,7 +13,6 @@ from finetune.task_types.marked_text import cut
 from finetune.task_types.view import Curve
 
 ORDER = 46
-MOST = 100  # labels
 OPEN = 3  # labels that are not folded
 OF_ONE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 OF_SEVERAL = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -21,7 +20,7 @@ OF_SEVERAL = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 def blocks(split: SplitView) -> Iterator[Block]:
     """A line for each threshold, of the second of two classes or of each label."""
-    curves = [curve for curve, _ in drawable(split.view.curves(), MOST)]
+    curves = [curve for curve, _ in drawable(split.view.curves(), MOST_LINES)]
     if not curves:
         return
     several = len(curves) > 1

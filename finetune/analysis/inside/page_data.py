@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from finetune.analysis.view.projection import cosines, project
-from finetune.inference.view.inside import Inside, Steps, WordVectors
+from finetune.analysis.inside.projection import cosines, project
+from finetune.inference.inside.parts import Inside, Steps, WordVectors
 
 SCALE = 1_000
 YOURS = "yours"

@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from finetune.analysis.view.page import render
-from finetune.analysis.view.projection import cosines, project
-from finetune.inference.view.inside import Attention, Embeddings, Inside, Outputs, Sentence, Steps, WordVectors
+from finetune.analysis.inside.page import render
+from finetune.analysis.inside.projection import cosines, project
+from finetune.inference.inside.parts import Attention, Embeddings, Inside, Outputs, Sentence, Steps, WordVectors
 
 
 def test_projection_is_that_of_scikit_learn() -> None:

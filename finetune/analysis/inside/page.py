@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from finetune.analysis.inside.page_data import page_data
 from finetune.analysis.pages.templates import templates_of
 from finetune.analysis.pages.write import write_page
-from finetune.analysis.view.page_data import page_data
-from finetune.inference.view.inside import Inside
+from finetune.inference.inside.parts import Inside
 
 SCRIPTS = ("drawing", "attention", "steps", "words", "outputs", "embeddings")
 
@@ -17,5 +17,5 @@ def write_inside(inside: Inside, output: Path) -> int:
 
 def render(inside: Inside) -> str:
     """The page as HTML. Raises UserError without jinja2."""
-    template = templates_of("finetune.analysis.view").get_template("page.html.j2")
+    template = templates_of("finetune.analysis.inside").get_template("page.html.j2")
     return template.render(inside=inside, data=page_data(inside), scripts=SCRIPTS)
