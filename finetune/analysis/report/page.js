@@ -149,7 +149,7 @@
   function sortable(table) {
     const body = table.tBodies[0], first = [...body.rows];
     const value = (row, column) => {
-      const text = row.cells[column].textContent.trim(), found = Number(text.replace(/[,%*\s]/g, ""));
+      const text = row.cells[column].textContent.trim(), found = Number(text.replace(/–.+|[,%*\s]/g, ""));
       return text === "" || Number.isNaN(found) ? text : found;
     };
     const compare = (a, b) => typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;

@@ -13,6 +13,8 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run, no_run
 from finetune.runs.predictions import Line, read_lines
 from finetune.runs.record import RunRecord, load_record
+from finetune.task_types.types import view_of
+from finetune.task_types.view import View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,12 @@ def labels_of(folder: RunFolder) -> list[str]:
         return [str(names[str(index)]) for index in range(len(names))]
     except (OSError, ValueError, LookupError, TypeError):  # a report works without the model
         return []
+
+
+def view_of_run(run: RunFiles, split: str) -> View | None:
+    """The view of the predictions of a split; None if there are none, or no type fits."""
+    shape = run.record.recipe.get("options", {}).get("shape", "")
+    return view_of(run.predictions.get(split, ()), labels_of(run.folder), name=shape)
 
 
 def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:

@@ -21,10 +21,15 @@ def blocks(page: PageRuns) -> Iterator[Block]:
     columns = [name for name in lines[0] if name not in common]
     yield Block(
         title="Runs",
-        note=f"All: {', '.join(f'{name} {same[name]}' for name in common)}." if common else "",
+        note=f"All: {', '.join(_named(name, same[name]) for name in common)}." if common else "",
         table=Table(columns=columns, rows=[[line[name] for name in columns] for line in lines], left=len(columns) - 2),
         wide=True,
     )
+
+
+def _named(name: str, value: str) -> str:
+    """`model minilm`; `seed 42`, whose value names it."""
+    return value if value.startswith(f"{name} ") else f"{name} {value}"
 
 
 def _line(run: RunFiles) -> dict[str, str]:

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.filters import SCRIPT, slices_in
 from finetune.analysis.report.label_errors import suspects
-from finetune.analysis.report.run_files import RunFiles, labels_of
+from finetune.analysis.report.run_files import RunFiles, view_of_run
 from finetune.data.messages import so_many
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.record import RunRecord
 from finetune.task_types.marked_text import cut
-from finetune.task_types.types import view_of
 from finetune.task_types.view import ClassScore, View
 
 ORDER = 60
@@ -53,8 +52,8 @@ def _about_labels(record: RunRecord) -> Iterator[str]:
 
 
 def _about_predictions(run: RunFiles) -> Iterator[str]:
-    split, lines = next(iter(run.predictions.items()), ("", ()))
-    view = view_of(lines, labels_of(run.folder)) if lines else None
+    split = next(iter(run.predictions), "")
+    view = view_of_run(run, split)
     if view is None:
         return
     yield from _about_scripts(view, split)
