@@ -15,7 +15,7 @@ from finetune.task_types.view import Curve
 POINTS = 150  # of a drawn curve
 MOST_CURVES = 5
 MOST_LINES = 100  # of a table
-NAME = 22  # characters of a label in the legend
+LEGEND_NAME = 22  # characters of a label in the legend
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ def threshold_chart(
     """A curve by threshold for each of at most MOST_CURVES decisions, with a marker at the threshold in use."""
     marks = list(under)
     for number, (curve, steps) in enumerate(drawn):
-        name, here = cut(curve.name, NAME), chosen_step(curve)
+        name, here = cut(curve.name, LEGEND_NAME), chosen_step(curve)
         marks.append(line(some_points(x.of(steps), y.of(steps)), colour=SERIES[number], dash=DASHES[number], name=name))
         across, up = (100 * float(each.of(here)[-1]) for each in (x, y))
         tip = f"{name} at its threshold: {y.name} {up:.1f} %, {x.name} {across:.1f} %"

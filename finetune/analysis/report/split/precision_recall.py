@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from finetune.analysis.report.blocks import Block, Table
-from finetune.analysis.report.curves import MOST_CURVES, MOST_LINES, NAME, Quantity, drawable, threshold_chart
+from finetune.analysis.report.curves import LEGEND_NAME, MOST_CURVES, MOST_LINES, Quantity, drawable, threshold_chart
 from finetune.analysis.report.split_view import SplitView
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import Curve
@@ -24,7 +24,8 @@ def blocks(split: SplitView) -> Iterator[Block]:
     only = f" Average precision {found[0][1]:.1f} %; at random {found[0][2]:.1f} %." if len(found) == 1 else ""
     columns = ["label", "average precision, %", "positive, %", "threshold"]
     lines = [
-        [cut(curve.name, NAME), f"{area:.1f}", f"{share:.1f}", _threshold(curve, split)] for curve, area, share in found
+        [cut(curve.name, LEGEND_NAME), f"{area:.1f}", f"{share:.1f}", _threshold(curve, split)]
+        for curve, area, share in found
     ]
     yield Block(
         title="Precision and recall",

@@ -6,9 +6,9 @@ import numpy as np
 
 from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.curves import (
+    LEGEND_NAME,
     MOST_CURVES,
     MOST_LINES,
-    NAME,
     Quantity,
     Steps,
     drawable,
@@ -28,7 +28,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
     if not drawn:
         return
     areas = [(curve.name, 100 * steps.roc_area) for curve, steps in every]
-    lines = [[cut(name, NAME), f"{area:.1f}"] for name, area in areas]
+    lines = [[cut(name, LEGEND_NAME), f"{area:.1f}"] for name, area in areas]
     said = ", ".join(f"{name} {area:.1f}" for name, area in areas)
     only = f" Area under the curve {areas[0][1]:.1f} %." if len(areas) == 1 else ""
     yield Block(
