@@ -17,7 +17,7 @@ import record_tables
 import reference
 from memory_chart import memory_chart
 
-from finetune.runs.record import all_records
+from finetune.runs.record_files import all_records
 
 ROOT = Path(__file__).resolve().parents[1]
 

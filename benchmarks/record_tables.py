@@ -10,6 +10,7 @@ from typing import Any
 from finetune.analysis.paper_form import SIMPLE, paper_form
 from finetune.analysis.paper_table import lines_of, load_table
 from finetune.analysis.paper_table_formats import Cells, Form, markdown_rows, markdown_table, score_words
+from finetune.analysis.report.text import score_text
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import summarised
@@ -105,7 +106,7 @@ def _ours_and_best(runs: list[RunRecord], split: str, metric: str) -> tuple[str,
     scored = [run for run in runs if split in run.scores]
     if not scored:
         return "", ""
-    best = [100 * max(given[metric] for given in run.baselines[split].values()) for run in scored]
+    best = [100 * each for run in scored if (each := run.best_baseline(split, metric)) is not None]
     return _mean_and_sd(scored, split, metric), f"{statistics.fmean(best):.1f}"
 
 
@@ -140,10 +141,10 @@ def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: lis
     head, lines = ["file", "rows", "score on dev", "ours", "best baseline"], list[Cells]()
     for name in OWN_DATA:
         for run in (record for record in records if record.task == name):
-            ours = 100 * run.scores["dev"][run.headline]
-            best = 100 * max(given[run.headline] for given in run.baselines["dev"].values())
+            metric = run.metric(run.headline)
+            ours, best = metric.shown(run.scores["dev"][metric.name]), run.best_baseline("dev", metric.name)
             rows = sum(run.rows.values())
-            lines.append([name, f"{rows:,}", run.headline, f"{ours:.1f}", f"{best:.1f}"])
+            lines.append([name, f"{rows:,}", metric.name, ours, score_text(best, metric)])
     scores, lines = markdown_table(head, lines), []
     speeds = [("check", check["rows"], check["seconds"], check["peak_gigabytes"])]
     speeds += [

@@ -16,7 +16,7 @@ from support.toys import cat_task
 
 from finetune.analysis.report.blocks import WordWeight
 from finetune.analysis.report.write import write_report
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.task import Answer
 

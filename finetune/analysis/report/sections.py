@@ -8,10 +8,10 @@ from finetune.analysis.report.blocks import Section, WordWeight
 from finetune.analysis.report.comparison import letter_titles
 from finetune.analysis.report.find_blocks import blocks_of
 from finetune.analysis.report.page_runs import PageRuns
-from finetune.analysis.report.run_files import RunFiles, labels_of
+from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.temperature import Temperature, temperature_of
-from finetune.task_types.types import view_of
+from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
 
 OPEN = 2  # runs whose sections are not folded
@@ -58,11 +58,11 @@ def split_sections(one: RunFiles, name: str, budget: int, weights: Weights) -> I
     """A section per split with predictions. The temperature is fitted on the first."""
     temperature = None
     for of, lines in one.predictions.items():
-        view = view_of(lines, labels_of(one.folder), name=one.record.recipe.get("options", {}).get("shape", ""))
+        view = split_view_of(one.record, one.folder, of, lines)
         found = temperature
         if view is not None and temperature is None and (found := temperature_of(view)):
             temperature = replace(found, fitted_on=of)
-        yield split_section(one, of, view and named(view, one, of), found, name, budget, weights)
+        yield split_section(one, of, view, found, name, budget, weights)
 
 
 def split_section(
@@ -79,11 +79,3 @@ def split_section(
         view=view, run=one, name=of, section=section.id, temperature=temperature, budget=budget, weights=mine
     )
     return replace(section, blocks=list(blocks_of(split, given)))
-
-
-def named(view: View, one: RunFiles, of: str) -> View:
-    """The view with label names of a multi-label task from the record, if the model is not available."""
-    if view.labels or not view.names_in_scores:
-        return view
-    groups = dict.fromkeys(name.rpartition("/")[0] for name in one.record.scores[of] if "/" in name)
-    return replace(view, labels=list(groups))

@@ -22,7 +22,7 @@ from finetune.cli.terminal import printable
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, runs_of
 from finetune.runs.recipe import Recipe, Train
-from finetune.runs.record import DamagedRecord, all_records, listed_runs, load_record
+from finetune.runs.record_files import DamagedRecord, all_records, listed_runs, load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.registry import find
 from finetune.task_types.task import Answer

@@ -9,7 +9,8 @@ from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
 from finetune.analysis.data_sizes import Gain, curves_of, last_gain, more_labels
-from finetune.runs.record import RunRecord, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
 from finetune.task_types.task import Answer
 
 

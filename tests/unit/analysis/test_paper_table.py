@@ -17,7 +17,8 @@ from finetune.analysis.published import anchors, published_for
 from finetune.cli.run_tables import labels_table, summary_table
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
-from finetune.runs.record import DamagedRecord, RunRecord, all_records
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import DamagedRecord, all_records
 from finetune.runs.seeds import failed, summarised
 from finetune.task_types.registry import available
 

@@ -22,7 +22,7 @@ from finetune.analysis.report.svg import WIDTH, fitted, round_steps, text_width
 from finetune.analysis.report.write import write_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.registry import find

@@ -10,7 +10,7 @@ from support.records import change_record, save_run
 from support.reports import facts_of, read, report, saved_run
 from support.toys import cat_rows, cat_task
 
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.registry import find
 from finetune.task_types.task import Answer

@@ -34,17 +34,14 @@ def _named(name: str, value: str) -> str:
 
 def _line(run: RunFiles) -> dict[str, str]:
     record = run.record
-    split = next(iter(record.scores))
-    given = [scores[record.headline] for scores in record.baselines.get(split, {}).values()]
-    metric = record.metric(record.headline)
-    best = max(given, key=metric.rank, default=None)
+    metric, best = record.metric(record.headline), record.best_baseline(record.first_split, record.headline)
     return {
         "id": record.id,
         "task": cut(record.task),
         "model": cut(record.model),
         "seed": cut(seed_words(record)),
         "finished": record.finished[:10],
-        "headline": cut(f"{split} {record.headline}"),
-        "score": metric.shown(record.scores[split][record.headline]),
+        "headline": cut(f"{record.first_split} {record.headline}"),
+        "score": metric.shown(record.score),
         "best baseline": score_text(best, metric),
     }

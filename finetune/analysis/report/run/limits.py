@@ -21,7 +21,7 @@ RARE = 0.9  # share of the labels that one class has, from which others are rare
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
-    """One sentence each; the run's notes last."""
+    """One sentence each; the run's notes last, such as those on truncated rows."""
     points = [*_about_rows(run.record), *_about_labels(run.record), *_about_predictions(run)]
     points += [cut(note) for note in all_notes(run.record)[:MOST]]
     if points:
@@ -32,11 +32,6 @@ def _about_rows(record: RunRecord) -> Iterator[str]:
     count = record.rows.get("train", 0)
     if 0 < count < FEW_ROWS:
         yield f"Trained on {so_many(count)}: another seed or other rows may give quite another score."
-    for split, share in record.truncated.items():
-        noted = any(note.startswith(f"{split}:") and "max_length" in note for note in record.notes)
-        if share > 0 and not noted:
-            most = record.recipe.get("max_length")
-            yield f"{split}: {100 * share:.2g} % of the sequences were truncated to {most} tokens."
 
 
 def _about_labels(record: RunRecord) -> Iterator[str]:
