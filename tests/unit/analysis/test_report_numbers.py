@@ -140,7 +140,7 @@ def test_log_loss_and_brier_score_are_those_of_scikit_learn() -> None:
         given = chances[:, 1] if len(names) == 2 else chances
         assert brier(chances, places) == pytest.approx(brier_score_loss(places, given, labels=labels))
         (block,) = calibration.blocks(split_of(lines, names))
-        assert f"Log loss {log_loss(chances, places):.3f}, Brier score {brier(chances, places):.3f}." in block.note
+        assert f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}." in block.note
     sure = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert log_loss(sure, np.array([1, 1])) == pytest.approx(their_log_loss([1, 1], sure, labels=[0, 1]))
 
@@ -150,7 +150,7 @@ def test_labels_of_several_have_the_mean_loss_of_their_decisions() -> None:
     there = np.array([[name in line["gold"] for name in "xyz"] for line in lines]).ravel()
     chances = np.array([line["probabilities"] for line in lines]).ravel()
     (block,) = calibration.blocks(split_of(lines, list("xyz")))
-    losses = f"Log loss {their_log_loss(there, chances):.3f}, Brier score {brier_score_loss(there, chances):.3f}"
+    losses = f"Log loss {their_log_loss(there, chances):.3f} and Brier score {brier_score_loss(there, chances):.3f}"
     assert losses in block.note
 
 

@@ -51,7 +51,7 @@ def _losses(view: View, confidence: np.ndarray, right: np.ndarray) -> str:
         most, of = max(map(len, given[0])), ""  # rows of multiple choice may have fewer
         chances = np.array([[*some, *[0.0] * (most - len(some))] for some in given[0]])
         places = np.array(given[1])
-    return f"Log loss {log_loss(chances, places):.3f}, Brier score {brier(chances, places):.3f}{of}."
+    return f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}{of}."
 
 
 def _cut_offs(view: View, confidence: np.ndarray, right: np.ndarray) -> Table:
