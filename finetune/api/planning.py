@@ -51,16 +51,15 @@ def executor_of(name: str | None, **settings: Any) -> "Executor":
     given = {key: value for key, value in settings.items() if value is not None}
     if name is None:
         if given:
-            raise UserError(
-                f"{', '.join(given)} {noun(len(given), 'is', 'are')} for runs that are trained at once",
-                "Add on=ray or on=slurm, or leave it out",
-            )
+            names = ", ".join(f"`{key}`" for key in given)
+            for_several = f"{names} {noun(len(given), 'is', 'are')} for runs that are trained at once"
+            raise UserError(for_several, "Add `on`, or leave it out")
         return InSequence()
     if name not in EXECUTORS:
-        raise UserError(f"on is '{name}'", f"{nearest(name, list(EXECUTORS))}Give {' or '.join(EXECUTORS)}")
+        raise UserError(f"`on` is '{name}'", f"{nearest(name, list(EXECUTORS))}Give {' or '.join(EXECUTORS)}")
     kind = OnRay if name == "ray" else OnSlurm
     if other := sorted(given.keys() - {field.name for field in fields(kind)}):
-        raise UserError(f"on={name} has no setting {', '.join(other)}", "Leave it out")
+        raise UserError(f"{name} has no {', '.join(f'`{key}`' for key in other)}", "Leave it out")
     return kind(**given)
 
 

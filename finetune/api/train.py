@@ -9,7 +9,7 @@ from typing import Any
 
 from finetune.api.callbacks import Callback, watcher_of
 from finetune.api.inputs import column_setting, dotted, in_memory, is_path
-from finetune.api.planning import execute, plan
+from finetune.api.planning import execute, executor_of, plan
 from finetune.api.progress import progress_of
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
@@ -46,6 +46,12 @@ def train(
     device: str | None = None,
     force: bool = False,
     discard_half: bool = False,
+    on: str | None = None,
+    workers: int | None = None,
+    gpus_each: float | None = None,
+    cpus_each: int | None = None,
+    collect: str | None = None,
+    sbatch: Mapping[str, str] | None = None,
     progress: bool | None = None,
     callbacks: Callback | Iterable[Callback] = (),
     **settings: Any,
@@ -72,6 +78,12 @@ def train(
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         force: Train again, and replace the finished run when done.
         discard_half: Of runs with several settings, stop the worse half after a quarter of training.
+        on: Train several runs at once, as tasks of `ray` or jobs of `slurm`.
+        workers: With `on`, train at most so many runs at a time; default: as many as the machines have room for.
+        gpus_each: With `on`, the GPUs of a run, for `ray` also a part of one, such as 0.5.
+        cpus_each: With `on`, the CPU cores, and threads, of a run.
+        collect: With `ray`, send runs back from machines that do not see `out`: `all`, or `scores` without models.
+        sbatch: With `slurm`, options of sbatch, such as `{"partition": "gpu"}`.
         progress: Whether to show a line of progress; default: in a notebook only.
         callbacks: Functions that are called with each event, or objects with methods for some of them, such as
             `on_epoch_done`. A callback that raises an exception is reported by a warning, and not called again.
@@ -96,10 +108,14 @@ def train(
     shares = shares_of(data_sizes) if data_sizes is not None else ()
     planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
     with quiet():
+        executor = executor_of(
+            on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=sbatch
+        )
         folder = None if data_folder is None else Path(data_folder)
         records, failures = execute(
-            planned, data=folder, out=Path(out), watch=watch, device=device, force=force, discard=discard_half
-        )
+            planned, data=folder, out=Path(out), watch=watch, device=device, force=force, discard=discard_half,
+            executor=executor,
+        )  # fmt: skip
     if failures and not records:
         raise failures[0]
     for failure in failures:

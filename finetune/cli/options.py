@@ -3,6 +3,8 @@
 import re
 
 OPTIONS = {
+    "collect": "--collect",
+    "cpus_each": "--cpus-each",
     "data_folder": "--data",
     "data_sizes": "--data-sizes",
     "discard_half": "--discard-half",
@@ -10,17 +12,21 @@ OPTIONS = {
     "fix": "--fix",
     "force": "--force",
     "form": "--form",
+    "gpus_each": "--gpus-each",
     "label": "--label",
     "null_odds": "--null-odds",
+    "on": "--on",
     "out": "--out",
     "predictions": "--predictions",
     "row": "--row",
     "rows": "--rows",
     "seeds": "--seeds",
+    "sbatch": "--sbatch",
     "sentences": "--sentences",
     "split": "--split",
     "task": "--task",
     "word": "--word",
+    "workers": "--workers",
 }
 NAMED = re.compile(f"`({'|'.join(OPTIONS)})`")
 

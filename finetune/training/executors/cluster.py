@@ -53,9 +53,7 @@ def _imported() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise UserError(
-            "--on ray needs a package that is not installed (ray)", "pip install 'bert-finetune[ray]'"
-        ) from error
+        raise UserError("Ray is not installed", "pip install 'bert-finetune[ray]'") from error
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     return ray
 
@@ -75,7 +73,7 @@ def _connect(ray: Any, cpus: int | None, folder: Path) -> None:
         if address is not None:
             raise _no_cluster(address, first_line(error)) from error
         raise UserError(
-            f"Ray did not start ({first_line(error)})", "Leave --on ray out, or try again when the machine is less busy"
+            f"Ray did not start ({first_line(error)})", "Leave `on` out, or try again when the machine is less busy"
         ) from error
 
 
@@ -93,7 +91,7 @@ def _require_answer(address: str) -> None:
 def _no_cluster(address: str, why: str) -> UserError:
     return UserError(
         f"no Ray cluster could be joined at {address} ({why})",
-        f"Start one with `ray start --head`, set {ADDRESS} to its address, or unset it to use this machine",
+        f"Start a cluster there, set {ADDRESS} to the address of one, or unset it to use this machine",
     )
 
 
@@ -107,7 +105,7 @@ def _require_equal_machines(ray: Any, shared: Path | None) -> None:
     if blind := [f"{name}: {why}" for name, (_, why) in found.items() if why]:
         raise UserError(
             f"machines that cannot write into {shared and shared.resolve()}: {'; '.join(blind)}",
-            "Choose a folder that all see with --out, or add --collect, which sends the runs back",
+            "Give a folder that all see as `out`, or add `collect`, which sends the runs back",
         )
 
 
@@ -122,9 +120,7 @@ def _marker(folder: Path | None) -> Iterator[str]:
         folder.mkdir(parents=True, exist_ok=True)
         marker.touch()
     except OSError as error:
-        raise UserError(
-            f"{folder}: cannot be written ({error.strerror})", "Choose another folder with --out"
-        ) from error
+        raise UserError(f"{folder}: cannot be written ({error.strerror})", "Give another folder as `out`") from error
     try:
         yield str(marker)
     finally:

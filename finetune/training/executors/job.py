@@ -52,7 +52,7 @@ def require_numbers(**given: int | None) -> None:
     """Raises UserError for a number of workers or cores below 1."""
     for name, value in given.items():
         if value is not None and value < 1:
-            raise UserError(f"{name} is {value}", "Give at least 1")
+            raise UserError(f"`{name}` is {value}", "Give at least 1")
 
 
 class InSequence:

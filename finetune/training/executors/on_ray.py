@@ -39,9 +39,9 @@ class OnRay:
         """Raises UserError for numbers that are no number of workers, cores or GPUs."""
         require_numbers(workers=self.workers, cpus_each=self.cpus_each)
         if self.collect and self.collect not in PARTS:
-            raise UserError(f"collect is '{self.collect}'", f"Give {' or '.join(PARTS)}")
+            raise UserError(f"`collect` is '{self.collect}'", f"Give {' or '.join(PARTS)}")
         if self.gpus_each is not None and (self.gpus_each < 0 or (self.gpus_each > 1 and self.gpus_each % 1)):
-            raise UserError(f"gpus_each is {self.gpus_each}", "Give a part of one GPU, such as 0.5, or whole ones")
+            raise UserError(f"`gpus_each` is {self.gpus_each}", "Give a part of one GPU, such as 0.5, or whole ones")
 
     def outcomes(self, jobs: Sequence[Job], watch: Watcher) -> list[Outcome]:
         """What became of each job; a worker that dies is replaced, and its run resumes.
@@ -69,11 +69,13 @@ class OnRay:
         gpus = self.gpus_each if self.gpus_each is not None else min(1.0, most_gpus)
         where = "the cluster" if os.environ.get(ADDRESS) else "this machine"
         if gpus > most_gpus:
-            raise UserError(f"gpus_each is {gpus:g}, and {where} has {most_gpus:g} GPUs", "Give less, or leave it out")
+            raise UserError(
+                f"`gpus_each` is {gpus:g}, and {where} has {most_gpus:g} GPUs", "Give less, or leave it out"
+            )
         per_machine = [node["CPU"] // max(1, node["GPU"] // gpus) for node in nodes if gpus and node.get("GPU")]
         cpus = self.cpus_each or max(1, int(min(per_machine, default=1)))
         if cpus > (most := max(node.get("CPU", 0.0) for node in nodes)):
-            raise UserError(f"cpus_each is {cpus}, and {where} has {most:g} CPU cores", "Give less, or leave it out")
+            raise UserError(f"`cpus_each` is {cpus}, and {where} has {most:g} CPU cores", "Give less, or leave it out")
         return cpus, gpus
 
 

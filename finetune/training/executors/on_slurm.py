@@ -17,6 +17,7 @@ from finetune.training.executors.order import longest_first
 from finetune.training.executors.remote import SentJob, sent, train_sent
 from finetune.training.executors.sweep import Sweep
 
+CLUSTER = "slurm"  # in tests `local`: submitit starts the jobs as processes of this machine
 LOGS = ".slurm"  # the folder of submitit's own files, in the results folder
 TICK = 2.0  # seconds between looks at what has ended
 PATIENCE = 120.0  # seconds in which a job that is asked to stop writes its checkpoint
@@ -27,21 +28,19 @@ REQUEUES = 100
 class OnSlurm:
     """Slurm jobs with so many CPU cores and GPUs each, at most `workers` at a time.
 
-    `sbatch` are further options of sbatch, such as `partition` and `time`. `cluster` is `local` in tests alone, where
-    submitit starts the jobs as processes of this machine.
+    `sbatch` are further options of sbatch, such as `partition` and `time`.
     """
 
     workers: int | None = None
     gpus_each: float | None = None
     cpus_each: int | None = None
     sbatch: Mapping[str, str] = field(default_factory=dict)
-    cluster: str = "slurm"
 
     def __post_init__(self) -> None:
         """Raises UserError for numbers that are no number of workers, cores or whole GPUs."""
         require_numbers(workers=self.workers, cpus_each=self.cpus_each)
         if self.gpus_each is not None and (self.gpus_each < 0 or self.gpus_each % 1):
-            raise UserError(f"gpus_each is {self.gpus_each}: Slurm has no parts of GPUs", "Give a whole number")
+            raise UserError(f"`gpus_each` is {self.gpus_each}: Slurm has no parts of GPUs", "Give a whole number")
 
     def outcomes(self, jobs: Sequence[Job], watch: Watcher) -> list[Outcome]:
         """What became of each job. Raises UserError where Slurm cannot be used, and Interrupted after a signal."""
@@ -71,15 +70,11 @@ class OnSlurm:
             import submitit
         except ImportError as error:
             raise UserError(
-                "on=slurm needs a package that is not installed (submitit)", "pip install 'bert-finetune[slurm]'"
+                "submitit, which submits Slurm jobs, is not installed", "pip install 'bert-finetune[slurm]'"
             ) from error
-        if self.cluster == "slurm" and shutil.which("sbatch") is None:
-            raise UserError(
-                "on=slurm: this machine has no sbatch", "Start the command on a login node, or leave it out"
-            )
-        executor = submitit.AutoExecutor(
-            folder=out.resolve() / LOGS, cluster=self.cluster, slurm_max_num_timeout=REQUEUES
-        )
+        if CLUSTER == "slurm" and shutil.which("sbatch") is None:
+            raise UserError("this machine has no sbatch, so no Slurm", "Start it on a login node, or leave `on` out")
+        executor = submitit.AutoExecutor(folder=out.resolve() / LOGS, cluster=CLUSTER, slurm_max_num_timeout=REQUEUES)
         executor.update_parameters(name="finetune", cpus_per_task=self.cpus_each or 1)
         if self.gpus_each:
             executor.update_parameters(gpus_per_node=int(self.gpus_each))
@@ -94,9 +89,7 @@ class OnSlurm:
         try:
             return executor.map_array(_Resumable(), jobs)  # type: ignore[no-any-return]
         except (subprocess.CalledProcessError, OSError, RuntimeError) as error:  # submitit's own are RuntimeErrors
-            raise UserError(
-                f"Slurm did not take the jobs ({first_line(error)})", "Change the options of sbatch"
-            ) from error
+            raise UserError(f"Slurm did not take the jobs ({first_line(error)})", "Change `sbatch`") from error
 
 
 class _Resumable:

@@ -19,7 +19,15 @@ from finetune.cli.commands import COMMANDS
 from finetune.cli.options import OPTIONS, with_options
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]|(?<!\S)-o\b")
-NOT_OURS = ("rev-parse", "--short=12", "--porcelain", "--untracked-files=no", "pip install", "finetune ")
+NOT_OURS = (
+    "rev-parse",
+    "--short=12",
+    "--porcelain",
+    "--untracked-files=no",
+    "--signal=INT",
+    "pip install",
+    "finetune ",
+)
 IN_COMMANDS = {"paper_table_formats.py", "use.py"}  # commands that a page shows
 
 
