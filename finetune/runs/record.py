@@ -123,6 +123,9 @@ class RunRecord(BaseModel):
     labels: Annotated[dict[str, dict[str, Whole]], AfterValidator(few_labels)] = Field(
         {}, description="rows of each label, by split, of the most frequent ones; older records lack it"
     )
+    parameters: dict[str, Whole] = Field(
+        {}, description="the model's weights: all, and those that were trained; older records lack it"
+    )
     margins: dict[str, Margin] = Field(
         {},
         description="of the headline on each split: its 95 % interval, the best baseline and the difference to it; "
