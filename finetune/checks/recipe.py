@@ -28,6 +28,8 @@ class Preview:
 
 def check(recipe: Recipe, task: Task, *, source: Source, device: str | None = None, shown: int = 2) -> Preview:
     """Resolves data and model and encodes all rows. Raises UserError where a run would."""
+    if recipe.lora:
+        require_peft()
     where = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, where)
     splits = load_splits(task, source, limit=recipe.limit)
@@ -35,7 +37,6 @@ def check(recipe: Recipe, task: Task, *, source: Source, device: str | None = No
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
     probe = empty_model(config, task.head)
     if recipe.lora:
-        require_peft()
         lora_targets(probe.backbone.encoder, recipe)
     facts: dict[str, dict[str, Any]] = {
         "task": {

@@ -117,18 +117,19 @@ def require_adapter(model: Model) -> None:
         )
 
 
-def save_adapter(model: Model, folder: Path, recipe: Recipe) -> None:
+def save_adapter(model: Model, folder: Path, recipe: Recipe, *, base: str) -> None:
     """Saves LoRA, pooler and head in peft's form, for `PeftModel.from_pretrained` on the head's `AutoModelFor...`.
 
-    Raises UserError where the folder cannot be written.
+    `base` is the encoder's folder or its name on the Hub. Raises UserError where the folder cannot be written.
     """
     encoder, prefix = model.backbone.encoder, model.backbone.encoder.base_model_prefix
     trained = {f"{prefix}.{name}": p for name, p in encoder.named_parameters() if p.requires_grad}
     lora = {name.replace(f".{NAME}.", "."): p for name, p in trained.items() if ".lora_" in name}
     whole = {name: p for name, p in trained.items() if ".lora_" not in name} | model.head.to_checkpoint()
-    config = _config(recipe, sorted({name.partition(".lora_")[0] for name in lora}))
+    config = _config(recipe, [])
+    config.target_modules = sorted({name.partition(".lora_")[0] for name in lora})  # peft would shuffle them
     config.modules_to_save = sorted({name.rpartition(".")[0] for name in whole}) or None
-    config.base_model_name_or_path, config.inference_mode = recipe.model, True
+    config.base_model_name_or_path, config.inference_mode = base, True
     state = {f"base_model.model.{name}": tensor.detach().contiguous() for name, tensor in (lora | whole).items()}
     try:
         folder.mkdir(exist_ok=True)

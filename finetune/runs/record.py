@@ -132,6 +132,11 @@ class RunRecord(BaseModel):
         "older records lack it",
     )
 
+    @property
+    def trained_of_all(self) -> tuple[int, int]:
+        """How many of the model's weights were trained, and how many it has; zeros in older records."""
+        return self.parameters.get("trained", 0), self.parameters.get("all", 0)
+
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
         return _metric(name, self.metrics)

@@ -123,7 +123,7 @@ def _save(
     use = settings_for_use(planned.recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     if planned.recipe.adapter:
-        save_adapter(built.model, attempt.model / "adapter", planned.recipe)
+        save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
     watch(Working("scoring, with intervals"))
     record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
     replaces.require_locked()

@@ -59,7 +59,7 @@ def test_what_is_saved_gives_the_same_logits_in_transformers_and_in_peft(
     ours, batch = adapted(task, tiny_encoder, adapter=True)
     expected = logits(ours, batch)
     save_checkpoint(ours, tmp_path, AutoTokenizer.from_pretrained(tiny_encoder), {"task": task.name})
-    save_adapter(ours, tmp_path / "adapter", recipe)
+    save_adapter(ours, tmp_path / "adapter", recipe, base=recipe.model)
     kind = getattr(transformers, ours.head.auto_class)
     whole = kind.from_pretrained(tmp_path, dtype=torch.float32).eval()
     base = kind.from_pretrained(tiny_encoder, config=AutoConfig.from_pretrained(tmp_path), dtype=torch.float32)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 from support.toys import cat_task
-from support.training import Losses, Scored, build, fit, unscored
+from support.training import CPU, Losses, Scored, build, fit, unscored
 
 from finetune.inference.engine import Engine
+from finetune.models.device import build_accelerator
 from finetune.models.kernels import cpu
 from finetune.models.saving import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
@@ -67,23 +68,23 @@ def test_a_run_that_was_stopped_leads_to_the_same_bits(
 
 
 def test_what_is_scored_is_what_is_saved(tiny_bert: Path, tmp_path: Path) -> None:
-    """To the last bit: merged weights round otherwise than LoRA next to them, by much in half precision."""
+    """In half precision the logits of LoRA next to the weights differ from those of the merged weights."""
     pytest.importorskip("peft", reason="needs the extra `lora`")
-    trainer, features = build(cat_task(), tiny_bert, Train(learning_rate=1e-2, epochs=2), lora=4)
-    scored: list[list[np.ndarray]] = []
+    trainer, features = build(cat_task(), tiny_bert, Train(learning_rate=3e-2, epochs=2), lora=4)
+    engine = replace(trainer.engine, accelerator=build_accelerator(CPU, "bf16"))
+    scored: list[np.ndarray] = []
 
     def evaluate(engine: Engine) -> Scored:
-        scored.append(engine.logits(features))
+        scored.append(np.stack(engine.logits(features)))
         return unscored(engine)
 
-    trainer.fit(features, evaluate)
+    replace(trainer, engine=engine).fit(features, evaluate)
     save_checkpoint(trainer.model, tmp_path, load_tokenizer(tiny_bert), {"task": "toy-cats"})
     saved = load_trained(tmp_path, cat_task().head)
     cpu.speed_up(saved, saved.backbone.encoder)
-    saved.requires_grad_(False)  # torch multiplies by trained weights in another order
-    logits = replace(trainer.engine, model=saved).logits(features)
-    assert np.array_equal(np.stack(logits), np.stack(scored[-1]))
-    assert not np.array_equal(np.stack(trainer.engine.logits(features)), np.stack(scored[-1]))
+    logits = np.stack(replace(engine, model=saved).logits(features))
+    unmerged = np.stack(engine.logits(features))
+    assert np.abs(logits - scored[-1]).mean() < 0.1 * np.abs(unmerged - scored[-1]).mean()
 
 
 def test_a_checkpoint_with_frozen_weights_is_read_and_one_of_another_model_is_not(tiny_bert: Path) -> None:
