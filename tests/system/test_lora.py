@@ -27,6 +27,8 @@ def test_a_run_says_how_many_weights_it_trained_and_its_model_is_used_as_any_oth
     run, record = only_record(tmp_path)
     trained, every = record["parameters"]["trained"], record["parameters"]["all"]
     adapter = load_file(run / "model" / "adapter" / "adapter_model.safetensors")
+    config = json.loads((run / "model" / "adapter" / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == str(tiny_bert)
     assert trained == sum(tensor.numel() for tensor in adapter.values())
     assert trained < 0.2 * every
     assert every - 2 * 2 * 2 * (2 * 32) == sum(t.numel() for t in load_file(run / "model/model.safetensors").values())
