@@ -163,3 +163,34 @@ def report_page_table(measured: dict[str, Any]) -> str:
             f"{machine['date'][:10]}.",
         ]
     )
+
+
+def lora_table(measured: dict[str, Any]) -> str:
+    """Full fine-tuning and LoRA on each task: means over the seeds."""
+    head = ["task", "method", "trained", "score on dev", "training", "peak memory", "checkpoint", "saved"]
+    lines = list[Cells]()
+    for task, methods in measured["summary"].items():
+        for method, found in methods.items():
+            spread = "" if found["score_sd"] is None else f" ± {100 * found['score_sd']:.1f}"
+            bytes_of = found["adapter_bytes"] or found["model_bytes"]
+            sizes = (f"{found[name] / 1e6:,.0f} MB" for name in ("peak_memory_bytes", "checkpoint_bytes"))
+            cells: Cells = [
+                task,
+                method,
+                f"{100 * found['trained_share']:.3g} %",
+                f"{found['headline']} {100 * found['score']:.1f}{spread}",
+                f"{found['seconds']:,.0f} s",
+                *sizes,
+                f"{bytes_of / 1e6:,.1f} MB",
+            ]
+            lines.append(cells)
+    seeds = max(found["seeds"] for methods in measured["summary"].values() for found in methods.values())
+    cpu, model = measured["cpu"], measured["settings"]["model"]
+    return "\n".join(
+        [
+            markdown_table(head, lines),
+            "",
+            f"{model}, means of {seeds} seeds on {cpu['threads']} cores ({cpu['name']}), {measured['date'][:10]}. "
+            "Saved: the model, or LoRA's adapter. The memory includes Python and its libraries.",
+        ]
+    )

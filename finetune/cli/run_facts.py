@@ -29,7 +29,8 @@ def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
         "settings": ", ".join(f"{one.key} {plain(one.values[0])}" for one in changed) or "defaults",
         "rows": rows,
         "data": record.data_origin,
-        "trained": f"{epochs} in {duration(record.seconds.get('total', 0))} on {record.device}, {record.finished[:10]}",
+        "trained": f"{epochs} in {duration(record.seconds.get('total', 0))} on {record.device}{_part(record)}, "
+        f"{record.finished[:10]}",
         "folder": str(folder.path),
     }
 
@@ -68,3 +69,9 @@ def next_line(records: Sequence[RunRecord]) -> str:
     commands = [f"finetune compare {first} {same[-1][0].id}{seeds}"] if same else []
     commands += [f"finetune report {' '.join([first, *others])}"] if len(others) <= MOST_REPORTED else []
     return f"next: {', '.join([*commands, f'finetune show {first}'])}"
+
+
+def _part(record: RunRecord) -> str:
+    """How many of the weights were trained, where not all were."""
+    trained, every = record.trained_of_all
+    return f", {trained:,} of {every:,} weights" if trained < every else ""

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails
 
 from finetune.errors import UserError, nearest, shown
+from finetune.runs.lora_settings import lora_fault
 from finetune.runs.toml import read_toml, require_shallow, to_toml
 
 # Defined here so that reading a recipe does not need torch.
@@ -111,6 +112,15 @@ class Recipe(Settings):
     bilstm: bool = Field(False, description="a BiLSTM of two layers, 768 wide, before the head")
     freeze_layers: int = Field(0, ge=0, le=1_000, description="freeze the embeddings and so many first layers")
     reinit_layers: int = Field(0, ge=0, le=1_000, description="re-initialise so many last layers and the pooler")
+    lora: int = Field(0, ge=0, le=1_024, description="rank of LoRA, trained instead of the encoder's weights; 0: none")
+    lora_targets: list[Annotated[str, Field(max_length=LONGEST_KEY)]] = Field(
+        [], max_length=100, description="linear layers that LoRA adapts; default: query and value of each layer"
+    )
+    lora_alpha: int | None = Field(
+        None, ge=1, le=65_536, description="LoRA is multiplied by alpha / rank; default: twice the rank"
+    )
+    lora_dropout: float = Field(0.0, ge=0, le=0.99, description="dropout of what LoRA reads")
+    adapter: bool = Field(False, description="save LoRA in peft's form too, in model/adapter")
     deterministic: bool = Field(False, description="only algorithms that give the same bits on a GPU; slower")
     limit: int | None = Field(
         None, ge=1, le=LARGEST, description="rows of each split to use, sampled with a fixed seed"
@@ -126,6 +136,13 @@ class Recipe(Settings):
     )
     train: Train = Train()
     grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
+
+    @model_validator(mode="after")
+    def _lora_fits(self) -> Self:
+        """With a grid, each of its points is checked instead."""
+        if not self.grid and (fault := lora_fault(self.model_dump())):
+            raise ValueError(fault)
+        return self
 
     @property
     def seeds(self) -> tuple[int, int]:
@@ -264,7 +281,7 @@ def explain(fault: ErrorDetails, options: Sequence[str] = ()) -> str:
         return f"'{key}' is missing: it must be {names.get(key, 'given')}"
     allowed = names.get(key)
     if fault["type"] == "value_error":  # of several settings together
-        return f"{key}: {fault['msg'].removeprefix('Value error, ')}"
+        return f"{key}: {fault['msg'].removeprefix('Value error, ')}".removeprefix(": ")
     if allowed is None:  # a whole table, such as `train = 3`, or a place inside [grid]
         return f"'{key}' is {shown(fault['input'])}: {fault['msg'].lower()}"
     return f"'{key}' is {shown(fault['input'])}; it must be {allowed}"
