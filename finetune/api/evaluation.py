@@ -1,6 +1,7 @@
 """`finetune.evaluate`: scores a trained model on a task, or on rows with the columns that it was trained on."""
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ def evaluate(
     model: Run | Model | str | Path,
     task: Any,
     *,
+    text: str | Sequence[str] | None = None,
+    label: str | Sequence[str] | None = None,
+    encoding: str = "",
     split: str | None = None,
     predictions: str | Path | None = None,
     data_folder: str | Path | None = None,
@@ -33,6 +37,9 @@ def evaluate(
     Args:
         model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name).
         task: The name of a task, the path of a data file, or rows in memory as for `finetune.train`.
+        text: The column or columns of the inputs, if they have other names than in training.
+        label: The column of the labels, if it has another name than in training.
+        encoding: The encoding of a data file, if it is not detected.
         split: Default: the task's dev splits.
         predictions: A Parquet file to write every prediction to.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
@@ -40,7 +47,7 @@ def evaluate(
         out: The folder of the runs that are named.
 
     Returns:
-        The scores of each split with labels.
+        The scores of each split with labels; rows and a file are the split `dev`.
 
     Raises:
         UserError: For an unknown model or task, rows without the model's columns, and rows without labels.
@@ -59,8 +66,14 @@ def evaluate(
             _name_of(model), str(task), source=source_of(None if data_folder is None else Path(data_folder)),
             out=Path(out), watch=watch, split=split, device=device,
             predictions=None if predictions is None else Path(predictions),
+            options=_columns({"text": text, "label": label, "encoding": encoding}),
         )  # fmt: skip
     return Evaluation(task=found, scores=scores, notes=tuple(notes))
+
+
+def _columns(given: Mapping[str, str | Sequence[str] | None]) -> dict[str, str]:
+    """The columns that were named, as settings."""
+    return {name: value if isinstance(value, str) else ",".join(value) for name, value in given.items() if value}
 
 
 def _name_of(model: Run | Model | str | Path) -> str:

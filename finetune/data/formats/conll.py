@@ -108,6 +108,7 @@ def _column(cell: Any) -> list[str]:
 
 FORMAT = Format(
     name="word-lines",
+    names_columns=False,
     title="one word per line",
     suffixes=(".conll",),
     sniff=sniff,
