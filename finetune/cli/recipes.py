@@ -34,6 +34,8 @@ from finetune.task_types.starting_recipe import commented, starting_recipe
 from finetune.task_types.types import view_of
 from finetune.training.targets import find_recipes, load_target, recipe_files, split_arguments
 
+SIDES = ("label", "prediction")  # columns of a prediction that are shown even where all rows have the same
+
 
 def ls(out: Out = RESULTS) -> None:
     """Prints tables of recipes, tasks, finished runs and interrupted ones."""
@@ -142,7 +144,7 @@ def _predictions_table(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -
         (Text("x", "red") if _wrong(line) else "", *(plain(each[name]) for name in names))
         for line, each in zip(lines, cells, strict=True)
     ]
-    headings = [Column(name=""), *(Column(name=name, words=True) for name in names)]
+    headings = [Column(name=""), *(Column(name=name, words=True, stays=name in SIDES) for name in names)]
     return FittedTable(title="", columns=headings, rows=rows, ruled=True)
 
 
@@ -151,7 +153,7 @@ def _cells(line: dict[str, Any], labels: Sequence[str]) -> dict[str, Any]:
     view = view_of([line], labels)
     if view is None:
         return {name: value for name, value in line.items() if ":" not in name}
-    sides = {"label": view.listed(line, "gold"), "prediction": view.listed(line, "answer")}
+    sides = dict(zip(SIDES, (view.listed(line, "gold"), view.listed(line, "answer")), strict=True))
     return view.fields(line) | sides | {"confidence": view.confidence(line)}
 
 

@@ -14,6 +14,11 @@ def so_many(count: int, one: str = "row") -> str:
     return f"{count:,} {noun(count, one)}"
 
 
+def percent(share: float) -> str:
+    """A share with two digits: `0.67 %`, `12 %`, `100 %`."""
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
+
+
 def noun(count: float, one: str, several: str = "") -> str:
     """The form of a noun after a number: `row`, `rows`, `processes`, `entries`; of a verb with `several` given."""
     if count == 1 or several:

@@ -51,7 +51,8 @@ class Answered:
 
 def answer_records(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Answered]:
     """The prediction for each record, in order."""
-    bare, kind = replace(layout, label=()), named_type(layout.shape)
+    kind = named_type(layout.shape)
+    bare = kind.without_labels(layout, predictor.task)
     done: list[Answered] = [Answered({})] * len(records)
     rows: list[Row] = []
     kept: list[int] = []
@@ -203,7 +204,8 @@ def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout,
     if isinstance(given, Mapping):
         cells = dict(zip(column_names(list(given)), given.values(), strict=True))
         if trained is not None and set(trained.text) <= set(cells):
-            return cells, replace(trained, id=""), ""
+            label = trained.label if set(trained.label) <= set(cells) else ()
+            return cells, replace(trained, id="", label=label), ""
         text = tuple(name for name in names if name in cells)
         fault = inputs_fault(trained, len(text)) if text else ""
         spans = trained.spans if trained else ()
