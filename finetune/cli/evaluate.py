@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from finetune.api.evaluate import evaluated
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out
 from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
@@ -15,7 +16,6 @@ from finetune.cli.run_tables import in_words
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
 from finetune.data.paths import require_place
-from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
 from finetune.runs.lookup import near_files
 from finetune.task_types.registry import in_file
@@ -43,17 +43,15 @@ def evaluate(
     if predictions is not None:
         require_place(predictions)
     load_libraries(f"{task}: loading {model}", "finetune.inference.evaluate")
-    from finetune.inference.evaluate import evaluate as score
-
     with ProgressDisplay(standard_error()) as watch:
-        scored, scores = score(
-            model, task, source=source_of(data), out=out, watch=watch, split=split, device=device,
-            predictions=predictions, options={name: str(value) for name, value in given.items()},
+        found = evaluated(
+            model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,
+            options={name: str(value) for name, value in given.items()},
         )  # fmt: skip
     if predictions is not None:
         echo(f"predictions: {predictions}", err=True)
-    named = {Path(task).name: score for score in scores.values()} if Path(task).is_file() else scores
-    echo(json.dumps(scores) if as_json else in_words(named, scored.metric) or "no labels, so no scores")
+    named = {Path(task).name: score for score in found.scores.values()} if Path(task).is_file() else found.scores
+    echo(json.dumps(found.scores) if as_json else in_words(named, found.task.metric) or "no labels, so no scores")
 
 
 def _require_task(task: str, others: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from finetune.cli.console import Terminal
 from finetune.cli.live_line import LiveLine
-from finetune.cli.pace import Pace, duration
+from finetune.cli.options import with_options
 from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
 from finetune.runs.events import (
@@ -25,6 +25,7 @@ from finetune.runs.events import (
     Updates,
     Working,
 )
+from finetune.runs.pace import Pace, duration
 
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
 
@@ -56,7 +57,7 @@ class ProgressDisplay:
             case AlreadyDone():
                 self._show_done_before(event)
             case Note():
-                self.console.print_line(f"note: {event.text}")
+                self.console.print_line(f"note: {with_options(event.text)}")
             case Started():
                 self.console.print_line(f"running on {event.device}: {event.folder}")
             case Working():

@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from finetune.analysis.report.run_files import labels_of
+from finetune.api.listing import ls as listed
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
@@ -20,16 +21,12 @@ from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.paths import exists, is_file, read_small_text
 from finetune.errors import UserError
-from finetune.metrics.scores import plain_metrics
-from finetune.runs import recipe as recipes
 from finetune.runs.folder import RunFolder
-from finetune.runs.interrupted import interrupted_runs
 from finetune.runs.lookup import find_run, latest_run, no_run
 from finetune.runs.predictions import read_predictions
-from finetune.runs.record import listed_runs, load_record
+from finetune.runs.record import load_record
 from finetune.runs.toml import MOST_BYTES, to_toml
-from finetune.task_types.options import option_names, option_values
-from finetune.task_types.registry import available
+from finetune.task_types.options import option_values
 from finetune.task_types.starting_recipe import commented, starting_recipe
 from finetune.task_types.types import view_of
 from finetune.training.targets import find_recipes, load_target, recipe_files, split_arguments
@@ -40,19 +37,15 @@ SIDES = ("label", "prediction")  # columns of a prediction that are shown even w
 def ls(out: Out = RESULTS) -> None:
     """Prints tables of recipes, tasks, finished runs and interrupted ones."""
     console = standard_output()
-    named = {
-        name: f"{(r := recipes.load(file, options=option_names)).task} with {r.model}"
-        for name, file in recipe_files().items()
-    }
-    console.print(facts_table("recipes", named))
-    metrics = {name: ", ".join(plain_metrics(task.metric_names)) for name, task in sorted(available().items())}
-    console.print(facts_table("tasks", metrics))
+    found = listed(out)
+    console.print(facts_table("recipes", found.recipes))
+    console.print(facts_table("tasks", {name: ", ".join(metrics) for name, metrics in found.tasks.items()}))
     shown = []
-    if runs := listed_runs(out):
-        console.print(runs_table(runs))
-        shown = [f"finetune show {runs[-1].id}"]
-    if unfinished := interrupted_runs(out):
-        console.print(interrupted_table(unfinished))
+    if found.finished:
+        console.print(runs_table(found.finished))
+        shown = [f"finetune show {found.finished[-1].id}"]
+    if found.unfinished:
+        console.print(interrupted_table(found.unfinished))
     console.print_next(*shown, "finetune run FILE or RECIPE")
 
 

@@ -7,6 +7,7 @@ import typer
 
 from finetune.analysis.data_sizes import of_largest_sizes
 from finetune.api.planning import execute, plan
+from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
@@ -85,8 +86,8 @@ def run(
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
         _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
-        if shares and not as_json:
-            print_curves(standard_output(), records, out=out)
+        if shares and records and not as_json:
+            print_curves(standard_output(), runs_of_records(records, out=out).learning_curves)
         if records and not as_json and not quiet:
             standard_output().print_line(next_line(records))
     for failure in failures:

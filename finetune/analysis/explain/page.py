@@ -24,7 +24,7 @@ def write_page(rows: Sequence[ExplainedRow], output: Path, *, model: str) -> int
     """Writes the page and returns its size in bytes. Raises UserError without jinja2, and if it cannot be written."""
     template = templates_of("finetune.analysis.explain").get_template("page.html.j2")
     page = template.render(rows=rows, model=model, pieces=pieces)
-    with output_file(output, remedy="Name another file with -o") as scratch:
+    with output_file(output, remedy="Name another file") as scratch:
         scratch.write_text(page, encoding="utf-8")
     return len(page.encode())
 

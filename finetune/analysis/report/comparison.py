@@ -68,14 +68,12 @@ def _interval(each: Difference, metric: Metric) -> str:
 def blocks(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) -> Iterator[Block]:
     """A table of the metrics, how the settings differ, and rows that only one side has right."""
     yield Block(title="A and B", table=_sides(a, b))
-    columns = ["metric", "A", "B", "B − A", "95 % interval", "p", "p (Holm)"]
-    rows = [_line(found, name) for name in found.differences]
-    test = "" if found.mcnemar is None else f" McNemar's exact test: p {found.mcnemar:.4f}."
     yield Block(
         title="Difference",
-        note=f"{sentence(found)} {so_many(found.rows)} of {found.split}; interval and p: paired bootstrap over rows "
-        f"and seeds; Holm: for {so_many(len(rows), 'metric')}.{test} {'; '.join(found.notes)}",
-        table=Table(columns=columns, rows=rows, strong=[0]),
+        note=" ".join(
+            [sentence(found), f"{so_many(found.rows)} of {found.split}.", found.tests, "; ".join(found.notes)]
+        ),
+        table=Table(columns=found.columns, rows=found.cells, strong=[0]),
     )
     if found.changed:
         yield _changed(a, b, found)
@@ -88,15 +86,6 @@ def _sides(a: Sequence[RunFiles], b: Sequence[RunFiles]) -> Table:
     rows = [["runs", *(", ".join(one.record.id for one in side) for side in (a, b))]]
     rows += [[key, *(cut(str(one.get(key, "–"))) for one in settings)] for key in keys]
     return Table(columns=["", "A", "B"], rows=rows, left=3)
-
-
-def _line(found: Comparison, name: str) -> list[str]:
-    each, metric = found.differences[name], found.metrics[name]
-    return [
-        name if metric.greater_is_better else f"{name} (lower is better)",
-        metric.shown(each.a), metric.shown(each.b), metric.signed(each.value), _interval(each, metric),
-        f"{each.p:.4f}", f"{found.holm[name]:.4f}",
-    ]  # fmt: skip
 
 
 def _changed(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) -> Block:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.analysis.compare import Comparison
+from finetune.analysis.data_sizes import LearningCurve
 from finetune.analysis.report import comparison
-from finetune.analysis.report.learning_curve import LearningCurve
 from finetune.analysis.report.run_files import RunFiles
 from finetune.data.messages import noun
 from finetune.runs.verdict import Verdict, baseline_words, verdict_of

@@ -12,9 +12,9 @@ from jinja2 import Environment
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
+from finetune.analysis.data_sizes import learning_curves
 from finetune.analysis.report import comparison
 from finetune.analysis.report.blocks import Section
-from finetune.analysis.report.learning_curve import curves_in
 from finetune.analysis.report.opening import opening
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.sections import Weights, groups_of_seeds, sections_of
@@ -33,7 +33,8 @@ def render(runs: Sequence[RunFiles], weights: Weights | None = None) -> str:
     """
     templates = templates_of("finetune.analysis.report")
     templates.filters["inline_json"] = inline_json
-    groups, curves = groups_of_seeds(runs), curves_in(runs)
+    groups, folders = groups_of_seeds(runs), {one.record.id: one.folder for one in runs}
+    curves = learning_curves([one.record for one in runs], folders)
     found = None if curves else comparison.compared(groups)
     sections = list(sections_of(runs, groups, curves, found, weights or {}))
     script = files("finetune.analysis.report").joinpath("page.js").read_text(encoding="utf-8")

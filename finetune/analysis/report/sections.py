@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from finetune.analysis.compare import Comparison
+from finetune.analysis.data_sizes import LearningCurve
 from finetune.analysis.report import comparison, run, several, split
 from finetune.analysis.report.blocks import Section, WordWeight
 from finetune.analysis.report.find_blocks import blocks_of
-from finetune.analysis.report.learning_curve import LearningCurve, learning_curve
+from finetune.analysis.report.learning_curve import learning_curve
 from finetune.analysis.report.overview import overview
 from finetune.analysis.report.run.settings import settings_block
 from finetune.analysis.report.run_files import RunFiles, labels_of

@@ -27,6 +27,6 @@ def write_report(
     from finetune.analysis.report.page import render
 
     page = render([read_run_files(folder) for folder in find_folders(names, out)], weights)
-    with output_file(output, remedy="Name another file with -o") as scratch:
+    with output_file(output, remedy="Name another file") as scratch:
         scratch.write_text(page, encoding="utf-8")
     return len(page.encode())

@@ -13,7 +13,7 @@ SCRIPTS = ("drawing", "attention", "steps", "words", "outputs", "embeddings")
 def write_page(inside: Inside, output: Path) -> int:
     """Writes the page and returns its size in bytes. Raises UserError without jinja2, and if it cannot be written."""
     page = render(inside)
-    with output_file(output, remedy="Name another file with -o") as scratch:
+    with output_file(output, remedy="Name another file") as scratch:
         scratch.write_text(page, encoding="utf-8")
     return len(page.encode())
 

@@ -84,7 +84,7 @@ def _failure(error: Exception, name: str) -> UserError | None:
     if isinstance(error, UserError):
         return type(error)(f"{prefix}{error.what}", error.way_out)
     if isinstance(error, OSError):
-        return UserError(f"{prefix}{error}", "Free space, or choose another folder with --out")
+        return UserError(f"{prefix}{error}", "Free space, or choose another folder with `out`")
     if isinstance(error, RuntimeError) and is_out_of_memory(error):
         return UserError(f"{prefix}out of memory", "Lower train.batch_size or max_length, or raise train.accumulation")
     if "deterministic" in str(error):

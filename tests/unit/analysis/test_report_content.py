@@ -228,7 +228,7 @@ def test_two_groups_of_seeds_have_titles_that_say_what_differs_and_one_sign(tmp_
     assert "B: frozen, 2 seeds" in contents
     found = read(page).text
     assert "B is worse than A in dev accuracy: B − A is -30.0 points (95 % -" in found
-    assert "-30.0" in found.partition("p (Holm)")[2][:200]
+    assert "-30.0" in found.partition("rows needed (80")[2][:200]
 
 
 def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) -> None:
