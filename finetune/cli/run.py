@@ -85,7 +85,7 @@ def run(
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
-        _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
+        _print_records(records, as_json=as_json, short=quiet or bool(shares), discarded=discard, diverged=diverged)
         if shares and records and not as_json:
             print_curves(standard_output(), runs_of_records(records, out=out).learning_curves)
         if records and not as_json and not quiet:
@@ -120,14 +120,14 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
         console.print(layout_table(read.layout))
 
 
-def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int) -> None:
-    """Prints finished runs and, for several, a summary."""
+def _print_records(records: list[RunRecord], *, as_json: bool, short: bool, discarded: bool, diverged: int) -> None:
+    """Prints finished runs, `short` with a line each, and for several a summary."""
     console, leading = standard_output(), of_largest_sizes(records)
     noted: set[str] = set()
     for record in records:
         if as_json:
             echo(record.model_dump_json())
-        elif quiet:
+        elif short:
             echo(one_line(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}"))
         else:
             print_record(console, record, printed=noted)
