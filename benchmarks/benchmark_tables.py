@@ -125,6 +125,19 @@ def api_start_table(measured: dict[str, Any]) -> str:
     )
 
 
+def label_errors_table(measured: dict[str, Any]) -> str:
+    """How many changed labels are among the first rows, in each draw and by chance."""
+    lines = ["| rows read | changed labels found | by chance |", "|---|---|---|"]
+    for place, depth in enumerate(measured["depths"]):
+        found = sorted(draw[place] for draw in measured["found"])
+        chance = measured["changed"] * depth / measured["rows"]
+        lines.append(
+            f"| {depth} of {measured['rows']} | {', '.join(map(str, found))} of {measured['changed']} | {chance:.1f} |"
+        )
+    draws = len(measured["found"])
+    return "\n".join([*lines, "", f"{draws} draws of rows and changed labels, MiniLM, {measured['date'][:10]}."])
+
+
 def report_page_table(measured: dict[str, Any]) -> str:
     """Size of a report, and the seconds to write, open, filter and search it in Chromium."""
     lines = ["| rows | size | written in | usable after | a filter | a search |", "|---|---|---|---|---|---|"]

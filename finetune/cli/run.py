@@ -86,9 +86,12 @@ def run(
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
         _print_records(records, as_json=as_json, short=quiet or bool(shares), discarded=discard, diverged=diverged)
+        loud = bool(records) and not (as_json or quiet)
+        for text in verdict_lines(of_largest_sizes(records)) if loud else ():
+            standard_output().print_line(text)
         if shares and records and not as_json:
             print_curves(standard_output(), runs_of_records(records, out=out).learning_curves)
-        if records and not as_json and not quiet:
+        if loud:
             standard_output().print_line(next_line(records))
     for failure in failures:
         print_error(failure)
@@ -122,7 +125,7 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
 
 def _print_records(records: list[RunRecord], *, as_json: bool, short: bool, discarded: bool, diverged: int) -> None:
     """Prints finished runs, `short` with a line each, and for several a summary."""
-    console, leading = standard_output(), of_largest_sizes(records)
+    console = standard_output()
     noted: set[str] = set()
     for record in records:
         if as_json:
@@ -133,8 +136,5 @@ def _print_records(records: list[RunRecord], *, as_json: bool, short: bool, disc
             print_record(console, record, printed=noted)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
-        for text in summary_lines(leading, discarded=discarded, diverged=diverged):
-            console.print_line(text)
-    if records and not as_json and not quiet:
-        for text in verdict_lines(leading):
+        for text in summary_lines(of_largest_sizes(records), discarded=discarded, diverged=diverged):
             console.print_line(text)
