@@ -14,11 +14,13 @@ from finetune.metrics.significance import RESAMPLES, Difference, Resampled, holm
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_predictions
-from finetune.runs.record import RunRecord, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import resampled_metrics
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Answer, Task
+from finetune.task_types.types import type_of
 
 FEW_ROWS = 30
 
@@ -45,12 +47,13 @@ class Changed:
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Result on one split: each metric, its Difference, and p adjusted for the number of metrics (`holm`); McNemar's p
-    if rows are right or wrong.
+    if rows are right or wrong. `shape` is the name of the task's type, empty where it is unknown.
     """
 
     a: Sequence[str]
     b: Sequence[str]
     task: str
+    shape: str
     split: str
     rows: int
     metrics: Mapping[str, Metric]
@@ -102,7 +105,7 @@ class Comparison:
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
         plain = asdict(replace(self, metrics={}))
-        del plain["metrics"]
+        del plain["metrics"], plain["shape"]
         for name, difference in self.differences.items():
             plain["differences"][name]["difference"] = difference.value
         return plain
@@ -132,7 +135,7 @@ def compare_runs(
     if {folder.path for folder in a} & {folder.path for folder in b}:
         same = "are the same run" + ", or differ only in seeds" * several
         raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out `seeds`" * several)
-    split = split or next(iter(first[0].scores))
+    split = split or first[0].first_split
     if split not in first[0].scores or split not in first[1].scores:
         both = [name for name in first[0].scores if name in first[1].scores]
         way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
@@ -202,10 +205,12 @@ def _compared(
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [side[0].get(exact) for side in (a, b)] if len(a) == len(b) == 1 else []
     hits = [each for each in alone if isinstance(each, Counted)]
+    kind = type_of(task)
     return Comparison(
         a=[record.id for record in left.records],
         b=[record.id for record in right.records],
         task=task.name,
+        shape="" if kind is None else kind.name,
         split=split,
         rows=len(rows),
         metrics={name: task.metric(name) for name in differences},

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from finetune.analysis.explain.page import pieces, write_page
+from finetune.analysis.explain.page import pieces, write_explained
 from finetune.api.html import html_list
 from finetune.api.inputs import in_memory, is_path
 from finetune.api.quiet import plainly
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 20  # of data
 FOR, AGAINST = "44, 123, 182", "200, 80, 40"  # red, green and blue behind words
+STRONGEST = 0.7  # opacity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class Explanations:
     @plainly
     def write(self, path: str | Path) -> Path:
         """Writes an HTML page and returns its path. Raises UserError if it cannot be written."""
-        write_page(self.rows, Path(path), model=self.model)
+        write_explained(self.rows, Path(path), model=self.model)
         return Path(path)
 
     def __repr__(self) -> str:
@@ -124,7 +125,7 @@ def _words_html(row: ExplainedRow, one: Explanation) -> Iterator[str]:
     for number, name in enumerate(row.texts):
         yield " / " * (number > 0)
         for piece in pieces(row, one, name):
-            colour = f"rgba({FOR if piece.share > 0 else AGAINST}, {abs(piece.share) / 100:.2f})"
+            colour = f"rgba({FOR if piece.share > 0 else AGAINST}, {STRONGEST * abs(piece.share):.2f})"
             yield (
                 f'<span style="background: {colour}">{escape(piece.text)}</span>' if piece.word else escape(piece.text)
             )

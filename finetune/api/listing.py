@@ -11,8 +11,9 @@ from finetune.data.messages import so_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
 from finetune.runs.interrupted import Interrupted, interrupted_runs
+from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import ListedRun, listed_runs
+from finetune.runs.record_files import listed_runs
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import available
 from finetune.training.targets import recipe_files
@@ -66,7 +67,8 @@ class Listing:
         return f"<Listing of {so_many(len(self.finished), 'run')}, {len(self.unfinished)} not finished>"
 
     def _repr_html_(self) -> str:
-        finished = html_table(COLUMNS, self.runs.itertuples(index=False, name=None), title="runs")
+        scores = [one.metric(one.headline).shown(one.score) for one in self.finished]
+        finished = html_table(COLUMNS, self.runs.assign(score=scores).to_numpy().tolist(), title="runs")
         rows = self.interrupted.itertuples(index=False, name=None)
         return finished + (html_table(UNFINISHED, rows, title="interrupted runs") if self.unfinished else "")
 

@@ -11,7 +11,7 @@ from finetune.api.progress import in_notebook
 from finetune.api.quiet import quiet
 from finetune.data.paths import require_output
 from finetune.errors import UserError, shown
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 
 HEIGHT = 600  # pixels of a page in a notebook
 MOST_EXPLAINED = 50  # errors of a run

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from finetune.analysis.view.page import write_page as write
+from finetune.analysis.inside.page import write_inside
 from finetune.api.model import Model
 from finetune.api.names import model_name
 from finetune.api.page import show_page
@@ -47,12 +47,12 @@ def view(
     file = Path(path)
     require_place(file)
     with quiet():
-        from finetune.inference.view.look import load, look
-        from finetune.inference.view.sentences import sentences_of, typed_sentences, word_of
+        from finetune.inference.inside.look import load, look
+        from finetune.inference.inside.sentences import sentences_of, typed_sentences, word_of
 
         typed = [] if not text and second is None else [text] if second is None else [text, second]
         chosen = word_of(typed) if word is None else word
         found = [*sentences_of(chosen, sentences), *typed_sentences(chosen, typed)]
-        write(look(load(model_name(model), out=Path(out)), typed or [FIRST, SECOND], chosen, found), file)
+        write_inside(look(load(model_name(model), out=Path(out)), typed or [FIRST, SECOND], chosen, found), file)
     show_page(file)
     return file

@@ -17,7 +17,7 @@ from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
-from finetune.cli.options import with_options
+from finetune.cli.options import note_line, with_options
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
 from finetune.data.formats.registry import BY_SUFFIX
@@ -109,7 +109,7 @@ def _print_fixed(report: Findings, fix: Path, fixes: dict[str, int], settings: d
     console = standard_output()
     console.print(facts_table(str(fix), fixes or {"fixed": "no fixes needed; file copied"}))
     if note := encoding_note(fix, report.parts[0].table.form):
-        console.print_line(f"note: {note}")
+        console.print_line(note_line(note))
     console.print_line(_remaining(fix, {name: value for name, value in settings.items() if name != "encoding"}))
 
 

@@ -10,6 +10,7 @@ from finetune.api.comparison import compare as compared
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, columns
+from finetune.cli.options import note_line
 from finetune.cli.terminal import echo, one_line
 from finetune.data.messages import so_many
 from finetune.task_types.types import view_of
@@ -35,7 +36,7 @@ def compare(
     console = standard_output()
     console.print(_comparison_table(found))
     for note in found.notes:
-        console.print_line(f"note: {note}")
+        console.print_line(note_line(note))
     if changed and found.changed:
         console.print(_changed_table(found, changed))
     console.print_next(f"finetune report {found.a[0]} {found.b[0]}", *["finetune compare A B --seeds"] * (not seeds))
@@ -59,16 +60,16 @@ def _changed_table(found: Comparison, most: int) -> FittedTable:
     title = f"{so_many(better[0])} that only A has right, {better[1]:,} that only B has right{first}"
     rows = []
     for change in found.changed[:most]:
-        rows.append((str(change.row["id"]), *map(plain, _changed_cells(change))))
+        rows.append((str(change.row["id"]), *map(plain, _changed_cells(change, found.shape))))
     headings = [Column(name="id", names=True), *(Column(name=name, words=True) for name in ("text", "label", "A", "B"))]
     return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
 
 
-def _changed_cells(change: Changed) -> list[Any]:
-    """The row's texts, its label, and both predictions."""
+def _changed_cells(change: Changed, shape: str) -> list[Any]:
+    """The row's texts, its label, and both predictions; `shape` is the name of the task's type."""
     row = {name: list(value) if isinstance(value, tuple) else value for name, value in change.row.items()}
     line = row | {"gold": change.gold, "answer": change.a}
-    view = view_of([line])
+    view = view_of([line], name=shape)
     fields, listed = change.row, [change.gold, change.a, change.b]
     if view is not None:
         fields = view.fields(line)

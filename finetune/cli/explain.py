@@ -12,6 +12,7 @@ from finetune.cli.arguments import RESULTS, Device, Json, Out, Quiet, TaskOf
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.explained_words import explained_lines
 from finetune.cli.libraries import load_libraries
+from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
 from finetune.data.paths import require_place
@@ -57,7 +58,7 @@ def explain(
         _print(found.rows)
     if not quiet:
         for note in found.notes:
-            standard_error().print_line(f"note: {note}")
+            standard_error().print_line(note_line(note))
 
 
 def _print(done: Sequence[ExplainedRow]) -> None:

@@ -14,6 +14,7 @@ OPTIONS = {
     "null_odds": "--null-odds",
     "out": "--out",
     "predictions": "--predictions",
+    "row": "--row",
     "rows": "--rows",
     "seeds": "--seeds",
     "sentences": "--sentences",
@@ -27,3 +28,8 @@ NAMED = re.compile(f"`({'|'.join(OPTIONS)})`")
 def with_options(text: str) -> str:
     """A message of the library with its arguments as options: "run it with `--force`"."""
     return NAMED.sub(lambda found: f"`{OPTIONS[found[1]]}`", text)
+
+
+def note_line(text: str) -> str:
+    """A note of the library as it is printed."""
+    return f"note: {with_options(text)}"

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from finetune.cli.console import Terminal
 from finetune.cli.live_line import LiveLine
-from finetune.cli.options import with_options
+from finetune.cli.options import note_line
 from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
 from finetune.runs.events import (
@@ -57,7 +57,7 @@ class ProgressDisplay:
             case AlreadyDone():
                 self._show_done_before(event)
             case Note():
-                self.console.print_line(f"note: {with_options(event.text)}")
+                self.console.print_line(note_line(event.text))
             case Started():
                 self.console.print_line(f"running on {event.device}: {event.folder}")
             case Working():

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from finetune.analysis.data_sizes import of_largest_sizes
 from finetune.api.planning import execute, plan
 from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
@@ -20,7 +19,7 @@ from finetune.cli.run_tables import in_words, print_record, summary_lines, summa
 from finetune.cli.terminal import echo, first_process, one_line, print_error
 from finetune.data.files import is_data
 from finetune.data.reading import table_of
-from finetune.runs.data_sizes import shares_of
+from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows

@@ -1,12 +1,15 @@
 """Sizes of the data, such as 10%,25%,50%,100%: shares of the training rows, each of which is a run of its own."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from finetune.errors import UserError, shown
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import groups
 
-EXAMPLE = "Give percentages, such as 10%,25%,50%,100%, or in Python shares: [0.1, 0.25, 0.5, 1]"
+PERCENTAGES, SHARES = "Give percentages, such as 10%,25%,50%,100%", "Give shares, such as [0.1, 0.25, 0.5, 1]"
 FEWEST, MOST = 2, 20
+SETTING = "train_share"
 
 
 def shares_of(sizes: str | Iterable[Any]) -> list[float]:
@@ -14,10 +17,10 @@ def shares_of(sizes: str | Iterable[Any]) -> list[float]:
 
     Raises UserError for anything else, and for a single one.
     """
-    given = sizes.split(",") if isinstance(sizes, str) else _listed(sizes)
-    found = sorted(set(map(_share, given)))
+    given, remedy = (sizes.split(","), PERCENTAGES) if isinstance(sizes, str) else (_listed(sizes), SHARES)
+    found = sorted({_share(size, remedy) for size in given})
     if not FEWEST <= len(found) <= MOST:
-        raise UserError(f"`data_sizes`: {shown(sizes)} has {len(found)}, not {FEWEST} to {MOST}", EXAMPLE)
+        raise UserError(f"`data_sizes`: {shown(sizes)} has {len(found)}, not {FEWEST} to {MOST}", remedy)
     return found
 
 
@@ -26,20 +29,44 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
+def by_share(records: Sequence[RunRecord]) -> list[dict[float, list[RunRecord]]]:
+    """The runs of each setting that was run with several shares of the same rows, by share, smallest first."""
+    found = []
+    for group in groups(records, over=[SETTING]):
+        sizes: dict[float, list[RunRecord]] = {}
+        for record in group:
+            if record.data == group[0].data:  # the hash of all rows, of which a share was taken
+                sizes.setdefault(share_of(record), []).append(record)
+        if len(sizes) > 1:
+            found.append({share: sizes[share] for share in sorted(sizes)})
+    return found
+
+
+def of_largest_sizes(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The records without those of smaller sizes of the data, which answer another question than which is best."""
+    smaller = {record.id for sizes in by_share(records) for share in list(sizes)[:-1] for record in sizes[share]}
+    return [record for record in records if record.id not in smaller]
+
+
+def share_of(record: RunRecord) -> float:
+    """The share of the training rows of a run; 1 in older records."""
+    return float(record.recipe.get(SETTING, 1.0))
+
+
 def _listed(sizes: Any) -> list[Any]:
     if not isinstance(sizes, Iterable):
-        raise UserError(f"`data_sizes`: {shown(sizes)} is not a list", EXAMPLE)
+        raise UserError(f"`data_sizes`: {shown(sizes)} is not a list", SHARES)
     return list(sizes)
 
 
-def _share(size: Any) -> float:
+def _share(size: Any, remedy: str) -> float:
     """The share of a number, or of a text with a percent sign."""
     try:
         share = _of_percent(size) if isinstance(size, str) else float(size)
     except (TypeError, ValueError):
-        raise UserError(f"`data_sizes`: {shown(size)} is not a percentage or share", EXAMPLE) from None
+        raise UserError(f"`data_sizes`: {shown(size)} is not a percentage or share", remedy) from None
     if not 0 < share <= 1:
-        raise UserError(f"`data_sizes`: {size} is not over 0% and at most 100%", EXAMPLE)
+        raise UserError(f"`data_sizes`: {size} is not over 0% and at most 100%", remedy)
     return share
 
 

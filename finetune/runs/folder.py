@@ -17,7 +17,8 @@ from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
 from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord, load_record, write_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record, write_record
 
 RECORD = "record.json"
 HOLDER = ".holder"  # who has the lock

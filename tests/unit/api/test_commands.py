@@ -149,6 +149,8 @@ def test_lists_are_those_of_the_command(finished_run: FinishedRun, in_process: I
     assert found.tasks["mrpc"] == ["f1", "accuracy"]
     assert finished_run("sentence").name in set(found.runs["id"])
     assert found._repr_html_().count("<tr>") == len(found.runs) + len(found.interrupted) + 1 + bool(found.unfinished)
+    score = found.finished[0].metric(found.finished[0].headline).shown(found.finished[0].score)
+    assert f">{score}</td>" in found._repr_html_()
     printed = in_process("ls", "--out", str(out), data="")[1]
     assert all(name in printed for name in found.runs["id"])
     empty = finetune.ls(tmp_path / "nothing")

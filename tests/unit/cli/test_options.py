@@ -66,3 +66,10 @@ def test_an_error_of_a_command_names_its_option(in_process: InProcess, tmp_path:
     code, _, err = in_process("table", "squad", "--out", "nowhere", "--form", "paper", data=tmp_path)
     assert code == 2
     assert_error(err, "`--form`")
+
+
+def test_a_note_of_a_command_names_its_option(in_process: InProcess, tmp_path: Path) -> None:
+    code, _, err = in_process("table", "glue", "--out", "nowhere", data=tmp_path)
+    assert code == 0
+    assert err.startswith("note: no finished run in nowhere")
+    assert "`--out`" in err
