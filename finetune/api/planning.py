@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.checks.refusal import require_sound_data
 from finetune.data.source import source_of
-from finetune.errors import UserError
+from finetune.errors import UserError, nearest
 from finetune.runs.events import Watcher
 from finetune.runs.record import RunRecord
 from finetune.training.targets import Planned, expand_targets
@@ -31,6 +31,26 @@ def plan(
     planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares)
     require_sound_data([one.task for one in planned])
     return planned
+
+
+def executor_of(
+    name: str | None, *, workers: int | None = None, gpus_each: float | None = None, cpus_each: int | None = None
+) -> "Executor":
+    """Where several runs are trained: one after the other in this process, or `ray`. Needs torch.
+
+    Raises UserError for another name, for numbers that are out of range, and for numbers without an executor.
+    """
+    from finetune.training.executors.job import InSequence
+    from finetune.training.executors.on_ray import OnRay
+
+    numbers = {"workers": workers, "gpus_each": gpus_each, "cpus_each": cpus_each}
+    if name is None:
+        if given := [key for key, value in numbers.items() if value is not None]:
+            raise UserError(f"{', '.join(given)} is for runs that are trained at once", "Add on=ray, or leave it out")
+        return InSequence()
+    if name != "ray":
+        raise UserError(f"there is no executor '{name}'", f"{nearest(name, ['ray'])}Give ray")
+    return OnRay(workers=workers, gpus_each=gpus_each, cpus_each=cpus_each)
 
 
 def execute(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from finetune.api.planning import execute, plan
+from finetune.api.planning import execute, executor_of, plan
 from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
@@ -54,6 +54,10 @@ def run(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Stop if another process trains this run, rather than wait for it.")
     ] = False,
+    on: Annotated[str | None, typer.Option("--on", help="Train several runs at once: `ray`.")] = None,
+    workers: Annotated[int | None, typer.Option(help="With --on: at most N runs at a time.")] = None,
+    gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a run, such as 0.5.")] = None,
+    cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a run.")] = None,
     checkpoint_minutes: Annotated[
         float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
     ] = 2.0,
@@ -81,6 +85,7 @@ def run(
     records, failures = execute(
         planned, data=data, out=out, watch=watch, device=device, force=force, discard=discard,
         wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
+        executor=executor_of(on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each),
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)

@@ -26,6 +26,10 @@ NEW = "new"  # a run that is to replace the finished one
 WAIT_SECONDS = 0.5
 
 
+class Locked(UserError):
+    """Another process trains this run."""
+
+
 class RunFolder:
     """`<out>/<task>/<id>`: recipe, events, predictions, model, and record.json, which exists once the run is done."""
 
@@ -111,7 +115,7 @@ class RunFolder:
                 holder = (self.path / HOLDER).read_text(encoding="utf-8").strip()
             held = f"{self.path}: this run is being trained by {holder or 'another process'}"
             if not wait:
-                raise UserError(held, "Wait until it is finished, or stop it") from error
+                raise Locked(held, "Wait until it is finished, or stop it") from error
             watch(Note(f"{held}; waiting for its record"))
             lock.acquire(poll_interval=WAIT_SECONDS)
 
@@ -143,6 +147,17 @@ class RunFolder:
             file.replace(self.path / file.name)
         new.path.rmdir()
         sync(self.path)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a process, on this machine or another, has the lock of a run's folder."""
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return True
+    lock.release()
+    return False
 
 
 def folder_name(task: str) -> str:

@@ -8,6 +8,7 @@ from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.chart import Axis, stacked
 from finetune.analysis.report.marks import bars, dots, line
 from finetune.analysis.report.split_view import SplitView
+from finetune.analysis.report.temperature import Temperature
 from finetune.metrics.calibration import Bin, expected_error, reliability
 from finetune.metrics.temperature import highest_with_temperature
 
@@ -27,11 +28,16 @@ def blocks(split: SplitView) -> Iterator[Block]:
     if temperature is not None:
         chances = [line["probabilities"] for line in split.view.lines]
         after = reliability(highest_with_temperature(chances, temperature.value), found[1])
-        note += (
-            f" With the temperature {temperature.value:.2f}, fitted on {temperature.fitted_on}, "
-            f"{100 * expected_error(after):.1f}."
-        )
+        note += temperature_words(temperature, expected_error(bins), expected_error(after))
     yield Block(title="Calibration", note=note, chart=_chart(bins, after))
+
+
+def temperature_words(temperature: Temperature, before: float, after: float) -> str:
+    """The error with a temperature, which lowers the log loss of the rows it was fitted on, but not always this."""
+    fitted = f"temperature {temperature.value:.2f}, which has the least log loss on {temperature.fitted_on}"
+    if after < before:
+        return f" With the {fitted}, {100 * after:.1f}."
+    return f" The {fitted}, does not lower it ({100 * after:.1f}), so that predictions are best left without."
 
 
 def _chart(bins: Sequence[Bin], after: Sequence[Bin]) -> Markup:
