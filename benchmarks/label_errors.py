@@ -17,7 +17,7 @@ import finetune
 from finetune.data.source import source_of
 from finetune.task_types.registry import find
 
-ROWS, CHANGED = 500, 20
+ROWS, CHANGED = 400, 20
 DEPTHS = (20, 40, 60, 80, 100)  # rows that are read from the top
 
 

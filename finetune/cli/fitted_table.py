@@ -27,7 +27,7 @@ class Column:
     """A column: its heading, and what may be done to make a table fit. Numbers and ids are never folded.
 
     `words` may be wrapped, `names` be folded where nothing else helps, and `short` gives a shorter form of a cell;
-    one that `stays` is not taken into the title where its cells are all the same.
+    one that `stays` is not taken into the title where its cells are equal.
     """
 
     name: str
