@@ -13,7 +13,7 @@ from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.run_facts import every_fact, six_facts, verdict_lines
-from finetune.cli.run_tables import interrupted_table, print_record, runs_table
+from finetune.cli.run_tables import interrupted_table, print_record, running_table, runs_table
 from finetune.cli.terminal import echo
 from finetune.data.atomic import output_file
 from finetune.data.files import is_data
@@ -34,10 +34,17 @@ from finetune.training.targets import find_recipes, load_target, recipe_files, s
 SIDES = ("label", "prediction")  # columns of a prediction that are shown even where all rows have the same
 
 
-def ls(out: Out = RESULTS) -> None:
+def ls(
+    running: Annotated[bool, typer.Option("--running", help="Only the runs that are trained now.")] = False,
+    out: Out = RESULTS,
+) -> None:
     """Prints tables of recipes, tasks, finished runs and interrupted ones."""
     console = standard_output()
     found = listed(out)
+    if running:
+        under_way = [run for run in found.unfinished if run.running]
+        console.print(running_table(under_way) if under_way else f"no run in {out} is trained now")
+        return
     console.print(facts_table("recipes", found.recipes))
     console.print(facts_table("tasks", {name: ", ".join(metrics) for name, metrics in found.tasks.items()}))
     shown = []

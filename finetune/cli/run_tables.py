@@ -17,6 +17,7 @@ from finetune.runs.best import best_group
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.interrupted import Interrupted
 from finetune.runs.listed_run import ListedRun
+from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
@@ -115,6 +116,24 @@ def interrupted_table(runs: Iterable[Interrupted]) -> FittedTable:
     headings = [Column(name="task", names=True), *columns("id", "update", "epoch", "checkpoint", "last written", "now")]
     note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
     return FittedTable(title="interrupted runs", columns=headings, rows=rows, notes=[note])
+
+
+def running_table(runs: Iterable[Interrupted]) -> FittedTable:
+    """A line per run that a process trains: where, how far it is, its rate, and the time that its updates will take."""
+    rows = [
+        (
+            run.task,
+            run.id,
+            run.where,
+            f"{run.epoch} of {run.epochs}" if run.epoch else "",
+            f"{run.update:,} of {run.updates:,}" if run.updates else "not yet",
+            f"{run.rate:.0f}" if run.rate else "",
+            duration(run.left) if run.rate else "",
+        )
+        for run in runs
+    ]
+    headings = [Column(name="task", names=True), *columns("id", "where", "epoch", "update", "examples/s", "left")]
+    return FittedTable(title="running", columns=headings, rows=rows)
 
 
 def summary_table(records: Sequence[RunRecord]) -> FittedTable:
