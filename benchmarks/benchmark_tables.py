@@ -4,6 +4,7 @@ import statistics
 from typing import Any
 
 from finetune.analysis.paper_table_formats import Cells, markdown_table
+from finetune.data.messages import so_many
 
 UNCACHED = "anew"  # its key in saved results
 STRUCTURE = {
@@ -145,6 +146,18 @@ def api_start_table(measured: dict[str, Any]) -> str:
     cpu, rounds = measured["cpu"], len(next(iter(measured["rounds"].values())))
     text = f"Medians of {rounds} rounds on {cpu['threads']} cores ({cpu['name']}), {measured['date'][:10]}."
     return f"{markdown_table(head, lines)}\n\n{text}"
+
+
+def label_errors_table(measured: dict[str, Any]) -> str:
+    """How many changed labels are among the first rows, in each draw and by chance."""
+    head, lines = ["rows read", "changed labels found", "by chance"], list[Cells]()
+    for place, depth in enumerate(measured["depths"]):
+        found = ", ".join(str(draw[place]) for draw in measured["found"])
+        chance = measured["changed"] * depth / measured["rows"]
+        lines.append([f"{depth} of {measured['rows']}", f"{found} of {measured['changed']}", f"{chance:.0f}"])
+    draws = so_many(len(measured["found"]), "draw")
+    made = f"{draws} of rows and changed labels, MiniLM, {measured['date'][:10]}."
+    return f"{markdown_table(head, lines)}\n\n{made}"
 
 
 def report_page_table(measured: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from finetune.api.explanation import Explanations
     from finetune.api.features import Features, features
     from finetune.api.findings import Findings, check
+    from finetune.api.label_errors import label_errors
     from finetune.api.learning_curve import LearningCurve
     from finetune.api.listing import Listing, ls
     from finetune.api.model import Model, load
@@ -44,6 +45,7 @@ __all__ = [
     "evaluate",
     "events",
     "features",
+    "label_errors",
     "load",
     "ls",
     "open_run",
@@ -63,6 +65,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "api.explanation": ("Explanations",),
     "api.features": ("Features", "features"),
     "api.findings": ("Findings", "check"),
+    "api.label_errors": ("label_errors",),
     "api.learning_curve": ("LearningCurve",),
     "api.listing": ("Listing", "ls"),
     "api.model": ("Model", "load"),

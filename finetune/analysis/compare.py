@@ -190,6 +190,8 @@ def _notes(left: Side, right: Side, *, rows: int) -> list[str]:
         notes.append(f"only {so_many(rows)}: the bootstrap's interval is too narrow and its p too small for so few")
     if len(left.records) < 2 or len(right.records) < 2:
         notes.append("one seed on a side: this compares models, not training methods")
+    elif min(len(left.records), len(right.records)) == 2:
+        notes.append("two seeds on a side: use 3 or more, as the interval of two is too wide to tell anything")
     return notes
 
 

@@ -9,8 +9,10 @@ from finetune.errors import UserError
 from finetune.runs.data_sizes import by_share, percent
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
+from finetune.runs.seeds import failed
 from finetune.runs.verdict import Verdict, verdict_of
 
+FAILED = "no better than constant"  # the heading of the runs that `failed` finds
 SMALL = 0.01  # a gain, of the scale of a score, that is hardly worth labels
 SAME = 0.1  # of a doubling: a step as near to one is called so
 
@@ -65,12 +67,17 @@ class LearningCurve:
     @property
     def columns(self) -> list[str]:
         """The headings of `cells`."""
-        return ["size", "rows", self.score, "95 % interval", "best baseline"]
+        return ["size", "rows", self.score, "95 % interval", "best baseline", *[FAILED] * self.fails]
 
     @property
     def cells(self) -> list[list[str]]:
-        """For each size its rows, the mean score, its interval, and the best baseline at that size."""
-        return list(map(_cells, self.sizes))
+        """For each size its rows, the mean score, its interval, the best baseline at that size, and failed runs."""
+        return [_cells(size) + [_failed(size)] * self.fails for size in self.sizes]
+
+    @property
+    def fails(self) -> bool:
+        """Whether a run was no better than a constant prediction."""
+        return any(map(_failed, self.sizes))
 
 
 def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolder]) -> list[LearningCurve]:
@@ -130,6 +137,12 @@ def _cells(size: Size) -> list[str]:
     interval = "" if found.interval is None else " to ".join(map(shown, found.interval))
     base = "" if size.baseline is None else shown(size.baseline)
     return [percent(size.share), f"{size.rows:,}", shown(found.score), interval, base]
+
+
+def _failed(size: Size) -> str:
+    """How many runs of a size were no better than a constant prediction: `2 of 3`; empty for none."""
+    count = sum(bool(failed(record, size.verdict.split)) for record in size.records)
+    return f"{count} of {len(size.records)}" if count else ""
 
 
 def _size(share: float, records: Sequence[RunRecord]) -> Size:

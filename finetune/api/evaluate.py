@@ -1,6 +1,7 @@
 """`finetune.evaluate`: scores a trained model on a task, or on rows with the columns that it was trained on."""
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ def evaluate(
     model: Run | Model | str | Path,
     task: Any,
     *,
+    text: str | Sequence[str] | None = None,
+    label: str | Sequence[str] | None = None,
+    encoding: str = "",
     split: str | None = None,
     predictions: str | Path | None = None,
     data_folder: str | Path | None = None,
@@ -33,6 +37,9 @@ def evaluate(
     Args:
         model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name).
         task: The name of a task, the path of a data file, or rows in memory as for `finetune.train`.
+        text: The column or columns of the inputs, if they have other names than in training.
+        label: The column of the labels, if it has another name than in training.
+        encoding: The encoding of a data file, if it is not detected.
         split: Default: the task's dev splits.
         predictions: A Parquet file to write every prediction to.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
@@ -40,7 +47,7 @@ def evaluate(
         out: The folder of the runs that are named.
 
     Returns:
-        The scores of each split with labels.
+        The scores of each split with labels; those of rows in memory and of a file are the split `dev`.
 
     Raises:
         UserError: For an unknown model or task, rows without the model's columns, and rows without labels.
@@ -53,7 +60,13 @@ def evaluate(
             model_name(model), str(task), split=split, device=device, out=Path(out), watch=unwatched,
             data=None if data_folder is None else Path(data_folder),
             predictions=None if predictions is None else Path(predictions),
+            options=_as_settings({"text": text, "label": label, "encoding": encoding}),
         )  # fmt: skip
+
+
+def _as_settings(given: Mapping[str, str | Sequence[str] | None]) -> dict[str, str]:
+    """The columns that were named, as settings."""
+    return {name: value if isinstance(value, str) else ",".join(value) for name, value in given.items() if value}
 
 
 def evaluated(
@@ -66,9 +79,9 @@ def evaluated(
     device: str | None,
     out: Path,
     watch: Watcher,
-    encoding: str = "",
+    options: Mapping[str, str],
 ) -> Evaluation:
-    """`evaluate` on what is named, with a watcher of progress; `encoding` is that of a file, detected by default."""
+    """`evaluate` on what is named, with a watcher of progress; `options` are the columns and encoding of a file."""
     notes: list[str] = []
 
     def noting(event: Event) -> None:
@@ -81,6 +94,6 @@ def evaluated(
 
         found, scores = evaluating.evaluate(
             model, task, source=source_of(data), out=out, watch=noting, split=split, device=device,
-            predictions=predictions, encoding=encoding,
+            predictions=predictions, options=options,
         )  # fmt: skip
     return Evaluation(task=found, scores=scores, notes=tuple(notes))

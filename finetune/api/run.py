@@ -146,7 +146,7 @@ class Run:
         """
         import pandas as pd
 
-        from finetune.api.label_errors import believed_lines
+        from finetune.api.beliefs import believed_lines
 
         return pd.DataFrame(believed_lines(self.record, self.out))
 

@@ -46,6 +46,6 @@ def features(
     with ProgressDisplay(standard_error()) as watch:
         found = written(wanted, output, pool=pool.value, data=data, out=out, device=device, watch=watch)
     of = "" if wanted.planned is None else f" of the split '{wanted.split}'"
-    each = "each token or word" if pool is Pool.NONE else "each"
+    each = "each token or word (--pool mean: one for each text)" if pool is Pool.NONE else "each"
     width = so_many(found.width, "number")
     echo(f"{so_many(found.rows)}{of}, a vector of {width} for {each} -> {output}")

@@ -31,6 +31,8 @@ from finetune.task_types.starting_recipe import commented, starting_recipe
 from finetune.task_types.view import Line, View
 from finetune.training.targets import find_recipes, load_target, recipe_files, split_arguments
 
+SIDES = ("label", "prediction")  # columns of a prediction that are shown even where all rows have the same
+
 
 def ls(
     running: Annotated[bool, typer.Option("--running", help="Only the runs that are trained now.")] = False,
@@ -145,7 +147,7 @@ def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:
         (Text("x", "red") if bad else "", *(plain(each[name]) for name in names))
         for bad, each in zip(wrong, cells, strict=True)
     ]
-    headings = [Column(name=""), *(Column(name=name, words=True) for name in names)]
+    headings = [Column(name=""), *(Column(name=name, words=True, stays=name in SIDES) for name in names)]
     return FittedTable(title="", columns=headings, rows=rows, ruled=True)
 
 
@@ -153,5 +155,5 @@ def _cells(line: Line, view: View | None) -> dict[str, Any]:
     """The row's fields, label, prediction and confidence."""
     if view is None:
         return {name: value for name, value in line.items() if ":" not in name}
-    sides = {"label": view.listed(line, "gold"), "prediction": view.listed(line, "answer")}
+    sides = dict(zip(SIDES, (view.listed(line, "gold"), view.listed(line, "answer")), strict=True))
     return view.fields(line) | sides | {"confidence": view.confidence(line)}

@@ -96,10 +96,13 @@ def run(
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
-        _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
+        _print_records(records, as_json=as_json, short=quiet or bool(shares), discarded=discard, diverged=diverged)
+        loud = bool(records) and not (as_json or quiet)
+        for text in verdict_lines(of_largest_sizes(records)) if loud else ():
+            standard_output().print_line(text)
         if shares and records and not as_json:
             print_curves(standard_output(), runs_of_records(records, out=out).learning_curves)
-        if records and not as_json and not quiet:
+        if loud:
             standard_output().print_line(next_line(records))
     for failure in failures:
         print_error(failure)
@@ -139,21 +142,18 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
         console.print(layout_table(read.layout))
 
 
-def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int) -> None:
-    """Prints finished runs and, for several, a summary."""
-    console, leading = standard_output(), of_largest_sizes(records)
+def _print_records(records: list[RunRecord], *, as_json: bool, short: bool, discarded: bool, diverged: int) -> None:
+    """Prints finished runs, `short` with a line each, and for several a summary."""
+    console = standard_output()
     noted: set[str] = set()
     for record in records:
         if as_json:
             echo(record.model_dump_json())
-        elif quiet:
+        elif short:
             echo(one_line(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}"))
         else:
             print_record(console, record, printed=noted)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
-        for text in summary_lines(leading, discarded=discarded, diverged=diverged):
-            console.print_line(text)
-    if records and not as_json and not quiet:
-        for text in verdict_lines(leading):
+        for text in summary_lines(of_largest_sizes(records), discarded=discarded, diverged=diverged):
             console.print_line(text)

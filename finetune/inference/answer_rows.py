@@ -9,7 +9,7 @@ from itertools import islice
 from typing import IO, Any, Protocol, TypeVar
 
 from finetune.data.issues import Fault
-from finetune.data.messages import so_many
+from finetune.data.messages import lacking, so_many
 from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
@@ -51,7 +51,8 @@ class Answered:
 
 def answer_records(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Answered]:
     """The prediction for each record, in order."""
-    bare, kind = replace(layout, label=()), named_type(layout.shape)
+    kind = named_type(layout.shape)
+    bare = kind.without_labels(layout, predictor.task)
     done: list[Answered] = [Answered({})] * len(records)
     rows: list[Row] = []
     kept: list[int] = []
@@ -132,7 +133,7 @@ def answer_lines(predictor: Predicts, lines: Iterable[str]) -> Iterator[dict[str
             except (ValueError, RecursionError) as error:
                 yield {ERROR: f"is not JSON ({first_line(error)})"}
                 continue
-        yield answer_values(predictor, [given])[0]
+        yield _window_values(predictor, [given])[0]
 
 
 def lines_of(stream: IO[str]) -> Iterable[str]:
@@ -154,7 +155,10 @@ def _rows_in(predictor: Predicts, given: Any) -> Iterable[Any]:
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         kind = type(given).__name__
         raise UserError(f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} is not rows", "Give a list of them, or a table")
-    return given
+    if isinstance(given, Sequence) and given and all(isinstance(row, Mapping) for row in given):
+        _require_columns(predictor, column_names(list(dict.fromkeys(name for row in given for name in row))))
+    rows: Iterable[Any] = given
+    return rows
 
 
 def _columns(table: Mapping[Any, Any]) -> list[Sequence[Any]]:
@@ -174,14 +178,22 @@ def _rows_of_table(
     predictor: Predicts, names: Sequence[Any], rows: Iterable[Sequence[Any]]
 ) -> Iterable[dict[str, Any]]:
     """The rows as mappings. Raises UserError for a table without the model's text columns."""
-    columns, inputs = column_names(names), list(signature(predictor.task.row).parameters)
-    wanted = predictor.layout.text if predictor.layout is not None else inputs[:1]
-    lacking = " and ".join(f"'{name}'" for name in wanted if name not in columns)
-    if lacking and not set(inputs) & set(columns):
-        raise UserError(
-            f"the rows have no column {lacking}, on which the model was trained", f"They have {', '.join(columns)}"
-        )
+    columns = column_names(names)
+    _require_columns(predictor, columns)
     return (dict(zip(columns, cells, strict=True)) for cells in rows)
+
+
+def _require_columns(predictor: Predicts, columns: Sequence[str]) -> None:
+    """Raises UserError where columns are neither those of training nor named as the inputs of the task's rows."""
+    inputs = list(signature(predictor.task.row).parameters)
+    wanted = predictor.layout.text if predictor.layout is not None else inputs[:1]
+    if set(wanted) <= set(columns) or set(inputs) & set(columns):
+        return
+    texts = ",".join(["COLUMN"] * len(wanted))
+    raise UserError(
+        f"the data {lacking(wanted, columns)}, on which the model was trained",
+        f"It has {', '.join(columns)}; name {'it' if len(wanted) == 1 else 'them'}: text={texts}",
+    )
 
 
 def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout, str]:
@@ -192,7 +204,8 @@ def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout,
     if isinstance(given, Mapping):
         cells = dict(zip(column_names(list(given)), given.values(), strict=True))
         if trained is not None and set(trained.text) <= set(cells):
-            return cells, replace(trained, id=""), ""
+            label = trained.label if set(trained.label) <= set(cells) else ()
+            return cells, replace(trained, id="", label=label), ""
         text = tuple(name for name in names if name in cells)
         fault = inputs_fault(trained, len(text)) if text else ""
         spans = trained.spans if trained else ()

@@ -10,7 +10,7 @@ from typing import Any
 
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
-from finetune.data.messages import so_many
+from finetune.data.messages import percent, so_many
 from finetune.data.reading import first_rows, records, survey
 from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows
 from finetune.inference.answer_rows import ERROR, answer_records, free_name, windows, with_answer
@@ -105,7 +105,7 @@ def predict_file(
 
 
 def _truncation_note(found: Prediction, lost: str) -> str:
-    return f"{found.truncated:,} of {so_many(found.rows)} ({100 * found.truncated / found.rows:.2g} %) {lost}"
+    return f"{found.truncated:,} of {so_many(found.rows)} ({percent(found.truncated / found.rows)}) {lost}"
 
 
 def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Layout) -> str:

@@ -151,22 +151,12 @@ def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
     return tuple(name for name in every if name in seen)
 
 
-def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") -> Task:
-    """The task of a trained layout on another file, all of it dev, or on the dev and test of a folder.
-
-    Raises UserError where the columns are missing; `otherwise` is a command that names other columns.
-    """
-    path = Path(name)
-    files = split_files(path) if path.is_dir() else {"train": path, "dev": path}
-    scored = tuple(split for split in ("dev", "test") if split in files) or ("train",)
-    for file in (files[split] for split in scored):
-        columns = table_of(file, encoding).columns
-        if lacking := [column for column in (*layout.text, *layout.label) if column not in columns]:
-            raise UserError(
-                f"{file}: has no column {' or '.join(lacking)}, which the training data had", f"Name: {otherwise}"
-            )
-    read = OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding)
-    return replace(trained_task(layout, name=data_name(name), read=read), dev_splits=scored)
+def task_on(
+    task: Task, layout: Layout, files: Mapping[str, Path], *, name: str, scored: tuple[str, ...], encoding: str = ""
+) -> Task:
+    """A trained task that reads other files, with the columns of `layout` and with `scored` as dev splits."""
+    reader: Any = {"read": OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding)}
+    return replace(task, name=data_name(name), dev_splits=scored, **reader)
 
 
 def usable_rows(

@@ -194,7 +194,7 @@ class Task(ABC):
 
     def lost(self, max_length: int) -> str:
         """What happens to rows with a truncated feature, in words that follow `3 rows`."""
-        return f"are longer than max_length {max_length} and lost their end"
+        return f"are longer than max_length {max_length}: the longer text is truncated"
 
     def shown_label(self, feature: "Feature", tokens: Sequence[str]) -> str:
         """A feature's label as `finetune check` shows it next to the feature's tokens."""

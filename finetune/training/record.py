@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from accelerate import Accelerator
 
+from finetune.data.messages import percent
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import Scores
@@ -129,7 +130,7 @@ def _truncated(features: Mapping[str, Sequence[Feature]], lost: str) -> list[str
     for split, encoded in features.items():
         rows, cut = truncated_rows(encoded)
         share = len(np.unique(rows[cut])) / len(np.unique(rows))
-        notes += [f"{split}: {100 * share:.2g} % of the rows {lost}"] if share else []
+        notes += [f"{split}: {percent(share)} of the rows {lost}"] if share else []
     return notes
 
 

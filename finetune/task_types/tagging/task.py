@@ -17,6 +17,7 @@ from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, NamedText, Wanted
 from finetune.task_types.tagging import explained
+from finetune.task_types.tagging.raw_text import split_words
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.task import Answer, Task
@@ -34,7 +35,8 @@ class TaggingTask(Task):
     """Tags in IOB2 for entities of `types`; scored with conlleval's chunks, and also with strict IOB2 chunks.
 
     `context = "document"` lets a window span several sentences of a document, as in the paper (section 5.3). With
-    `running_text` a text is split into words at signs, not at spaces.
+    `running_text` a text is split into words at signs, not at spaces; with `signs_apart` the signs around a word of a
+    raw text become words, as they are in the training data.
     """
 
     read: Callable[[Source, str], Rows]
@@ -43,6 +45,7 @@ class TaggingTask(Task):
         "sentence", "`document`: a window holds as many sentences of a document as fit"
     )
     running_text: bool = False
+    signs_apart: bool = False
     metrics: tuple[Metric, ...] = ()
     row_type = TaggingRow
 
@@ -76,6 +79,9 @@ class TaggingTask(Task):
         if self.running_text and isinstance(words, str):
             found, starts = segmented(words)
             return TaggingRow(id="", words=found, text=words, starts=starts)
+        if self.signs_apart and isinstance(words, str):
+            found, starts = split_words(words)
+            return TaggingRow(id="", words=found, raw=words, starts=starts)
         return TaggingRow(id="", words=tuple(words.split() if isinstance(words, str) else words))
 
     def joined(self, before: TaggingRow, row: TaggingRow) -> bool:
@@ -112,8 +118,10 @@ class TaggingTask(Task):
         return [Answer(value=t, probabilities=p) for t, p in zip(tags, sure, strict=True)]
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
-        """Tags, their probabilities, the entities, and each word's characters in the words joined by spaces."""
-        text, places = row.input, row.places
+        """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by
+        spaces.
+        """
+        text, places = row.given
         entities = [
             {
                 "type": kind,
@@ -174,7 +182,8 @@ class TaggingTask(Task):
     def remarks(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
         """A note on how many tags continue an entity that no tag began."""
         illegal = sum(illegal_transitions(answer.value) for answer in answers)
-        return [f"{illegal} illegal transitions (an I-X after no X) in {sum(len(a.value) for a in answers)} tags"]
+        tags = so_many(sum(len(answer.value) for answer in answers), "tag")
+        return [f"{so_many(illegal, 'illegal transition')} (an I-X after no X) in {tags}"] if illegal else []
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         """The labelled tokens with their tags."""

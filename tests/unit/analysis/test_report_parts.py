@@ -16,8 +16,10 @@ from support.toys import cat_rows, cat_task, every_shape
 from finetune.analysis.report.label_errors import beliefs, suspects
 from finetune.analysis.report.row_order import row_order
 from finetune.analysis.report.run_files import read_losses
+from finetune.analysis.report.split.calibration import temperature_words
 from finetune.analysis.report.split.length_and_score import length_bins
 from finetune.analysis.report.split.slices import part_scores
+from finetune.analysis.report.temperature import Temperature
 from finetune.data.source import Source
 from finetune.metrics.row_means import difference_p
 from finetune.runs.recipe_diff import settings_of
@@ -195,6 +197,16 @@ def test_every_shape_knows_its_view(tmp_path: Path) -> None:
     assert view_of([]) is None
     assert view_of([{"id": "1", "gold": None, "answer": None}]) is None
     assert view_of([{"id": "1", "gold": 1, "answer": 1, "shape": "of its own"}]) is None
+
+
+def test_a_temperature_that_does_not_lower_the_error_is_not_offered() -> None:
+    fitted = Temperature(value=1.47, fitted_on="these rows")
+    assert temperature_words(fitted, 0.056, 0.044).startswith(
+        " With the temperature 1.47, which has the least log loss"
+    )
+    assert "does not lower it (5.6), so that predictions are best left without" in temperature_words(
+        fitted, 0.044, 0.056
+    )
 
 
 def test_a_star_needs_an_exact_test_after_adjustment_for_all_parts() -> None:

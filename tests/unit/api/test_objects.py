@@ -114,8 +114,10 @@ def test_a_model_is_evaluated_on_rows_and_files(run: finetune.Run, reviews: Path
     assert 0 < found.scores["dev"]["accuracy"] <= 1
     assert found.frame.loc[0, "metric"] == "macro f1"
     assert any("training" in note for note in finetune.evaluate(run, file).notes)
-    with pytest.raises(finetune.UserError, match="the data: has no column review"):
+    with pytest.raises(finetune.UserError, match=r"the data: has no column 'review'.*text=body"):
         finetune.evaluate(run, rows.rename(columns={"review": "body"}))
+    other = rows.rename(columns={"review": "body", "mark": "stars"})
+    assert finetune.evaluate(run, other, text="body", label=["stars"]).scores == finetune.evaluate(run, rows).scores
 
 
 def test_predictions_are_scored_without_a_model(finished_run: FinishedRun, tmp_path: Path) -> None:

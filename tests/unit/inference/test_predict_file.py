@@ -65,10 +65,17 @@ def test_gold_is_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_pat
     assert "1 row, first 5" in strange.notes[0]
 
 
-def test_other_names_of_columns_are_guessed_or_given(reviewer: Predictor, tmp_path: Path) -> None:
+def test_other_names_of_columns_are_given(reviewer: Predictor, tmp_path: Path) -> None:
     path = written(tmp_path / "new.csv", [("text", "other"), ("the cat sat here now", "the dog sat and sat")])
-    found = predict(reviewer, path, tmp_path / "out.csv")
-    assert "text column: text" in found.notes[0]
+    with pytest.raises(UserError, match=r"has no column 'review'.*name it: text=text"):
+        predict(reviewer, path, tmp_path / "out.csv")
+    alone = written(tmp_path / "comments.csv", [("comment",), ("the cat sat here now",)])
+    with pytest.raises(UserError, match=r"has no column 'review'.*name it: text=comment"):
+        predict(reviewer, alone, tmp_path / "out.csv")
+    for rows in ([{"comment": "the cat sat"}], {"comment": ["the cat sat"]}):
+        with pytest.raises(UserError, match=r"has no column 'review'.*It has comment; name it: text="):
+            reviewer.predict(rows)
+    predict(reviewer, path, tmp_path / "out.csv", text="text")
     assert read(tmp_path / "out.csv")[0]["answer"] == "good"
     predict(reviewer, path, tmp_path / "out.csv", text="other")
     assert read(tmp_path / "out.csv")[0]["answer"] == "bad"

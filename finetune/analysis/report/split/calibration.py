@@ -11,6 +11,7 @@ from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.chart import Axis, stacked
 from finetune.analysis.report.marks import bars, dots, line
 from finetune.analysis.report.split_view import SplitView
+from finetune.analysis.report.temperature import Temperature
 from finetune.metrics.calibration import Bin, brier, expected_error, log_loss, reliability
 from finetune.metrics.temperature import highest_with_temperature
 from finetune.task_types.view import View
@@ -32,10 +33,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
     if temperature is not None:
         chances = [line["probabilities"] for line in split.view.lines]
         after = reliability(highest_with_temperature(chances, temperature.value), found[1])
-        note += (
-            f" With the temperature {temperature.value:.2f}, fitted on {temperature.fitted_on}, "
-            f"{100 * expected_error(after):.1f}."
-        )
+        note += temperature_words(temperature, expected_error(bins), expected_error(after))
     yield Block(
         title="Calibration", note=f"{note} {_losses(split.view, *found)}", chart=_chart(bins, after),
         table=_cut_offs(split.view, *found),
@@ -62,6 +60,14 @@ def _cut_offs(view: View, confidence: np.ndarray, right: np.ndarray) -> Table:
         accuracy = f"{100 * np.mean(np.asarray(right)[kept]):.1f}" if kept.any() else ""
         lines.append([f"{100 * least:.0f} % or more", f"{kept.sum():,}", f"{100 * kept.mean():.1f}", accuracy])
     return Table(columns=["confidence", view.decision, "share, %", "right, %"], rows=lines)
+
+
+def temperature_words(temperature: Temperature, before: float, after: float) -> str:
+    """The error with a temperature, which lowers the log loss of the rows it was fitted on, but not always this."""
+    fitted = f"temperature {temperature.value:.2f}, which has the least log loss on {temperature.fitted_on}"
+    if after < before:
+        return f" With the {fitted}, {100 * after:.1f}."
+    return f" The {fitted}, does not lower it ({100 * after:.1f}), so that predictions are best left without."
 
 
 def _chart(bins: Sequence[Bin], after: Sequence[Bin]) -> Markup:
