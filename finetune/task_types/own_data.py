@@ -28,6 +28,7 @@ from finetune.task_types.row_builder import rows_of
 from finetune.task_types.slices import slices_of
 from finetune.task_types.task import Task
 from finetune.task_types.types import data_types, named_type, trained_task
+from finetune.task_types.unknown_labels import UnknownLabels
 
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data
 SHOWN = 3  # row numbers shown in a note
@@ -43,6 +44,7 @@ class OwnData:
     files: Mapping[str, Path]
     split: str = ""
     encoding: str = ""
+    model: Task | None = None  # the task of a trained model: rows with a label that it does not know are left out
     kept: dict[Path, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # (version, splits)
 
     def __call__(self, _: Source, split: str) -> Rows:
@@ -59,7 +61,7 @@ class OwnData:
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
         """The split of a file; train and dev, if dev is drawn. Many rows are packed, and no table is kept then."""
         table = table_of(path, self.encoding)
-        rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test")
+        rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test", model=self.model)
         if self.layout.id:
             rows = _distinct(rows)
         if not rows:
@@ -165,14 +167,19 @@ def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") ->
             raise UserError(
                 f"{file}: has no column {' or '.join(lacking)}, which the training data had", f"Name: {otherwise}"
             )
-    read = OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding)
+    model = trained_task(layout, name=data_name(name))
+    read = OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding, model=model)
     return replace(trained_task(layout, name=data_name(name), read=read), dev_splits=scored)
 
 
 def usable_rows(
-    layout: Layout, table: Table, *, unlabelled: bool = False
+    layout: Layout, table: Table, *, unlabelled: bool = False, model: Task | None = None
 ) -> tuple[list[Row], Sequence[int], list[str]]:
-    """The usable rows of a table, their indexes, and a note for each reason why others were left out."""
+    """The usable rows of a table, their indexes, and a note for each reason why others were left out.
+
+    With the task of a trained `model`, rows with a label that it does not know are left out, too.
+    """
+    unknown = UnknownLabels(task=model, layout=layout) if model is not None else None
     rows, indexes = list[Row](), array("q")
     out: dict[str, list[tuple[int, int]]] = {}
     if table.faults:
@@ -184,12 +191,13 @@ def usable_rows(
             out.setdefault(unusable, []).append((table.rows[index], table.lines[index]))
         elif not unlabelled and row.gold is None:
             out.setdefault("without a label", []).append((table.rows[index], table.lines[index]))
-        else:
+        elif unknown is None or not unknown.adds(row, (table.rows[index], table.lines[index])):
             rows.append(row)
             indexes.append(index)
     notes = [
         f"{table.path}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()
     ]
+    notes += [f"{table.path}: {note}; left out" for note in (unknown.notes() if unknown else ())]
     changes = named_type(layout.shape).changes(layout, table)
     return (
         rows,
