@@ -137,7 +137,7 @@ def _print_run(found: RunFolder, predictions: int, *, every: bool, as_json: bool
 def _predictions_table(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -> FittedTable:
     """A table of predictions, the wrong ones marked; `labels` are the names of their probabilities."""
     cells = [_cells(line, labels) for line in lines]
-    names = [name for name in cells[0] if any(each.get(name) is not None for each in cells)]
+    names = [name for name in cells[0] if any(each.get(name) not in (None, "", [], ()) for each in cells)]
     rows = [
         (Text("x", "red") if _wrong(line) else "", *(plain(each[name]) for name in names))
         for line, each in zip(lines, cells, strict=True)
