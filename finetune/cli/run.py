@@ -77,14 +77,15 @@ def run(
     from finetune.inference.engine import Diverged
     from finetune.training.checkpoints import Saving
 
-    watch = unwatched if silent else ProgressDisplay(standard_error())
+    display = ProgressDisplay(standard_error())
+    watch = unwatched if silent else display
     records, failures = execute(
         planned, data=data, out=out, watch=watch, device=device, force=force, discard=discard,
         wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
-        _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
+        _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged, noted=display.noted)
         if shares and not as_json:
             print_curves(standard_output(), records, out=out)
         if records and not as_json and not quiet:
@@ -119,10 +120,11 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
         console.print(layout_table(read.layout))
 
 
-def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int) -> None:
-    """Prints finished runs and, for several, a summary."""
+def _print_records(
+    records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int, noted: set[str]
+) -> None:
+    """Prints finished runs without the notes that were printed before, `noted`, and, for several, a summary."""
     console, leading = standard_output(), of_largest_sizes(records)
-    noted: set[str] = set()
     for record in records:
         if as_json:
             echo(record.model_dump_json())
