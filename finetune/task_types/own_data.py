@@ -16,6 +16,7 @@ from finetune.data.paths import read_small, require_utf_8
 from finetune.data.reading import forget_tables, table_of, version_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
+from finetune.data.stored import data_name_of
 from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
@@ -78,7 +79,7 @@ class OwnData:
             chosen = self._given(rows) if self.split else drawn_for_dev(named_type(self.layout.shape), rows, groups)
             dev = [rows[index] for index in sorted(chosen)]
             rows = [row for index, row in enumerate(rows) if index not in chosen]
-            held_out = f"{path}: {so_many(len(dev))} {'was' if len(dev) == 1 else 'were'} {self._rule()}"
+            held_out = f"{data_name_of(path)}: {so_many(len(dev))} {'was' if len(dev) == 1 else 'were'} {self._rule()}"
             indexes = [index for place, index in enumerate(indexes) if place in chosen]
             splits = {"train": (rows, notes), "dev": (dev, [held_out])}
         slices = {} if split == "train" and not read.drawn else slices_of(self.layout, table, indexes)
@@ -194,15 +195,14 @@ def usable_rows(
         elif unknown is None or not unknown.adds(row, (table.rows[index], table.lines[index])):
             rows.append(row)
             indexes.append(index)
-    notes = [
-        f"{table.path}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()
-    ]
-    notes += [f"{table.path}: {note}; left out" for note in (unknown.notes() if unknown else ())]
+    file = data_name_of(table.path)
+    notes = [f"{file}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()]
+    notes += [f"{file}: {note}; left out" for note in (unknown.notes() if unknown else ())]
     changes = named_type(layout.shape).changes(layout, table)
     return (
         rows,
         indexes,
-        [*notes, *(f"{table.path}: {what} ({_places(table, some)})" for what, some in changes.items())],
+        [*notes, *(f"{file}: {what} ({_places(table, some)})" for what, some in changes.items())],
     )
 
 
