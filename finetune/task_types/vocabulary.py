@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.data.characters import SCRIPTS, census, kind_number
+from finetune.data.characters import CONJOINING, SCRIPTS, census, kind_number
 from finetune.data.rows import OwnRow, Row
 from finetune.models.tokenizers.load import TextTokenizer
 
@@ -17,7 +17,6 @@ MOST_TOKENS = {"Latin": 0.34, "Hangul": 1.5, "Han": 1.3, "Kana": 1.3}  # tokens 
 MOST_OF_OTHERS = 0.7
 PER_WORD = 1.3  # tokens a word, which short words of a fitting vocabulary do not exceed
 WORD = re.compile(r"[^\W\d_]+")
-JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 MULTILINGUAL = ("google-bert/bert-base-multilingual-cased", "FacebookAI/xlm-roberta-base")
 ENCODERS = {  # of languages that have their own
     "Korean": (
@@ -131,4 +130,4 @@ def _knows(unknown: int | None, counts: "np.ndarray") -> bool:
 
 def _is_jamo(tokenizer: TextTokenizer, number: int) -> bool:
     token = tokenizer.convert_ids_to_tokens(number)
-    return not token.isascii() and JAMO.search(token) is not None
+    return not token.isascii() and CONJOINING.search(token) is not None
