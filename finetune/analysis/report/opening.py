@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from finetune.analysis.compare import Comparison
 from finetune.analysis.report import comparison
 from finetune.analysis.report.learning_curve import LearningCurve
+from finetune.analysis.report.other_seeds import other_seeds
 from finetune.analysis.report.run_files import RunFiles
 from finetune.data.messages import noun
 from finetune.runs.verdict import Verdict, baseline_words, verdict_of
@@ -51,7 +52,8 @@ def opening(
     return Opening(
         headlines=[headline(some, link=f"run-{runs.index(some[0]) + 1}") for some in leading[:MOST_HEADLINES]],
         more=max(0, len(leading) - MOST_HEADLINES),
-        sentences=[curve.answer for curve in curves] + ([comparison.sentence(found)] if found else []),
+        sentences=[curve.answer for curve in curves]
+        + ([comparison.sentence(found), *other_seeds(groups)] if found else []),
         letters=found is not None,
     )
 
