@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from finetune.analysis.compare import compare_runs
 from finetune.errors import UserError
+from finetune.runs.data_sizes import by_share, percent
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import groups
 from finetune.runs.verdict import Verdict, verdict_of
 
-SETTING = "train_share"
 SMALL = 0.01  # a gain, of the scale of a score, that is hardly worth labels
 SAME = 0.1  # of a doubling: a step as near to one is called so
 
@@ -50,28 +49,38 @@ class Gain:
         return math.log2(self.after.rows / self.before.rows)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LearningCurve:
+    """The sizes of one setting, smallest first, and whether more labels would help, in a sentence."""
+
+    sizes: Sequence[Size]
+    answer: str
+
+    @property
+    def score(self) -> str:
+        """`dev macro f1`."""
+        first = self.sizes[0].verdict
+        return f"{first.split} {first.metric.name}"
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of `cells`."""
+        return ["size", "rows", self.score, "95 % interval", "best baseline"]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """For each size its rows, the mean score, its interval, and the best baseline at that size."""
+        return list(map(_cells, self.sizes))
+
+
+def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolder]) -> list[LearningCurve]:
+    """The curve of each setting that was run with several sizes; the folders of the runs are by id."""
+    return [LearningCurve(sizes=sizes, answer=more_labels(last_gain(sizes, folders))) for sizes in curves_of(records)]
+
+
 def curves_of(records: Sequence[RunRecord]) -> list[list[Size]]:
     """The sizes, smallest first, of each setting that was run with several."""
-    found = []
-    for group in groups(records, over=[SETTING]):
-        by_share: dict[float, list[RunRecord]] = {}
-        for record in group:
-            if record.data == group[0].data:  # the hash of all rows, of which a share was taken
-                by_share.setdefault(share_of(record), []).append(record)
-        if len(by_share) > 1:
-            found.append([_size(share, by_share[share]) for share in sorted(by_share)])
-    return found
-
-
-def of_largest_sizes(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The records without those of the smaller sizes of a curve, which answer another question than which is best."""
-    smaller = {record.id for sizes in curves_of(records) for size in sizes[:-1] for record in size.records}
-    return [record for record in records if record.id not in smaller]
-
-
-def share_of(record: RunRecord) -> float:
-    """The share of the training rows of a run; 1 in older records."""
-    return float(record.recipe.get(SETTING, 1.0))
+    return [[_size(share, some) for share, some in sizes.items()] for sizes in by_share(records)]
 
 
 def last_gain(sizes: Sequence[Size], folders: Mapping[str, RunFolder]) -> Gain:
@@ -114,6 +123,13 @@ def _answer(low: float, high: float) -> str:
     if high < SMALL:
         return "More labels would hardly help"
     return "Whether more labels would help is unclear, and more seeds may tell"
+
+
+def _cells(size: Size) -> list[str]:
+    shown, found = size.verdict.metric.shown, size.verdict
+    interval = "" if found.interval is None else " to ".join(map(shown, found.interval))
+    base = "" if size.baseline is None else shown(size.baseline)
+    return [percent(size.share), f"{size.rows:,}", shown(found.score), interval, base]
 
 
 def _size(share: float, records: Sequence[RunRecord]) -> Size:

@@ -12,17 +12,20 @@ from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
+from finetune.runs.best import best_group, best_run
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_run, no_run
+from finetune.runs.lookup import require_run
 from finetune.runs.predictions import NEEDED, read_lines
-from finetune.runs.record import RunRecord, all_records, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
 from finetune.runs.verdict import Verdict, verdict_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from finetune.api.learning_curve import LearningCurve
     from finetune.api.model import Model
 
 OURS = "model"  # the method of the trained model, among the baselines
@@ -46,10 +49,11 @@ class Run:
 
     @property
     def record(self) -> RunRecord:
-        """The record; of several runs that of the one with the best headline score on the first split."""
-        first = self.records[0]
-        split, metric = next(iter(first.scores)), first.metric(first.headline)
-        return max(self.records, key=lambda one: metric.rank(one.scores[split][first.headline]))
+        """The record; of several runs that of the best one of the best setting, by the headline on the first split.
+
+        The best setting is the one with the best mean over its seeds; smaller sizes of the data take no part.
+        """
+        return best_run(self.records)
 
     @property
     def id(self) -> str:
@@ -62,6 +66,11 @@ class Run:
         return RunFolder.of(self.out, self.record.task, self.id).path
 
     @property
+    def folders(self) -> list[str]:
+        """The folder of each run."""
+        return [str(one.folder) for one in self.runs]
+
+    @property
     def runs(self) -> "list[Run]":
         """Each run as an object of its own."""
         return [Run(records=(record,), out=self.out) for record in self.records]
@@ -72,8 +81,7 @@ class Run:
 
         Over the seeds of the setting of `record`.
         """
-        best = self.record
-        return verdict_of(next(group for group in groups(self.records) if best in group))
+        return verdict_of(best_group(self.records))
 
     @property
     def scores(self) -> "pd.DataFrame":
@@ -96,6 +104,16 @@ class Run:
         """The rows of `scores` that are of baselines."""
         scores = self.scores
         return scores[scores["method"] != OURS].reset_index(drop=True)
+
+    @property
+    def learning_curves(self) -> "list[LearningCurve]":
+        """The score over the size of the data, a curve for each setting that was run with several `data_sizes`.
+
+        Example: `run.learning_curves[0].frame`
+        """
+        from finetune.api.learning_curve import curves_of
+
+        return curves_of(self.records, [RunFolder.of(self.out, one.task, one.id) for one in self.records])
 
     @property
     def predictions(self) -> "pd.DataFrame":
@@ -139,23 +157,24 @@ class Run:
         return load(self.folder, out=self.out)
 
     @plainly
-    def report(self, path: str | Path = "report.html") -> Path:
+    def report(self, path: str | Path = "report.html", *, explain: int = 0) -> Path:
         """Writes an HTML report of all runs, and in a notebook shows it.
 
         Example: `run.report("reviews.html")`
 
         Args:
             path: The file to write.
+            explain: Show what words add, for so many confident errors and some right rows; this loads the model.
 
         Returns:
             The path of the file.
 
         Raises:
-            UserError: Without the extra `report`, or if the file cannot be written.
+            UserError: Without the extra `report` (or `explain`, if asked for), or if the file cannot be written.
         """
         from finetune.api.page import write_page
 
-        return write_page([str(one.folder) for one in self.runs], Path(path), out=self.out)
+        return write_page(self.folders, Path(path), out=self.out, explain=explain)
 
     def __repr__(self) -> str:
         first = self.records[0]
@@ -173,8 +192,7 @@ class Run:
         title = f"{self.records[0].task}, {self.records[0].model}: {several}"
         table = html_table([SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
         notes = dict.fromkeys(note for record in self.records for note in all_notes(record))
-        folders = [str(one.folder) for one in self.runs]
-        return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *folders])}"
+        return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *self.folders])}"
 
 
 def runs_of_records(records: Sequence[RunRecord], *, out: Path) -> Run:
@@ -199,9 +217,7 @@ def open_run(name: str | Path, *, seeds: bool = False, out: str | Path = "result
     Raises:
         UserError: If there is no such run, or its record is damaged.
     """
-    folder = find_run(str(name), Path(out)) or latest_run(str(name), Path(out))
-    if folder is None:
-        raise no_run(str(name), Path(out))
+    folder = require_run(str(name), Path(out))
     record, where = load_record(folder.record_file), folder.path.parents[1]
     others = same_but_seeds(record, all_records(where)) if seeds else []
     return runs_of_records([record, *others], out=where)
@@ -231,5 +247,4 @@ def _points(row: dict[str, Any], metric: Metric) -> tuple[str, str]:
 
 def _headline(record: RunRecord) -> str:
     """`dev f1 84.3`."""
-    split = next(iter(record.scores))
-    return f"{split} {record.headline} {record.metric(record.headline).shown(record.scores[split][record.headline])}"
+    return f"{record.first_split} {record.headline} {record.metric(record.headline).shown(record.score)}"

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from shlex import quote
-from statistics import fmean
 from typing import Any
 
-from finetune.analysis.data_sizes import of_largest_sizes
 from finetune.cli.console import plain
-from finetune.cli.pace import duration
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
+from finetune.runs.best import best_group
+from finetune.runs.data_sizes import of_largest_sizes
 from finetune.runs.folder import RunFolder
+from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import SEEDS, differing_settings, groups
@@ -45,12 +45,12 @@ def every_fact(record: RunRecord) -> dict[str, Any]:
 def verdict_lines(records: Sequence[RunRecord]) -> list[str]:
     """A sentence a task: what its runs are worth against the best baseline; of several settings, the best one."""
     lines = []
-    found = groups(records)
-    for task in dict.fromkeys(group[0].task for group in found):
-        mine = [group for group in found if group[0].task == task]
-        best = max(mine, key=_rank)
+    tasks = dict.fromkeys(record.task for record in records)
+    for task in tasks:
+        mine = groups(record for record in of_largest_sizes(records) if record.task == task)
+        best = best_group([record for group in mine for record in group])
         which = plain(differing_settings([group[0] for group in mine])[mine.index(best)])
-        names = [*[task] * (len({group[0].task for group in found}) > 1), *[f"best is {which}"] * (len(mine) > 1)]
+        names = [*[task] * (len(tasks) > 1), *[f"best is {which}"] * (len(mine) > 1)]
         lines.append(": ".join([*names, verdict_of(best).sentence]))
     return lines
 
@@ -79,10 +79,3 @@ def _use(record: RunRecord) -> str:
     if verdict_of([record]).level == "worse" and is_data(task):
         return f"finetune run {quote(task)} model={suggested_encoder(record.notes) or 'NAME'}"
     return f"finetune predict {record.id} FILE"
-
-
-def _rank(group: Sequence[RunRecord]) -> float:
-    """A number that is greater for a better mean headline score on the first split."""
-    first = group[0]
-    split = next(iter(first.scores))
-    return first.metric(first.headline).rank(fmean(record.scores[split][first.headline] for record in group))

@@ -13,13 +13,14 @@ from finetune.api import table as tables
 from finetune.cli.arguments import RESULTS, Out
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, Row
+from finetune.cli.options import note_line
 from finetune.cli.run_tables import short_model
 from finetune.cli.terminal import echo, one_line
 
 WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped
 
 
-class Shape(StrEnum):
+class TableForm(StrEnum):
     """Form of a table."""
 
     PAPER = "paper"
@@ -29,7 +30,7 @@ class Shape(StrEnum):
 def table(
     name: Annotated[str | None, typer.Argument(help="glue, squad, ner, choice, table-1 to table-7, or a file.")] = None,
     form: Annotated[
-        Shape | None,
+        TableForm | None,
         typer.Option(help="paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict."),
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
@@ -45,11 +46,12 @@ def table(
         require_suffix(output)
     found = tables.table(name, out=out)
     if found.note:
-        echo(one_line(f"note: {found.note}"), err=True)
+        echo(one_line(note_line(found.note)), err=True)
     if output is None:
         made = found.form(form)
         console.print(as_table(made))
-        others = [f"finetune table {name} --form {Shape.RUNS if made.grouped else Shape.PAPER}"] * found.has_columns
+        other = TableForm.RUNS if made.grouped else TableForm.PAPER
+        others = [f"finetune table {name} --form {other}"] * found.has_columns
         console.print_next(*others, f"finetune table {name} -o {Path(name).stem}.md")
     else:
         found.write(output, form=form)

@@ -17,12 +17,17 @@ from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
 from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord, load_record, write_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record, write_record
 
 RECORD = "record.json"
 HOLDER = ".holder"  # who has the lock
 NEW = "new"  # a run that is to replace the finished one
 WAIT_SECONDS = 0.5
+
+
+class Locked(UserError):
+    """Another process trains this run."""
 
 
 class RunFolder:
@@ -61,7 +66,7 @@ class RunFolder:
         """Raises UserError where a file of the finished run differs from the checksum in its record."""
         record = self.record()
         if record is not None and name in record.files:
-            verify(self.path, {name: record.files[name]}, remedy="Run the recipe again with --force")
+            verify(self.path, {name: record.files[name]}, remedy="Run the recipe again with `force`")
 
     @contextmanager
     def locked(self, *, wait: bool, watch: Watcher) -> Iterator[None]:
@@ -81,7 +86,7 @@ class RunFolder:
         except OSError as error:
             lock.release()
             raise UserError(
-                f"{self.path}: cannot be written or locked ({error.strerror})", "Choose another folder with --out"
+                f"{self.path}: cannot be written or locked ({error.strerror})", "Choose another folder with `out`"
             ) from error
         try:
             yield
@@ -110,7 +115,7 @@ class RunFolder:
                 holder = (self.path / HOLDER).read_text(encoding="utf-8").strip()
             held = f"{self.path}: this run is being trained by {holder or 'another process'}"
             if not wait:
-                raise UserError(held, "Wait for it, or stop it; without --no-wait this command waits") from error
+                raise Locked(held, "Wait until it is finished, or stop it") from error
             watch(Note(f"{held}; waiting for its record"))
             lock.acquire(poll_interval=WAIT_SECONDS)
 
@@ -142,6 +147,17 @@ class RunFolder:
             file.replace(self.path / file.name)
         new.path.rmdir()
         sync(self.path)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a process, on this machine or another, has the lock of a run's folder."""
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return True
+    lock.release()
+    return False
 
 
 def folder_name(task: str) -> str:

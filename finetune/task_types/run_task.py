@@ -7,7 +7,7 @@ from typing import Any
 from finetune.data.paths import is_file, read_small
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import RunFolder
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types import registry
 from finetune.task_types.task import Task
 from finetune.task_types.types import layout_from, trained_task
@@ -41,7 +41,7 @@ def _settings(config: Path) -> dict[str, Any]:
         reason = "its settings are not those of a run"
     except (ValueError, AttributeError, RecursionError) as error:
         reason = first_line(error)
-    raise UserError(f"{config}: cannot be parsed ({reason})", "Run it again with --force")
+    raise UserError(f"{config}: cannot be parsed ({reason})", "Run it again with `force`")
 
 
 def named_by(folder: str, name: str) -> Task:
@@ -49,6 +49,6 @@ def named_by(folder: str, name: str) -> Task:
     if registry.in_file(name):
         raise UserError(
             f"{folder}: its task {name} is code, which is not run unless you name it",
-            "If you trust that file, give its name with --task, in Python with task=",
+            "If you trust that file, give its name with `task`",
         )
     return registry.installed(name)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from finetune.analysis.report.run_files import RunFiles
 from finetune.data.messages import noun, so_many
-from finetune.runs.record import all_records, load_record
+from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import same_but_seeds
 
 
@@ -20,7 +20,7 @@ def other_seeds(groups: Sequence[Sequence[RunFiles]]) -> list[str]:
         runs = f"{so_many(len(left_out), 'run')} with other seeds ({', '.join(left_out)})"
         every = " ".join(name for side in sides for name in side)
         return [f"{text} {runs} {noun(len(left_out), 'is', 'are')} not on this page: finetune report {every}"]
-    return [f"{text} Run both with --seeds 3, and report all of the runs."]
+    return [f"{text} Train both with 3 seeds, and report all of the runs."]
 
 
 def _left_out(group: Sequence[RunFiles]) -> list[str]:

@@ -19,7 +19,7 @@ from finetune.inference.predictor import load
 from finetune.runs.events import Event, Note, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
-from finetune.runs.record import DamagedRecord, listed_runs, load_record, write_record
+from finetune.runs.record_files import DamagedRecord, listed_runs, load_record, write_record
 
 HOLD = """
 import sys, time
@@ -192,7 +192,7 @@ def test_a_record_that_was_changed_is_an_error(run: RunFolder) -> None:
 def test_predictions_that_were_changed_are_an_error(run: RunFolder) -> None:
     assert read_lines(run, "dev")
     flip(run.predictions("dev"))
-    with pytest.raises(UserError, match=r"predictions-dev\.parquet: is damaged.*--force"):
+    with pytest.raises(UserError, match=r"predictions-dev\.parquet: is damaged.*`force`"):
         read_lines(run, "dev")
 
 

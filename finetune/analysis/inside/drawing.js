@@ -1,0 +1,57 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const one = selector => document.querySelector(selector);
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const weight = (layer, head, from, to) => {
+  const n = data.tokens.length;
+  return data.weights[((layer * data.heads + head) * n + from) * n + to] / 1000;
+};
+
+function element(name, attributes = {}, text = "") {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = text;
+  return made;
+}
+
+function svg(name, attributes = {}, text = "") {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = text;
+  return made;
+}
+
+// The options of a <select>: texts by their index, or by given values.
+function options(select, texts, values = texts.map((_, index) => index)) {
+  select.replaceChildren(...texts.map((text, index) => element("option", {value: values[index]}, text)));
+}
+
+// A colour of a value of -1 to 1: blue above 0, orange below, stronger with its size.
+function shade(value) {
+  const size = Math.min(100, Math.round(100 * Math.abs(value)));
+  return `color-mix(in srgb, var(${value < 0 ? "--series2" : "--series1"}) ${size}%, var(--surface))`;
+}
+
+// Fills a canvas of n x n cells with values of 0 to 1.
+function paint(canvas, n, value, name = "--series1") {
+  canvas.width = canvas.height = n;
+  const context = canvas.getContext("2d");
+  context.clearRect(0, 0, n, n);
+  context.fillStyle = colour(name);
+  for (let row = 0; row < n; row++) {
+    for (let column = 0; column < n; column++) {
+      context.globalAlpha = Math.max(0, Math.min(1, value(row, column)));
+      context.fillRect(column, row, 1, 1);
+    }
+  }
+}
+
+function row(cells, tag = "td") {
+  const made = element("tr");
+  cells.forEach((cell, index) => made.append(
+    cell instanceof Node ? cell : element(index ? tag : "th", {class: index ? "number" : ""}, cell)));
+  return made;
+}
+
+const repaint = [];  // canvases have fixed colours: they are drawn again when the scheme changes
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint.forEach(draw => draw()));

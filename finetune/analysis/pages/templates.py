@@ -1,0 +1,46 @@
+"""jinja2 templates of HTML pages, with autoescaping."""
+
+from typing import TYPE_CHECKING, Any
+
+from finetune.errors import UserError
+from finetune.task_types.marked_text import clean
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+
+def templates_of(package: str) -> "Environment":
+    """The templates next to a package's modules, and what all pages include. Raises UserError without jinja2."""
+    require_jinja2()
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(__package__, ".")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: clean(value) if type(value) is str else value,  # Markup is done already
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["inline_json"] = inline_json
+    return made
+
+
+def inline_json(value: Any) -> "Markup":
+    """JSON inside a `<script>`: no markup in a text can end it."""
+    from jinja2.utils import htmlsafe_json_dumps
+    from markupsafe import Markup
+
+    return Markup(clean(htmlsafe_json_dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)))
+
+
+def require_jinja2() -> None:
+    """Raises UserError where the package that pages are made with is not installed."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"an HTML page needs a package that is not installed ({error.name})",
+            "Install it: pip install 'bert-finetune[report]'",
+        ) from error

@@ -1,0 +1,112 @@
+"""What `finetune view` draws, as arrays; needs no torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attention:
+    """Attention weights `(layers, heads, tokens, tokens)`: a row is a token that looks, and sums to 1.
+
+    `separators` marks the tokens that are [SEP].
+    """
+
+    weights: np.ndarray
+    separators: np.ndarray
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """Mean entropy of a token's weights in bits, `(layers, heads)`: 0 for one token, log2 of all for all alike."""
+        logs = np.log2(np.where(self.weights > 0, self.weights, 1))
+        found: np.ndarray = -(self.weights * logs).sum(-1).mean(-1)
+        return found
+
+    @property
+    def distance(self) -> np.ndarray:
+        """Mean distance in tokens to what is attended to, `(layers, heads)`."""
+        places = np.arange(self.weights.shape[-1])
+        apart = np.abs(places[:, None] - places[None])
+        found: np.ndarray = (self.weights * apart).sum(-1).mean(-1)
+        return found
+
+    @property
+    def on_separators(self) -> np.ndarray:
+        """Mean share of the weights on [SEP], `(layers, heads)`, 0 to 1."""
+        found: np.ndarray = self.weights[..., self.separators].sum(-1).mean(-1)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """The steps of multi-head attention in some `layers` (from 1).
+
+    `queries`, `keys`, `values` and `outputs` are `(layers, heads, tokens, width of a head)`, `scores` `(layers, heads,
+    tokens, tokens)`: the products of queries and keys, scaled, before the softmax.
+    """
+
+    layers: Sequence[int]
+    queries: np.ndarray
+    keys: np.ndarray
+    values: np.ndarray
+    scores: np.ndarray
+    outputs: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """The sequence output `(tokens, width)`, and the pooled output `(width,)`, None without a trained pooler."""
+
+    sequence: np.ndarray
+    pooled: np.ndarray | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embeddings:
+    """Rows of the table of positions with their numbers, and the table of segments; None where a family has none."""
+
+    places: Sequence[int]
+    positions: np.ndarray | None
+    segments: np.ndarray | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """A sentence with the characters of a word in it, and which meaning the word has, if that is known; `yours` where
+    the user typed it, rather than listed it in a file.
+    """
+
+    text: str
+    start: int
+    end: int
+    meaning: str = ""
+    yours: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordVectors:
+    """A word in sentences: its row of the word embeddings `(sentences, width)`, which knows no context, and its vector
+    after the embeddings and after each layer, `(layers + 1, sentences, width)`; the mean where it has several tokens.
+    """
+
+    word: str
+    sentences: Sequence[Sentence]
+    tokens: Sequence[str]
+    context_free: np.ndarray
+    layers: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """An encoder's inside for the tokens of a sentence or a pair; `token_segments` has the segment of each token."""
+
+    model: str
+    family: str
+    tokens: Sequence[str]
+    token_segments: Sequence[int]
+    attention: Attention
+    steps: Steps | None
+    outputs: Outputs
+    embeddings: Embeddings
+    word: WordVectors

@@ -1,0 +1,92 @@
+"""A job in another process, maybe on another machine: what is sent there, and how it is trained there."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from finetune.errors import UserError
+from finetune.runs.events import Watcher, unwatched
+from finetune.runs.interrupts import Interrupted
+from finetune.runs.recipe import Recipe
+from finetune.runs.record import RunRecord
+from finetune.task_types.options import resolved
+from finetune.training.executors.job import Job, Outcome, RunOptions, outcome
+from finetune.training.executors.packed import PackedRun, folder_here, packed, unpack
+from finetune.training.targets import Planned
+
+Sent = Outcome | PackedRun
+POOLS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentJob:
+    """A job without its task, which is read again there: a task may come from a file that cannot be imported.
+
+    `folder` is where the command was started, from which paths are seen; `threads` are those of each thread pool;
+    `collect` says which parts of the run come back, if its machine does not see the results folder.
+    """
+
+    name: str
+    recipe: Recipe
+    task: str
+    options: RunOptions
+    pause_after: int | None
+    named: bool
+    folder: Path
+    threads: int
+    collect: str
+
+
+def sent(job: Job, *, threads: int, wait: bool, collect: str = "") -> SentJob:
+    """The job as it is sent; without `wait` it comes back as Locked if another process trains its run.
+
+    With `collect`, which is one of PARTS, its run is written in a folder of that machine, and comes back as bytes.
+    """
+    planned, options = job.planned, replace(job.options, wait=wait, out=job.options.out.resolve())
+    return SentJob(
+        name=planned.name, recipe=planned.recipe, task=planned.task.name, options=options,
+        pause_after=job.pause_after, named=job.named, folder=Path.cwd(), threads=threads, collect=collect,
+    )  # fmt: skip
+
+
+def received(came: Sent, job: Job) -> Outcome:
+    """The outcome of a job; a run that came as bytes is written into the job's results folder."""
+    return unpack(came, job.options.out) if isinstance(came, PackedRun) else came
+
+
+def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
+    """Trains the run in this process, with that number of threads.
+
+    Raises KeyboardInterrupt after a signal, once a checkpoint is saved.
+    """
+    set_threads(job.threads)
+    try:
+        if not job.collect:
+            return _trained(job, watch)
+        own = replace(job, options=replace(job.options, out=folder_here(job.options.out)))
+        found = _trained(own, watch)
+        return packed(found, own.options.out, parts=job.collect) if isinstance(found, RunRecord) else found
+    except UserError as error:  # from reading the task again
+        return error
+    except Interrupted as stopped:
+        raise KeyboardInterrupt(str(stopped)) from None
+
+
+def set_threads(count: int) -> None:
+    """Sets the sizes of all thread pools: of torch, of the libraries of matrix products, of tokenizers."""
+    os.environ.update({name: str(count) for name in POOLS})
+    torch.set_num_threads(count)
+    threadpool_limits(limits=count)
+
+
+def _trained(job: SentJob, watch: Watcher) -> Outcome:
+    with suppress(OSError):  # paths may be absolute; one that is not is an error of its own
+        os.chdir(job.folder)
+    default, task = resolved(job.recipe.task, job.recipe.options)
+    default, task = replace(default, name=job.task), replace(task, name=job.task)
+    planned = Planned(name=job.name, recipe=job.recipe, default=default, task=task)
+    return outcome(Job(planned=planned, options=job.options, pause_after=job.pause_after, named=job.named), watch)
