@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from html import escape
 from math import isnan, nan
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
-from finetune.data.stored import STORE
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.best import best_group, best_run
@@ -192,7 +191,7 @@ class Run:
         several = f"{len(self.records)} runs" if len(self.records) > 1 else f"run {self.id}"
         title = f"{self.records[0].task}, {self.records[0].model}: {several}"
         table = html_table([SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
-        notes = dict.fromkeys(note for record in self.records for note in _notes(record))
+        notes = dict.fromkeys(note for record in self.records for note in all_notes(record))
         return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *self.folders])}"
 
 
@@ -239,12 +238,6 @@ def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ..
                 spread = (nan if found.sd is None else found.sd, *(found.interval or (nan, nan)))
                 rows.append((settings, split, name, method, found.mean, *spread, len(every)))
     return rows
-
-
-def _notes(record: RunRecord) -> list[str]:
-    """Its notes, which speak of rows in memory as the data."""
-    kept = [origin for origin in set(record.data_origin.values()) if STORE in Path(origin).parts]
-    return [reduce(lambda text, origin: text.replace(origin, "the data"), kept, note) for note in all_notes(record)]
 
 
 def _points(row: dict[str, Any], metric: Metric) -> tuple[str, str]:

@@ -22,7 +22,7 @@ AROUND = " \t\r\n\ufeff\0"  # stripped from column names
 FEW_LOST, MOST_LOST = 3, 0.1  # number and share of unreadable rows from which they are an error
 MANY_LINES = 50  # in one cell, from which an unclosed quote is suspected
 MARKS = ("=", "+", "-", "@", "#")
-FORMULA = re.compile(r"(=[A-Za-z]+[\d(]|=[-+]?\d|[-+@][A-Za-z]+\(|#(REF!|NAME\?|VALUE!|DIV/0!|N/A|NUM!|NULL!))")
+FORMULA = re.compile(r"(=[^\W\d_]+[\d(]|=[-+]?\d|[-+@][^\W\d_]+\(|#(REF!|NAME\?|VALUE!|DIV/0!|N/A|NUM!|NULL!))")
 ENCODING = Issue(
     code="encoding",
     severity="note",

@@ -15,10 +15,9 @@ from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
-from finetune.task_types.vocabulary import MANY_UNKNOWN, misfit
+from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
 SAMPLE = 20_000  # rows that are tokenized
-SOME_UNKNOWN = 0.001  # share of the tokens
 NO_TOKENS = Issue(
     code="no-tokens",
     severity="note",
@@ -94,8 +93,12 @@ def tokens(parts: Sequence[Part], model: str, max_length: int, question_length: 
         if tokenized is not None:
             yield from _lengths(part, tokenized, max_length)
             yield from _questions(part, tokenized, tokenizer, question_length)
-            yield from _unknown(part, tokenized, model)
-            yield from _vocabulary(part, tokenized, tokenizer, model)
+            found = misfit([part.texts[row] for row in tokenized.rows], tokenizer, model)
+            if found is not None:
+                rows = tokenized.rows[tokenized.unknown > 0]
+                yield part.found(VOCABULARY, rows, what=found.what, remedy=found.remedy)
+            if found is None or found.unknown < SOME_UNKNOWN:  # else the share is in the other finding
+                yield from _unknown(part, tokenized, model)
 
 
 def _lengths(part: Part, tokenized: Tokens, max_length: int) -> Iterator[Finding]:
@@ -132,12 +135,6 @@ def _unknown(part: Part, tokenized: Tokens, model: str) -> Iterator[Finding]:
         return
     what = f"{percent(share)} of the tokens{tokenized.sampled} are unknown to {model}"
     yield part.found(UNKNOWN_TOKENS, tokenized.rows[tokenized.unknown > 0], what=what, worst=share >= MANY_UNKNOWN)
-
-
-def _vocabulary(part: Part, tokenized: Tokens, tokenizer: TextTokenizer, model: str) -> Iterator[Finding]:
-    if found := misfit([part.texts[row] for row in tokenized.rows], tokenizer, model):
-        what, remedy = found
-        yield part.found(VOCABULARY, what=what, remedy=remedy)
 
 
 def _tokenized(part: Part, tokenizer: TextTokenizer) -> Tokens | None:

@@ -39,7 +39,8 @@ def compare(
         console.print_line(note_line(note))
     if changed and found.changed:
         console.print(_changed_table(found, changed))
-    console.print_next(f"finetune report {found.a[0]} {found.b[0]}", *["finetune compare A B --seeds"] * (not seeds))
+    runs = " ".join([*found.a, *found.b])
+    console.print_next(f"finetune report {runs}", *["finetune compare A B --seeds"] * (not seeds))
 
 
 def _comparison_table(found: Comparison) -> FittedTable:

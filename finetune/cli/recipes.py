@@ -142,7 +142,7 @@ def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:
     lines = lines if view is None else view.lines
     wrong = [line["gold"] not in (None, line["answer"]) for line in lines] if view is None else view.wrong()
     cells = [_cells(line, view) for line in lines]
-    names = [name for name in cells[0] if any(each.get(name) is not None for each in cells)]
+    names = [name for name in cells[0] if any(each.get(name) not in (None, "", [], ()) for each in cells)]
     rows = [
         (Text("x", "red") if bad else "", *(plain(each[name]) for name in names))
         for bad, each in zip(wrong, cells, strict=True)

@@ -86,7 +86,8 @@ def run(
     from finetune.inference.engine import Diverged
     from finetune.training.checkpoints import Saving
 
-    watch = unwatched if silent else ProgressDisplay(standard_error())
+    display = ProgressDisplay(standard_error())
+    watch = unwatched if silent else display
     records, failures = execute(
         planned, data=data, out=out, watch=watch, device=device, force=force, discard=discard,
         wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
@@ -96,7 +97,10 @@ def run(
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
-        _print_records(records, as_json=as_json, short=quiet or bool(shares), discarded=discard, diverged=diverged)
+        _print_records(
+            records, as_json=as_json, short=quiet or bool(shares), discarded=discard, diverged=diverged,
+            noted=display.noted,
+        )  # fmt: skip
         loud = bool(records) and not (as_json or quiet)
         for text in verdict_lines(of_largest_sizes(records)) if loud else ():
             standard_output().print_line(text)
@@ -142,10 +146,13 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
         console.print(layout_table(read.layout))
 
 
-def _print_records(records: list[RunRecord], *, as_json: bool, short: bool, discarded: bool, diverged: int) -> None:
-    """Prints finished runs, `short` with a line each, and for several a summary."""
+def _print_records(
+    records: list[RunRecord], *, as_json: bool, short: bool, discarded: bool, diverged: int, noted: set[str]
+) -> None:
+    """Prints finished runs, `short` with a line each, else without the notes that were printed before, `noted`; and
+    for several a summary.
+    """
     console = standard_output()
-    noted: set[str] = set()
     for record in records:
         if as_json:
             echo(record.model_dump_json())

@@ -136,6 +136,8 @@ class Reader:
         if argument == "RUN":
             own = command in ("predict", "explain") and self._runs("reviews.csv")
             return self._runs("reviews.csv" if own else "mrpc")[0]["id"]
+        if argument == "부정":  # a label of the Korean pages' reviews, which are English here
+            return "bad"
         if argument in ("A", "B"):
             return next(run["id"] for run in self._runs("mrpc") if run["recipe"]["frozen"] == (argument == "A"))
         return argument

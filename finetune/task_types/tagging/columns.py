@@ -24,7 +24,7 @@ from finetune.task_types.tagging.guess import require_tags, span_layout, tag_lay
 from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
-from finetune.task_types.tagging.task import TaggingTask
+from finetune.task_types.tagging.task import TaggingTask, entities_of
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.words.columns import WordsType, items_of, words_in
@@ -118,10 +118,10 @@ class Tagging(WordsType):
         return super().fixed(layout, values, clean, done)
 
     def facts(self, row: TaggingRow) -> dict[str, str]:
-        """The words, and the entities with their tags."""
-        pairs = zip(row.words, row.gold or (), strict=False)
-        tags = " ".join(f"{word}/{tag}" for word, tag in pairs if tag != "O") or "no entity"
-        return {"words": shown(row.input, LONG), "tags": "none" if row.gold is None else shown(tags, LONG)}
+        """The text, and each entity with its type."""
+        found = entities_of(Answer(value=row.gold or ()), row)
+        listed = ", ".join(f"{one['text']}/{one['type']}" for one in found) or "no entity"
+        return {"words": shown(row.input, LONG), "entities": "none" if row.gold is None else shown(listed, LONG)}
 
     def unit(self, row: TaggingRow) -> str:
         """The document, else the words."""
@@ -134,10 +134,11 @@ class Tagging(WordsType):
         )
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
-        """The task's cells; character spans where the training file had them."""
+        """The task's cells; where the training file had character spans those in its form, and the entities."""
         if not layout.spans:
             return task.cells(answer, row)
-        return {"answer": in_form(as_spans(answer.value, row.words, row.starts), layout.spans, row.text)}
+        spans = as_spans(answer.value, row.words, row.starts)
+        return {"answer": in_form(spans, layout.spans, row.text), "entities": entities_of(answer, row)}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: TaggingRow) -> Any:
         if not layout.spans:

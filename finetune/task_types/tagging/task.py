@@ -121,22 +121,11 @@ class TaggingTask(Task):
         """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by
         spaces.
         """
-        text, places = row.given
-        entities = [
-            {
-                "type": kind,
-                "text": text[places[a][0] : places[b - 1][1]],
-                "start": places[a][0],
-                "end": places[b - 1][1],
-            }
-            for kind, a, b in chunks(answer.value)
-        ]
-        chances = [round(p, 6) for p in answer.probabilities or ()]
         return {
             "answer": answer.value,
-            "probabilities": chances,
-            "entities": entities,
-            "characters": list(map(list, places)),
+            "probabilities": [round(p, 6) for p in answer.probabilities or ()],
+            "entities": entities_of(answer, row),
+            "characters": list(map(list, row.given[1])),
         }
 
     def explained_texts(self, row: TaggingRow) -> list[list[NamedText]]:
@@ -193,6 +182,19 @@ class TaggingTask(Task):
             f"{tokens[place]}/{self.labels[label]}"  # type: ignore[call-overload]
             for place, label in zip(feature.reads or (), feature.label, strict=True)  # type: ignore[arg-type]
         )
+
+
+def entities_of(answer: Answer, row: TaggingRow) -> list[dict[str, Any]]:
+    """The entities in a prediction: type, text, first character and character after the last, and a probability,
+    the lowest of those of its words' tags.
+    """
+    found, (text, places) = [], row.given
+    for kind, first, after in chunks(answer.value):
+        start, end = places[first][0], places[after - 1][1]
+        one = {"type": kind, "text": text[start:end], "start": start, "end": end}
+        chances = (answer.probabilities or ())[first:after]
+        found.append(one | ({"probability": round(min(chances), 6)} if len(chances) else {}))
+    return found
 
 
 def _continue(tags: list[str], chances: list[float]) -> None:

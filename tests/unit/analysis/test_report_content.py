@@ -13,7 +13,7 @@ from support.reports import NASTY, facts_of, read, report, saved_run
 from support.toys import cat_rows, cat_task, labels_task, length_task
 
 from finetune.analysis.report.blocks import WordWeight
-from finetune.analysis.report.chart import Axis, chart, names_axis
+from finetune.analysis.report.chart import MOST_NAME, Axis, chart, names_axis
 from finetune.analysis.report.curves import chosen_step, steps_of
 from finetune.analysis.report.marks import dots, line
 from finetune.analysis.report.paths import without_folders
@@ -23,6 +23,7 @@ from finetune.analysis.report.write import write_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
+from finetune.runs.verdict import WORDS
 from finetune.task_types import SentenceRow
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.registry import find
@@ -73,11 +74,22 @@ def test_round_steps_are_round_and_few() -> None:
 
 def test_full_width_letters_are_measured_and_names_cut_in_the_middle() -> None:
     assert text_width("긍정적인") == pytest.approx(4 * text_width("긍"))
-    assert text_width("긍정적인") > 1.5 * text_width("good")
+    assert text_width("긍정적인") > 1.4 * text_width("good")
     assert fitted("short", 100) == "short"
     assert fitted("label number 17", 60).startswith("label")
     assert fitted("label number 17", 60).endswith("17")
     assert text_width(fitted("부정적인 평가를 받은 영화", 60)) <= 60
+
+
+@pytest.mark.parametrize("name", [*WORDS.values(), "tfidf-logistic", "FacebookAI/xlm-roberta", "{a}"])
+def test_a_text_takes_no_more_than_its_estimated_width(name: str) -> None:
+    """In DejaVu Sans, which is broader than the other fonts that browsers choose."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    drawn = TextPath((0, 0), name, size=11, prop=FontProperties(family="DejaVu Sans")).get_extents()
+    assert drawn.x1 <= text_width(name) < 1.4 * drawn.x1
+    assert name not in WORDS.values() or fitted(name, MOST_NAME) == name
 
 
 def test_names_of_an_axis_and_the_legend_stay_in_the_picture() -> None:

@@ -57,6 +57,13 @@ def test_two_groups_of_seeds_have_titles_that_say_what_differs_and_one_sign(tmp_
     assert "B is worse than A in dev accuracy: B − A is -30.0 points (95 % -" in found
     assert "sample standard deviations (sd) over 2 seeds" in found
     assert "-30.0" in found.partition("rows needed (80")[2][:200]
+    assert "this compares models" not in found
+    one_each = read(report(tmp_path, folders[0], folders[2])).text
+    names = [folder.name for folder in folders]
+    assert f"2 runs with other seeds ({names[1]}, {names[3]}) are not on this page" in one_each
+    assert f"finetune report {' '.join(names)}" in one_each
+    one = read(report(tmp_path, *folders[:3])).text
+    assert f"B has one seed: this compares models, not settings. 1 run with other seeds ({names[3]})" in one
 
 
 def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) -> None:

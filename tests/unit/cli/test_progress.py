@@ -20,6 +20,7 @@ from finetune.runs.events import (
     EpochDone,
     EpochResult,
     Event,
+    Note,
     Predicted,
     RowsPredicted,
     Training,
@@ -143,6 +144,15 @@ def test_a_log_has_time_left_in_its_first_line_of_training(here: Finetune, tmp_p
     *_, worth, last = done.stdout.splitlines()
     assert "than" in worth and "95 %" in worth
     assert last.startswith("next: finetune predict ")
+
+
+def test_a_note_that_several_runs_have_is_shown_once() -> None:
+    console = Terminal()
+    console.file = text = io.StringIO()
+    display = ProgressDisplay(console)
+    for note in ("the same", "first", "the same", "second"):
+        display(Note(note))
+    assert text.getvalue().split("\n")[:-1] == ["note: the same", "note: first", "note: second"]
 
 
 def test_python_and_the_terminal_tell_the_same_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
