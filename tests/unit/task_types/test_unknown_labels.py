@@ -10,6 +10,7 @@ from finetune.data.source import Source
 from finetune.data.span_form import LISTS
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import task_on
+from finetune.task_types.types import trained_task
 
 LABELS = {"labels": ("긍정", "부정")}
 CASES: list[tuple[Layout, list[dict[str, Any]], str]] = [
@@ -42,7 +43,8 @@ def test_they_are_left_out_of_an_evaluation_and_noted(
 ) -> None:
     file = tmp_path / "new.jsonl"
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    task = task_on(layout, str(file), otherwise="")
+    model = trained_task(layout, name="old.jsonl")
+    task = task_on(model, layout, {"train": file, "dev": file}, name=str(file), scored=("dev",))
     loaded = task.load(Source(), "dev")
     assert loaded.notes == (f"{file}: {note}; left out",)
     assert len(loaded.rows) < len(rows)
