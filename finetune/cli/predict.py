@@ -12,11 +12,14 @@ import typer
 from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, TaskOf
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries
+from finetune.cli.predict_files import predict_files
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line
+from finetune.data.addresses import is_remote
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.inference.predict_plan import default_output, require_predictable
+from finetune.inference.shards.begin import SUFFIX, is_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import unwatched
 from finetune.task_types.registry import find
@@ -26,11 +29,18 @@ from finetune.training.targets import split_arguments
 
 def predict(
     model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
-    file: Annotated[str, typer.Argument(help="A data file in any format; - reads lines from standard input.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A data file in any format; - reads lines from standard input. Several Parquet files, a folder of"
+            " them, a pattern or an address (s3://, hf://) are predicted into the folder -o."
+        ),
+    ],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, temperature=dev.")
+        list[str] | None, typer.Argument(help="More files; text=COLUMN, label=COLUMN, encoding=NAME, temperature=dev.")
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that share the work on several Parquet files.")] = 1,
     escape: Escape = False,
     task: TaskOf = None,
     out: Out = RESULTS,
@@ -39,12 +49,21 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Writes the predictions to a file, or prints them for rows from standard input."""
-    _, given = split_arguments(settings or [])
+    targets, given = _arguments([file, *(settings or [])])
     if file == "-" and (output or escape or given.keys() - {"temperature"}):
         raise UserError(
             "-o, --escape-formulas and column settings do not apply to lines of standard input", "Leave them out"
         )
     named = None if task is None else find(task)
+    if file != "-" and is_many(targets, output):
+        if escape:
+            raise UserError("--escape-formulas does not apply to Parquet", "Leave it out")
+        source = {"model": model, "task": task, "out": str(out), "device": device}
+        source["temperature"] = given.get("temperature")
+        predict_files(targets, output, given, source=source, workers=workers, as_json=as_json, quiet=quiet)
+        return
+    if workers > 1:
+        raise UserError("--workers is for several Parquet files", "Leave it out, or name a folder with -o")
     to = output or default_output(Path(file))
     if file != "-":
         require_predictable(model, Path(file), to, given, out=out)
@@ -69,6 +88,13 @@ def predict(
     echo(json.dumps(found.facts(to)) if as_json else _summary(found.facts(to), predictor.task))
     if not (as_json or quiet):
         standard_output().print_next(f"finetune evaluate {model} FILE, for a file with labels")
+
+
+def _arguments(given: list[str]) -> tuple[list[str], dict[str, Any]]:
+    """Files, whose names may have an equals sign, and settings."""
+    files = [one for one in given if is_remote(one) or one.endswith(SUFFIX)]
+    others, settings = split_arguments([one for one in given if one not in files])
+    return [one for one in given if one in files or one in others], settings
 
 
 def _summary(facts: Mapping[str, Any], task: Task) -> str:
