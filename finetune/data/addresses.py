@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import IO, Any
 
 from finetune.errors import UserError, first_line
@@ -42,7 +43,7 @@ def found_files(addresses: Iterable[str], *, suffix: str) -> list[Stored]:
     Raises UserError for an address that is not found or lists nothing, an address on another file system than the
     first, two files of one name, and a file system whose package is not installed.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: set[str] = set()
     folders: list[str] = []
     files: Any = None
     for address in addresses:
@@ -54,7 +55,8 @@ def found_files(addresses: Iterable[str], *, suffix: str) -> list[Stored]:
         folders.append(folder)
         found |= here
     root = posixpath.commonpath(folders)
-    return [_stored(files, path, root, found[path]) for path in sorted(found)]
+    with naming(root):
+        return [_stored(files, path, root) for path in sorted(found)]
 
 
 @contextmanager
@@ -83,34 +85,33 @@ def version_now(address: str) -> tuple[int, str]:
     """The size and version of a file now. Raises UserError for one that cannot be read."""
     with naming(address):
         system, path = _file_system(address)
+        system.invalidate_cache()
         return _version(system.info(path))
 
 
-def _listed(address: str, system: Any, path: str, suffix: str) -> tuple[str, Mapping[str, dict[str, Any]]]:
-    """The folder of an address, and the files there with their facts."""
+def _listed(address: str, system: Any, path: str, suffix: str) -> tuple[str, set[str]]:
+    """The folder of an address, and the paths of the files there."""
     with naming(address):
         if system.isdir(path):
-            folder, found = path, system.find(path, detail=True)
+            folder, found = path, set(system.find(path))
         elif system.exists(path):
             if not path.endswith(suffix):
                 raise UserError(f"{address}: is not a {suffix} file", "Name a file of another format alone")
-            return posixpath.dirname(path), {path: system.info(path)}
+            return posixpath.dirname(path), {path}
+        elif is_pattern(path):
+            folder, found = _fixed(path), set(_matching(system, path))
         else:
-            folder, found = _fixed(path), dict(_matching(system, path)) if is_pattern(path) else {}
-    files = {name: facts for name, facts in found.items() if _is_data(name, folder, suffix)}
+            raise UserError(f"{address}: no such file", "Check its name")
+    files = {name for name in found if _is_data(name, folder, suffix)}
     if not files:
-        what = f"no {suffix} file" if found or is_pattern(path) else "no such file"
-        raise UserError(f"{address}: {what}", "Check the address")
+        raise UserError(f"{address}: no {suffix} file", "Check the address")
     return folder, files
 
 
-def _matching(system: Any, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _matching(system: Any, pattern: str) -> Iterator[str]:
     """The files that match a pattern, and those in folders that match it."""
     for path, facts in system.glob(pattern, detail=True).items():
-        if facts["type"] == "directory":
-            yield from system.find(path, detail=True).items()
-        else:
-            yield path, facts
+        yield from system.find(path) if facts["type"] == "directory" else [path]
 
 
 def _is_data(path: str, folder: str, suffix: str) -> bool:
@@ -123,15 +124,16 @@ def _fixed(pattern: str) -> str:
     return posixpath.dirname(pattern[: PATTERN.search(pattern).start()])  # type: ignore[union-attr]
 
 
-def _stored(system: Any, path: str, root: str, facts: Mapping[str, Any]) -> Stored:
-    size, version = _version(facts)
+def _stored(system: Any, path: str, root: str) -> Stored:
+    size, version = _version(system.info(path))
     address = path if _is_local(system) else system.unstrip_protocol(path)
     return Stored(address=address, name=path.removeprefix(root).lstrip("/"), size=size, version=version)
 
 
 def _version(facts: Mapping[str, Any]) -> tuple[int, str]:
-    version = next((f"{key} {facts[key]}" for key in VERSIONS if facts.get(key)), "")
-    return int(facts.get("size") or 0), version
+    key = next((key for key in VERSIONS if facts.get(key)), "")
+    value = facts.get(key, "")
+    return int(facts.get("size") or 0), f"{key} {value.isoformat() if isinstance(value, datetime) else value}"
 
 
 def _is_local(system: Any) -> bool:

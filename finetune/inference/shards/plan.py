@@ -212,11 +212,11 @@ def saved_manifest(folder: Path) -> Manifest | None:
 
 
 def shards_of(name: str, groups: tuple[int, ...], *, rows: int) -> Iterator[Shard]:
-    """Shards of whole row groups, of at least so many rows each but for the last."""
+    """Shards of whole row groups, of at least so many rows each but for the last; none for a file without rows."""
     begin = first = number = 0
     for end in range(1, len(groups) + 1):
         size = sum(groups[begin:end])
-        if size >= rows or end == len(groups):
+        if size >= rows or (size and end == len(groups)):
             yield Shard(file=name, number=number, groups=(begin, end), first=first, rows=size)
             begin, first, number = end, first + size, number + 1
 

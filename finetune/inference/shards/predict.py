@@ -30,7 +30,8 @@ def model_hash(predictor: Predictor, layout: Layout) -> str:
 def predict_shard(predictor: Predictor, plan: Plan, shard: Shard, *, watch: Watcher = unwatched) -> ShardResult:
     """Predicts a shard, or what an earlier attempt left of it, and writes the file's output after its last shard.
 
-    Returns at once if it is done. `watch` gets RowsPredicted with the shard's rows. Raises Busy if another process
+    Returns at once if it is done. `watch` gets RowsPredicted with the shard's rows, first those that an earlier attempt
+    predicted. Raises Busy if another process
     has the shard, and UserError if its rows cannot be read, the output cannot be written, or the predictor is not the
     one that the plan began with.
     """
@@ -58,6 +59,7 @@ def _predicted(predictor: Predictor, plan: Plan, shard: Shard, watch: Watcher) -
     file, started, read = plan.files[shard.file], time.perf_counter(), sha256()
     with _journal(plan, shard, file) as journal:
         before = journal.rows
+        watch(RowsPredicted(done=before, total=shard.rows, rate=0.0))
         coming = windows(_records(plan, shard, read), skip=before)
         for _, answered in answer_windows(predictor, plan.layout, coming):
             rows = ({free_name(name, file.taken): cell for name, cell in one.cells.items()} for one in answered)

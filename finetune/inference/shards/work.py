@@ -90,14 +90,18 @@ class Progress:
         self.total = plan.manifest.rows
         self.before = self.total - sum(shard.rows for shard in plan.left())
         self.rows: dict[str, int] = {}
+        self.resumed: dict[str, int] = {}
         self.started = time.perf_counter()
 
     def __call__(self, key: str, rows: int) -> None:
-        """Counts the rows of a shard."""
+        """Counts the rows of a shard; the first time those that an earlier attempt predicted."""
+        self.resumed.setdefault(key, rows)
         self.rows[key] = rows
-        now = sum(self.rows.values())
-        rate = now / (time.perf_counter() - self.started)
-        self.watch(RowsPredicted(done=self.before + now, total=self.total, rate=rate))
+        done = sum(self.rows.values())
+        now = done - sum(self.resumed.values())
+        if now:
+            rate = now / (time.perf_counter() - self.started)
+            self.watch(RowsPredicted(done=self.before + done, total=self.total, rate=rate))
 
 
 def predict_all(predictor: Predictor, plan: Plan, report: Report) -> Failures:
