@@ -96,9 +96,7 @@ def test_a_worker_that_is_killed_is_replaced_by_the_others(
     monkeypatch.setattr(Processes, "_started", noted)
     killer = threading.Thread(target=kill_one)
     killer.start()
-    found = predict_folder(
-        reviewer, folder, tmp_path / "out", executor=Processes(ModelSource(model=str(reviews)), 2)
-    )
+    found = predict_folder(reviewer, folder, tmp_path / "out", executor=Processes(ModelSource(model=str(reviews)), 2))
     killer.join()
     assert (found.rows, found.errors) == (12_000, {})
     assert checksums(tmp_path / "out") == checksums(tmp_path / "whole")

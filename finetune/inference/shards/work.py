@@ -76,7 +76,8 @@ def predict_files(
     for note in notes:
         watch(Note(note))
     report = Progress(plan, watch)
-    failures = executor(plan, report) if executor else predict_all(predictor, plan, report)
+    work = executor or partial(predict_all, predictor)
+    failures = work(plan, report) if plan.left() else {}
     found = finish(plan, failures)
     found.before, found.notes, found.seconds = min(before, found.rows), notes, time.perf_counter() - started
     return found
