@@ -148,7 +148,7 @@ class Model:
     def _source(self) -> ModelSource:
         """How another process loads this model."""
         named = "task" in predictors.saved(self.folder).settings
-        device = str(self.predictor.engine.accelerator.device)
+        device = self.predictor.engine.accelerator.device.type
         return ModelSource(model=str(self.folder), task=None if named else self.task.name, device=device)
 
     def _frame(self, frame: Any, text: str | Sequence[str] | None) -> Any:

@@ -18,6 +18,7 @@ from support.parquet_folders import checksums, manifest, predict_folder
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
 from finetune.inference.shards import begin, workers
+from finetune.inference.shards.plan import Plan
 from finetune.inference.shards.workers import ModelSource, Processes
 
 pytestmark = pytest.mark.slow
@@ -84,8 +85,8 @@ def test_a_worker_that_is_killed_is_replaced_by_the_others(
     started: list[int] = []
     start = Processes._started
 
-    def noted(self: Processes, plan: object) -> "subprocess.Popen[str]":
-        process = start(self, plan)  # type: ignore[arg-type]
+    def noted(self: Processes, plan: Plan, number: int) -> "subprocess.Popen[str]":
+        process = start(self, plan, number)
         started.append(process.pid)
         return process
 

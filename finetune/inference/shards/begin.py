@@ -115,7 +115,6 @@ def begin(stored: Sequence[Stored], output: Path, *, layout: Layout, model: str,
             f"{output}: has predictions of another model, library version, kind of device or precision",
             "Predict into another folder, or remove it",
         )
-    output.mkdir(exist_ok=True)
     known = {file.name: file for file in earlier.files} if earlier else {}
     if gone := [name for name in known if name not in {one.name for one in stored}]:
         raise UserError(f"{gone[0]}: was an input when this prediction began, and is gone", "Name all inputs again")
@@ -128,6 +127,7 @@ def begin(stored: Sequence[Stored], output: Path, *, layout: Layout, model: str,
     plan = Plan(output, manifest)
     for file in files:
         _require_columns(file, layout)
+    plan.state.mkdir(parents=True, exist_ok=True)
     _forget_changed(plan, known)
     return plan.save(manifest.model_copy(update={"files": tuple(_checked(plan, file, notes) for file in files)}))
 

@@ -22,7 +22,7 @@ def join_file(plan: Plan, file: InputFile) -> Output | None:
     Raises UserError for an input that has changed, and where rows or predictions are not those that were predicted.
     """
     results = [plan.result(shard) for shard in file.shards]
-    if None in results or not plan.state.is_dir():
+    if None in results or plan.is_finished():
         return plan.output(file)
     with plan.locked(f"{file.name}/output", wait=True):
         if (done := plan.output(file)) is None:
@@ -70,12 +70,11 @@ def _write_shards(scratch: Path, schema: Any, plan: Plan, file: InputFile, added
     with pq.ParquetWriter(scratch, schema) as writer:
         for shard in file.shards:
             begin, at, predicted = written, 0, _predictions(plan, shard, added)
-            for group in range(*shard.groups):
-                for batch in batches(file.address, [group]):
-                    some = predicted.slice(at, len(batch)).columns
-                    columns = [*map(pa.chunked_array, ([column] for column in batch.columns)), *some]
-                    writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-                    at, written = at + len(batch), written + 1
+            for batch in batches(file.address, range(*shard.groups)):
+                some = predicted.slice(at, len(batch)).columns
+                columns = [*map(pa.chunked_array, ([column] for column in batch.columns)), *some]
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+                at, written = at + len(batch), written + 1
             groups.append(range(begin, written))
     return groups
 

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,6 +130,8 @@ class Plan:
 
     def left(self) -> list[Shard]:
         """The shards that are not predicted yet."""
+        if self.is_finished():
+            return []
         return [shard for shard in self.shards if self.result(shard) is None]
 
     def read(self, file: InputFile) -> list[str]:
@@ -143,8 +145,8 @@ class Plan:
 
     def result(self, shard: Shard) -> ShardResult | None:
         """The result of a shard that is predicted; None for another."""
-        if not self.state.is_dir():  # another process has finished everything
-            output = load(self.folder).files[shard.file].output
+        if self.is_finished():
+            output = self.output(self.files[shard.file])
             return None if output is None else output.shards[shard.number]
         return _parsed(ShardResult, self.place(shard, ".json"))
 
@@ -154,7 +156,21 @@ class Plan:
 
     def output(self, file: InputFile) -> Output | None:
         """The output of a file that is written; None for another."""
+        if self.is_finished():
+            return load(self.folder).files[file.name].output
         return file.output or _parsed(Output, self.state / file.name / "output.json")
+
+    def is_finished(self) -> bool:
+        """Whether a process, this one or another, has finished everything, and the manifest says all."""
+        return not self.state.is_dir()
+
+    def remove_state(self) -> None:
+        """Removes the folder of the state, all of it at once for other processes that look there."""
+        old = self.state.with_name(f"{STATE}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another process has removed it
+            self.state.rename(old)
+        shutil.rmtree(old, ignore_errors=True)
 
     def save_output(self, file: InputFile, output: Output) -> None:
         """Marks a file as written."""
@@ -177,7 +193,6 @@ class Plan:
 
     def save(self, manifest: Manifest) -> "Plan":
         """Writes the manifest, and returns its plan."""
-        self.state.mkdir(parents=True, exist_ok=True)
         with self.locked("manifest", wait=True):
             write_atomically(self.folder / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
         return Plan(self.folder, manifest)

@@ -1,6 +1,5 @@
 """Predicts many files: works through the shards of a plan until all are done, and proves it."""
 
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -142,7 +141,7 @@ def finish(plan: Plan, failures: Failures) -> FolderPrediction:
     saved = [file.model_copy(update={"error": ""}) if _has_changed(file) else file for file in files]
     plan.save(plan.manifest.model_copy(update={"files": tuple(saved), "complete": complete}))
     if complete:
-        shutil.rmtree(plan.state, ignore_errors=True)
+        plan.remove_state()
     results = [shard for file in files if file.output is not None for shard in file.output.shards]
     return FolderPrediction(
         files=sum(file.output is not None for file in files),

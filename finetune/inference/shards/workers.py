@@ -56,7 +56,7 @@ class Processes:
 
     def __call__(self, plan: Plan, report: Report) -> Failures:
         """Predicts all shards. Raises UserError where a process could not start, or all have been killed."""
-        processes = [self._started(plan) for _ in range(self.workers)]
+        processes = [self._started(plan, number) for number in range(self.workers)]
         try:
             failures, errors = _followed(processes, report)
         finally:
@@ -69,7 +69,7 @@ class Processes:
             raise UserError(f"the workers ended before all was predicted: {why}", "The same command resumes")
         return failures
 
-    def _started(self, plan: Plan) -> "subprocess.Popen[str]":
+    def _started(self, plan: Plan, number: int) -> "subprocess.Popen[str]":
         threads = max(1, (os.cpu_count() or 1) // self.workers)
         process = subprocess.Popen(
             START, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -77,7 +77,8 @@ class Processes:
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # its exit code says why
             process.stdin.write(
-                json.dumps({"folder": str(plan.folder), "threads": threads, **asdict(self.model)}) + "\n"
+                json.dumps({"folder": str(plan.folder), "threads": threads, "number": number, **asdict(self.model)})
+                + "\n"
             )
             process.stdin.flush()
         return process
@@ -121,6 +122,7 @@ def main() -> None:
     given = json.loads(sys.stdin.readline())
     Thread(target=_end_with_input, daemon=True).start()
     torch.set_num_threads(given.pop("threads"))
+    given["device"] = device_of(given.pop("number"), given["device"], torch.cuda.device_count())
     plan = plans.load(Path(given.pop("folder")))
     try:
         failures = predict_all(ModelSource(**given).load(), plan, lambda key, rows: _tell(shard=key, rows=rows))
@@ -129,6 +131,11 @@ def main() -> None:
         _tell(error=str(error))
     except Exception as error:
         _tell(error=first_line(error))
+
+
+def device_of(number: int, device: str | None, gpus: int) -> str | None:
+    """The device of a worker: the next GPU for each of them, unless one device was named."""
+    return f"cuda:{number % gpus}" if gpus > 1 and device in (None, "cuda") else device
 
 
 def _end_with_input() -> None:

@@ -18,7 +18,8 @@ from finetune.inference.journal import Journal
 from finetune.inference.predictor import Predictor
 from finetune.inference.shards import begin, join, predict
 from finetune.inference.shards.plan import Busy, Plan, Shard, load, shards_of
-from finetune.inference.shards.work import predict_all
+from finetune.inference.shards.work import finish, predict_all
+from finetune.inference.shards.workers import device_of
 from finetune.runs.events import Event, RowsPredicted
 
 
@@ -286,6 +287,29 @@ def test_classes_that_a_file_names_keep_their_names(reviewer: Predictor, tmp_pat
     assert read["answer"] == [one["answer"] for one in reviewer.predict(TEXTS[:4])]
 
 
+def test_a_process_that_comes_last_leaves_the_manifest_as_it_is(
+    reviewer: Predictor, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        dies_after(0, patch)
+        predict_folder(reviewer, folder, tmp_path / "out")
+    slow = load(tmp_path / "out")
+    predict_folder(reviewer, folder, tmp_path / "out")
+    done = manifest(tmp_path / "out")
+    assert (slow.left(), predict_all(reviewer, slow, lambda *_: None)) == ([], {})
+    assert finish(slow, {}).rows == 60
+    assert manifest(tmp_path / "out") == done
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        "a.parquet", "empty.parquet", "manifest.json", "year=2026",
+    ]  # fmt: skip
+
+
+def test_each_worker_has_a_gpu_unless_one_is_named() -> None:
+    assert [device_of(number, None, 2) for number in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+    assert [device_of(1, given, 2) for given in ("cuda", "cuda:0", "cpu")] == ["cuda:1", "cuda:0", "cpu"]
+    assert [device_of(1, None, gpus) for gpus in (0, 1)] == [None, None]
+
+
 def test_a_row_group_that_is_larger_than_a_batch_is_written_in_parts(
     reviewer: Predictor, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,7 +317,7 @@ def test_a_row_group_that_is_larger_than_a_batch_is_written_in_parts(
     monkeypatch.setattr(join, "batches", lambda address, *given: real(address, *given, rows=7))
     predict_folder(reviewer, folder, tmp_path / "out")
     written = pq.ParquetFile(tmp_path / "out" / "a.parquet")
-    assert [written.metadata.row_group(n).num_rows for n in range(written.num_row_groups)] == [7, 3, 7, 3, 5]
+    assert [written.metadata.row_group(n).num_rows for n in range(written.num_row_groups)] == [7, 7, 6, 5]
     assert written.read(["n"]).column("n").to_pylist() == list(range(25))
 
 
