@@ -10,10 +10,11 @@ from finetune.api.quiet import plainly, quiet
 from finetune.errors import UserError
 from finetune.inference import predictor as predictors
 from finetune.inference.answer_rows import ERROR, free_name
+from finetune.inference.model_source import ModelSource
 from finetune.inference.predictor import Predictor
 from finetune.inference.shards.begin import inputs
 from finetune.inference.shards.work import FolderPrediction, predict_files
-from finetune.inference.shards.workers import ModelSource, Processes
+from finetune.inference.shards.workers import Processes
 from finetune.runs.events import unwatched
 from finetune.task_types import registry
 from finetune.task_types.task import Answer, Task

@@ -54,40 +54,56 @@ def predict(
         raise UserError(
             "-o, --escape-formulas and column settings do not apply to lines of standard input", "Leave them out"
         )
-    named = None if task is None else find(task)
-    if file != "-" and is_many(targets, output):
+    if task is not None:
+        find(task)
+    source = {"model": model, "task": task, "out": str(out), "device": device, "temperature": given.get("temperature")}
+    if file == "-":
+        _predict_lines(source, quiet=quiet)
+    elif is_many(targets, output):
         if escape:
             raise UserError("--escape-formulas does not apply to Parquet", "Leave it out")
-        source = {"model": model, "task": task, "out": str(out), "device": device}
-        source["temperature"] = given.get("temperature")
         predict_files(targets, output, given, source=source, workers=workers, as_json=as_json, quiet=quiet)
-        return
-    if workers > 1:
+    elif workers > 1:
         raise UserError("--workers is for several Parquet files", "Leave it out, or name a folder with -o")
-    to = output or default_output(Path(file))
-    if file != "-":
-        require_predictable(model, Path(file), to, given, out=out)
-    load_libraries("" if quiet else f"{file}: loading {model}", "finetune.inference.predict_file")
-    from finetune.inference.answer_rows import answer_lines, lines_of
-    from finetune.inference.predict_file import predict_file
-    from finetune.inference.predictor import load
-    from finetune.inference.temperature import with_dev_temperature
+    else:
+        _predict_file(Path(file), output, given, source=source, escape=escape, as_json=as_json, quiet=quiet)
 
-    display = None if quiet or file == "-" else ProgressDisplay(standard_error())
+
+def _predict_lines(source: Mapping[str, Any], *, quiet: bool) -> None:
+    load_libraries("" if quiet else f"-: loading {source['model']}", "finetune.inference.model_source")
+    from finetune.inference.answer_rows import answer_lines, lines_of
+    from finetune.inference.model_source import ModelSource
+
+    predictor = ModelSource(**source).load()
+    for answer in answer_lines(predictor, lines_of(sys.stdin)):
+        echo(json.dumps(answer, ensure_ascii=False))
+
+
+def _predict_file(
+    file: Path,
+    output: Path | None,
+    given: Mapping[str, Any],
+    *,
+    source: Mapping[str, Any],
+    escape: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    to = output or default_output(file)
+    require_predictable(source["model"], file, to, given, out=Path(source["out"]))
+    load_libraries("" if quiet else f"{file}: loading {source['model']}", "finetune.inference.predict_file")
+    from finetune.inference.model_source import ModelSource
+    from finetune.inference.predict_file import predict_file
+
+    display = None if quiet else ProgressDisplay(standard_error())
     watch = display or unwatched
     with display or nullcontext():
-        predictor = load(model, task=named, out=out, watch=watch, device=device)
-        if "temperature" in given:
-            predictor = with_dev_temperature(predictor, model, given.pop("temperature"), out=out)
-        if file == "-":
-            for answer in answer_lines(predictor, lines_of(sys.stdin)):
-                echo(json.dumps(answer, ensure_ascii=False))
-            return
-        options = {name: str(value) for name, value in given.items()}
-        found = predict_file(predictor, Path(file), to, options=options, watch=watch, escape=escape)
+        predictor = ModelSource(**source).load(watch=watch)
+        options = {name: str(value) for name, value in given.items() if name != "temperature"}
+        found = predict_file(predictor, file, to, options=options, watch=watch, escape=escape)
     echo(json.dumps(found.facts(to)) if as_json else _summary(found.facts(to), predictor.task))
     if not (as_json or quiet):
-        standard_output().print_next(f"finetune evaluate {model} FILE, for a file with labels")
+        standard_output().print_next(f"finetune evaluate {source['model']} FILE, for a file with labels")
 
 
 def _arguments(given: list[str]) -> tuple[list[str], dict[str, Any]]:

@@ -22,7 +22,7 @@ def predict_files(
     output: Path | None,
     settings: Mapping[str, Any],
     *,
-    source: Mapping[str, str | None],
+    source: Mapping[str, Any],
     workers: int,
     as_json: bool,
     quiet: bool,
@@ -31,18 +31,19 @@ def predict_files(
 
     Raises UserError, after all others are predicted, where a file could not be.
     """
-    model, out = str(source["model"]), Path(str(source["out"]))
-    stored = require_files(model, targets, output, settings, out=out)
+    model = source["model"]
+    stored = require_files(model, targets, output, settings, out=Path(source["out"]))
     assert output is not None  # which require_files has checked
     loading = f"{so_many(len(stored), 'file')}: loading {model}"
     load_libraries("" if quiet else loading, "finetune.inference.shards.workers")
+    from finetune.inference.model_source import ModelSource
     from finetune.inference.shards.work import predict_files as predict
-    from finetune.inference.shards.workers import ModelSource, Processes
+    from finetune.inference.shards.workers import Processes
 
     display = None if quiet else ProgressDisplay(standard_error())
     watch = display or unwatched
     with display or nullcontext():
-        loaded = ModelSource(**source)  # type: ignore[arg-type]
+        loaded = ModelSource(**source)
         found = predict(
             loaded.load(watch=watch),
             stored,

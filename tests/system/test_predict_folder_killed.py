@@ -16,10 +16,11 @@ from support.cli import Finetune
 from support.parquet_folders import checksums, manifest, predict_folder
 
 from finetune.errors import UserError
+from finetune.inference.model_source import ModelSource
 from finetune.inference.predictor import Predictor
 from finetune.inference.shards import begin, workers
 from finetune.inference.shards.plan import Plan
-from finetune.inference.shards.workers import ModelSource, Processes
+from finetune.inference.shards.workers import Processes
 
 pytestmark = pytest.mark.slow
 
