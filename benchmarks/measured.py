@@ -1,4 +1,4 @@
-"""Prints the generated tables of the READMEs and docs/, from results/; with --write, writes them into those pages.
+"""Prints the generated tables of the documents, from results/ and declarations; with --write, writes them there.
 
 A page holds a table between `<!-- name -->` and `<!-- /name -->`, or a list between the same within a line (a line
 that begins with one would be HTML).
@@ -17,7 +17,7 @@ import record_tables
 import reference
 from memory_chart import memory_chart
 
-from finetune.runs.record import all_records
+from finetune.runs.record_files import all_records
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -51,6 +51,9 @@ def blocks() -> dict[str, str]:
             "reliability-figures": benchmark_tables.reliability_figures(_benchmark("reliability.json")["figures"]),
             "api-start": benchmark_tables.api_start_table(_benchmark("api_start.json")),
             "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
+            "structure": benchmark_tables.structure_table(
+                _benchmark("structure_before.json"), _benchmark("structure.json")
+            ),
             "false-positives": benchmark_tables.false_positives_table(_benchmark("false_positives.json")),
             "measured-data": record_tables.own_data_table(
                 every,
@@ -78,7 +81,7 @@ if __name__ == "__main__":
     if "--write" in sys.argv:
         chart = memory_chart(_benchmark("memory_by_rows.json"))
         (ROOT / "docs" / "explanation" / "memory-by-rows.svg").write_text(chart, encoding="utf-8")
-    for document in (*ROOT.glob("README*.md"), *(ROOT / "docs").rglob("*.md")):
+    for document in (*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
         if "--write" in sys.argv:
             document.write_text(filled(document.read_text(encoding="utf-8")), encoding="utf-8")
     print("\n\n".join(blocks().values()))

@@ -9,9 +9,11 @@ from typing import Any
 
 from finetune.analysis.paper_form import SIMPLE, paper_form
 from finetune.analysis.paper_table import lines_of, load_table
-from finetune.analysis.paper_table_formats import Form, markdown_rows, score_words
+from finetune.analysis.paper_table_formats import Cells, Form, markdown_rows, markdown_table, score_words
+from finetune.analysis.report.text import score_text
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
+from finetune.runs.seeds import summarised
 
 GLUE = {"model": "minilm", "train": {"learning_rate": 2e-4}}
 QUICKSTART = {"model": "minilm", "max_length": 64, "train": {"batch_size": 16, "epochs": 6, "learning_rate": 1e-4}}
@@ -42,18 +44,16 @@ def settings_of(record: RunRecord) -> dict[str, Any]:
 
 def glue_table(records: list[RunRecord]) -> str:
     """One line per task and metric: our mean over seeds, next to the baselines of the same runs."""
-    lines = ["| task | metric | seeds | fine-tuned | TF-IDF | majority or mean |", "|---|---|---|---|---|---|"]
+    head, lines = ["task", "metric", "seeds", "fine-tuned", "TF-IDF", "majority or mean"], list[Cells]()
     for task, name in NAMES.items():
         runs = [record for record in records if record.task == task and "dev" in record.scores]
         for metric in runs[0].scores["dev"] if runs else ():
-            ours = [100 * run.scores["dev"][metric] for run in runs]
-            spread = f" ± {statistics.stdev(ours):.1f}" if len(ours) > 1 else ""
             given = {key: 100 * scores[metric] for key, scores in runs[0].baselines["dev"].items()}
             tfidf = next(score for key, score in given.items() if key.startswith("tfidf"))
             simple = next(score for key, score in given.items() if not key.startswith("tfidf"))
-            fine_tuned = f"{statistics.fmean(ours):.1f}{spread}"
-            lines.append(f"| {name} | {metric} | {len(runs)} | {fine_tuned} | {tfidf:.1f} | {simple:.1f} |")
-    return "\n".join(lines)
+            fine_tuned = _mean_and_sd(runs, "dev", metric)
+            lines.append([name, metric, len(runs), fine_tuned, f"{tfidf:.1f}", f"{simple:.1f}"])
+    return markdown_table(head, lines)
 
 
 def short_glue_table(records: list[RunRecord]) -> str:
@@ -76,28 +76,25 @@ def _glue_form(records: list[RunRecord]) -> Form:
 
 def headlines_table(records: list[RunRecord]) -> str:
     """One line per task but GLUE's: the first metric on dev, next to the best baseline of the same runs."""
-    lines = ["| task | metric | runs | fine-tuned | best baseline |", "|---|---|---|---|---|"]
+    head, lines = ["task", "metric", "runs", "fine-tuned", "best baseline"], list[Cells]()
     for name, task, settings in SHAPES:
         if runs := _runs_of(records, task, settings):
             metric = runs[0].headline
-            lines.append(f"| {' | '.join([name, metric, str(len(runs)), *_ours_and_best(runs, 'dev', metric)])} |")
-    return "\n".join(lines)
+            lines.append([name, metric, len(runs), *_ours_and_best(runs, "dev", metric)])
+    return markdown_table(head, lines)
 
 
 def shapes_table(records: list[RunRecord], rates: dict[str, Any]) -> str:
     """One line per setting of SHAPES: the mean of its runs on dev and test, the best baseline, the training rate."""
-    lines = [
-        "| what | score | runs | dev | baseline | test | baseline | rows/s in training |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    head, lines = ["what", "score", "runs", "dev", "baseline", "test", "baseline", "rows/s in training"], list[Cells]()
     for name, task, settings in SHAPES:
         runs = _runs_of(records, task, settings)
         for metric in HEADLINES.get(task, (runs[0].headline,) if runs else ()):
             cells = [name, metric, str(len(runs))]
             cells += [*_ours_and_best(runs, "dev", metric), *_ours_and_best(runs, "test", metric)]
             rate = rates.get(name, {}).get("rows_per_second")
-            lines.append(f"| {' | '.join([*cells, '' if rate is None else f'{rate:.0f}'])} |")
-    return "\n".join(lines)
+            lines.append([*cells, "" if rate is None else f"{rate:.0f}"])
+    return markdown_table(head, lines)
 
 
 def _runs_of(records: list[RunRecord], task: str, settings: dict[str, Any]) -> list[RunRecord]:
@@ -109,10 +106,13 @@ def _ours_and_best(runs: list[RunRecord], split: str, metric: str) -> tuple[str,
     scored = [run for run in runs if split in run.scores]
     if not scored:
         return "", ""
-    ours = [100 * run.scores[split][metric] for run in scored]
-    best = [100 * max(given[metric] for given in run.baselines[split].values()) for run in scored]
-    spread = f" ± {statistics.stdev(ours):.1f}" if len(ours) > 1 else ""
-    return f"{statistics.fmean(ours):.1f}{spread}", f"{statistics.fmean(best):.1f}"
+    best = [100 * each for run in scored if (each := run.best_baseline(split, metric)) is not None]
+    return _mean_and_sd(scored, split, metric), f"{statistics.fmean(best):.1f}"
+
+
+def _mean_and_sd(runs: list[RunRecord], split: str, metric: str) -> str:
+    kind = runs[0].metric(metric)
+    return score_words(summarised([run.scores[split][metric] for run in runs], kind), kind)
 
 
 def _without_fold(record: RunRecord) -> dict[str, Any]:
@@ -138,32 +138,33 @@ def demo_table(records: list[RunRecord]) -> str:
 
 def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: list[dict[str, Any]]) -> str:
     """Scores of `finetune run FILE` without options; then speed and memory of check and predict."""
-    lines = ["| file | rows | score on dev | ours | best baseline |", "|---|---|---|---|---|"]
+    head, lines = ["file", "rows", "score on dev", "ours", "best baseline"], list[Cells]()
     for name in OWN_DATA:
         for run in (record for record in records if record.task == name):
-            ours = 100 * run.scores["dev"][run.headline]
-            best = 100 * max(given[run.headline] for given in run.baselines["dev"].values())
+            metric = run.metric(run.headline)
+            ours, best = metric.shown(run.scores["dev"][metric.name]), run.best_baseline("dev", metric.name)
             rows = sum(run.rows.values())
-            lines.append(f"| {name} | {rows:,} | {run.headline} | {ours:.1f} | {best:.1f} |")
-    lines += ["", "| command | rows | time | rows/s | most memory |", "|---|---|---|---|---|"]
+            lines.append([name, f"{rows:,}", metric.name, ours, score_text(best, metric)])
+    scores, lines = markdown_table(head, lines), []
     speeds = [("check", check["rows"], check["seconds"], check["peak_gigabytes"])]
     speeds += [
         (f"predict, {each['encoder']}", each["rows"], each["seconds"], each["peak_memory_bytes"] / 1e9)
         for each in predict
     ]
     for name, rows, seconds, memory in speeds:
-        lines.append(f"| {name} | {rows:,} | {seconds:.0f} s | {rows / seconds:,.0f} | {memory:.2f} GB |")
-    return "\n".join(lines)
+        lines.append([name, f"{rows:,}", f"{seconds:.0f} s", f"{rows / seconds:,.0f}", f"{memory:.2f} GB"])
+    speed = markdown_table(["command", "rows", "time", "rows/s", "most memory"], lines)
+    return f"{scores}\n\n{speed}"
 
 
 def ablations_table(records: list[RunRecord]) -> str:
     """Our lines of the ablation tables in results/tables, which list the runs of each line."""
-    lines = ["| what | score | runs | failed | dev | test |", "|---|---|---|---|---|---|"]
+    head, lines = ["what", "score", "runs", "failed", "dev", "test"], list[Cells]()
     for table, title in ABLATIONS.items():
         for line in lines_of(load_table(table), records):
             if line.dev is not None:
                 fails = "" if line.failed is None else str(line.failed)
                 cells = [f"{title}{line.name}", line.metric.name, str(line.dev.n), fails]
                 cells += [score_words(each, line.metric) for each in (line.dev, line.test)]
-                lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+                lines.append(cells)
+    return markdown_table(head, lines)

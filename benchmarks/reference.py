@@ -8,6 +8,7 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 
+from finetune.analysis.paper_table_formats import Cells, markdown_table
 from finetune.cli import app as cli
 from finetune.metrics.metric import Metric
 from finetune.runs.recipe import LARGEST, Recipe, allowed_values
@@ -25,9 +26,9 @@ def _command(name: str, on_demand: Any) -> str:
     context = on_demand.make_context(name, [], resilient_parsing=True)
     usage = re.sub(r"[{}]", "", " ".join(context.command.collect_usage_pieces(context)))
     records = [each.get_help_record(context) for each in context.command.params]
-    lines = [f"| `{_cell(given)}` | {_cell(what)} |" for given, what in filter(None, records)]
-    table = ["| argument or option | meaning |", "|---|---|", *lines]
-    return "\n".join([f"## finetune {name}", "", context.command.help, "", f"`finetune {name} {usage}`", "", *table])
+    lines = [[f"`{_cell(given)}`", _cell(what)] for given, what in filter(None, records)]
+    table = markdown_table(["argument or option", "meaning"], lines)
+    return "\n".join([f"## finetune {name}", "", context.command.help, "", f"`finetune {name} {usage}`", "", table])
 
 
 def _cell(text: str) -> str:
@@ -36,13 +37,13 @@ def _cell(text: str) -> str:
 
 def settings() -> str:
     """One line per setting of a recipe: default, what it may be, and its meaning."""
-    lines = ["| setting | default | allowed | meaning |", "|---|---|---|---|"]
+    head, lines = ["setting", "default", "allowed", "meaning"], list[Cells]()
     for key, kind, name in _settings(Recipe, ""):
         field = kind.model_fields[name]
         default = "" if field.is_required() else f"`{_default(field.get_default())}`"
         allowed = _cell(allowed_values(kind, name).replace(f"{LARGEST:,}", "2⁶³ - 1"))
-        lines.append(f"| `{key}` | {default} | {allowed} | {field.description or ''} |")
-    return "\n".join(lines)
+        lines.append([f"`{key}`", default, allowed, field.description or ""])
+    return markdown_table(head, lines)
 
 
 def _settings(kind: type[BaseModel], prefix: str) -> Iterator[tuple[str, type[BaseModel], str]]:
@@ -62,23 +63,23 @@ def _default(value: object) -> str:
 def record() -> str:
     """One line per field of a record."""
     types = RunRecord.model_json_schema()["properties"]
-    lines = ["| field | type | meaning |", "|---|---|---|"]
+    head, lines = ["field", "type", "meaning"], list[Cells]()
     for name, field in RunRecord.model_fields.items():
         if field.description is None:
             raise ValueError(f"RunRecord.{name} has no description, which the reference shows")
         options = types[name].get("anyOf", [types[name]])
         kinds = " or ".join(option.get("type", "object") for option in options)
-        lines.append(f"| `{name}` | {kinds} | {field.description} |")
-    return "\n".join(lines)
+        lines.append([f"`{name}`", kinds, field.description])
+    return markdown_table(head, lines)
 
 
 def metrics() -> str:
     """One line per shipped task: the metrics that its scores have, the headline first."""
-    lines = ["| task | task type | metrics |", "|---|---|---|"]
+    head, lines = ["task", "task type", "metrics"], list[Cells]()
     for name, task in sorted(available().items()):
         names = ", ".join(f"`{metric.name}`" for metric in _plain(task.metrics))
-        lines.append(f"| `{name}` | {type(task).__name__.removesuffix('Task')} | {names} |")
-    return "\n".join(lines)
+        lines.append([f"`{name}`", type(task).__name__.removesuffix("Task"), names])
+    return markdown_table(head, lines)
 
 
 def _plain(every: tuple[Metric, ...]) -> list[Metric]:

@@ -29,7 +29,8 @@ from finetune.metrics import accuracy
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord, write_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import write_record
 
 ROWS, REPEATS = (100, 1_000, 10_000, 100_000), 5
 WORDS = (

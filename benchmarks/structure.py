@@ -11,6 +11,7 @@ import ast
 import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -86,16 +87,23 @@ def structure(root: Path) -> dict[str, Any]:
     texts = {module: file.read_text(encoding="utf-8") for module, file in files.items()}
     trees = {module: ast.parse(text) for module, text in texts.items()}
     graph = imports(files, trees)
-    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [
+        ((node.end_lineno or node.lineno) - node.lineno + 1, module, node.name)
+        for module, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    _, module, name = max(functions)
     return {
+        "date": f"{date.today()}",
         "modules": len(files),
         "rooms": len({room(module) for module in files} - {""}),
         "imports": sum(map(len, graph.values())),
         "imports between rooms": sum(room(a) != room(b) for a, others in graph.items() for b in others),
         "circles": circles(graph),
         "lines of a file": spread([len(text.splitlines()) for text in texts.values()]),
-        "lines of a function": spread([(node.end_lineno or node.lineno) - node.lineno + 1 for node in functions]),
+        "lines of a function": spread([length for length, *_ in functions]),
+        "longest function": {"name": name, "file": files[module].relative_to(root).as_posix()},
     }
 
 

@@ -20,6 +20,10 @@ class UserError(Exception):
         self.way_out = way_out
         super().__init__(f"{what}. {way_out}" if way_out else what)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Both parts, so that it comes whole from another process."""
+        return type(self), (self.what, self.way_out)
+
 
 def first_line(error: BaseException) -> str:
     """Class and first line of a library's error, shortened, for a message."""

@@ -14,14 +14,16 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.significance import RESAMPLES, Difference, Resampled, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_run, no_run
+from finetune.runs.lookup import require_run
 from finetune.runs.predictions import read_predictions
-from finetune.runs.record import RunRecord, all_records, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import same_but_seeds
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import resampled_metrics
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Answer, Task
+from finetune.task_types.types import type_of
 
 FEW_ROWS = 30
 
@@ -48,12 +50,13 @@ class Changed:
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Result on one split: each metric, its Difference, and p adjusted for the number of metrics (`holm`); McNemar's p
-    if rows are right or wrong.
+    if rows are right or wrong. `shape` is the name of the task's type, empty where it is unknown.
     """
 
     a: Sequence[str]
     b: Sequence[str]
     task: str
+    shape: str
     split: str
     rows: int
     metrics: Mapping[str, Metric]
@@ -66,7 +69,7 @@ class Comparison:
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
         plain = asdict(replace(self, metrics={}))
-        del plain["metrics"]
+        del plain["metrics"], plain["shape"]
         for name, difference in self.differences.items():
             plain["differences"][name]["difference"] = difference.value
         return plain
@@ -106,7 +109,7 @@ def compare_runs(
     if {folder.path for folder in a} & {folder.path for folder in b}:
         same = "are the same run" + ", or differ only in seeds" * several
         raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out --seeds" * several)
-    split = split or next(iter(first[0].scores))
+    split = split or first[0].first_split
     if split not in first[0].scores or split not in first[1].scores:
         both = [name for name in first[0].scores if name in first[1].scores]
         way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
@@ -122,9 +125,7 @@ def compare_runs(
 
 def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
     """The named run, then those with other seeds."""
-    found = find_run(name, out) or latest_run(name, out)
-    if found is None:
-        raise no_run(name, out)
+    found = require_run(name, out)
     if not seeds:
         return [found]
     others = same_but_seeds(load_record(found.record_file), all_records(out))
@@ -185,10 +186,12 @@ def _compared(
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [side[0].get(exact) for side in (a, b)] if len(a) == len(b) == 1 else []
     hits = [each for each in alone if isinstance(each, Counted)]
+    kind = type_of(task)
     return Comparison(
         a=[record.id for record in left.records],
         b=[record.id for record in right.records],
         task=task.name,
+        shape="" if kind is None else kind.name,
         split=split,
         rows=len(rows),
         metrics={name: task.metric(name) for name in differences},

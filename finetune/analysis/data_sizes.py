@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from finetune.analysis.compare import compare_runs
 from finetune.errors import UserError
+from finetune.runs.data_sizes import by_share
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import groups
 from finetune.runs.verdict import Verdict, verdict_of
 
-SETTING = "train_share"
 SMALL = 0.01  # a gain, of the scale of a score, that is hardly worth labels
 SAME = 0.1  # of a doubling: a step as near to one is called so
 
@@ -52,26 +51,7 @@ class Gain:
 
 def curves_of(records: Sequence[RunRecord]) -> list[list[Size]]:
     """The sizes, smallest first, of each setting that was run with several."""
-    found = []
-    for group in groups(records, over=[SETTING]):
-        by_share: dict[float, list[RunRecord]] = {}
-        for record in group:
-            if record.data == group[0].data:  # the hash of all rows, of which a share was taken
-                by_share.setdefault(share_of(record), []).append(record)
-        if len(by_share) > 1:
-            found.append([_size(share, by_share[share]) for share in sorted(by_share)])
-    return found
-
-
-def of_largest_sizes(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The records without those of the smaller sizes of a curve, which answer another question than which is best."""
-    smaller = {record.id for sizes in curves_of(records) for size in sizes[:-1] for record in size.records}
-    return [record for record in records if record.id not in smaller]
-
-
-def share_of(record: RunRecord) -> float:
-    """The share of the training rows of a run; 1 in older records."""
-    return float(record.recipe.get(SETTING, 1.0))
+    return [[_size(share, some) for share, some in sizes.items()] for sizes in by_share(records)]
 
 
 def last_gain(sizes: Sequence[Size], folders: Mapping[str, RunFolder]) -> Gain:

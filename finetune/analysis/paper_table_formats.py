@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from finetune.analysis.pages.templates import templates_of
 from finetune.analysis.paper_table import Line, Table, rule
 from finetune.analysis.published import Anchor
-from finetune.analysis.templates import templates_of
 from finetune.data.atomic import output_file
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
@@ -28,6 +28,7 @@ COLUMNS = (
     *("published_dev", "verdict", "published_test", "published_server", "sources", "run_ids"),
 )
 SUFFIXES = (".md", ".csv", ".html")
+Cells = Sequence[object]  # of a row
 HIDDEN = "†"  # marks a published score on labels that a server hides
 
 
@@ -66,8 +67,13 @@ def as_markdown(name: str, form: Form) -> str:
 
 def markdown_rows(form: Form) -> str:
     """The headings and rows of a Markdown table."""
-    rows: list[Sequence[str]] = [form.header, ["---"] * len(form.header), *form.rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in rows)
+    return markdown_table(form.header, form.rows)
+
+
+def markdown_table(head: Cells, rows: Sequence[Cells]) -> str:
+    """A Markdown table; a cell may be any value."""
+    first, *others = (" | ".join(str(cell).replace("|", "\\|") for cell in cells) for cells in (head, *rows))
+    return "\n".join([f"| {first} |", f"{'|---' * len(head)}|", *(f"| {line} |" for line in others)])
 
 
 def as_csv(lines: Sequence[Line]) -> str:

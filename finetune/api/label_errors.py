@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.report.errors import beliefs
-from finetune.analysis.report.run_files import labels_of
+from finetune.analysis.report.label_errors import beliefs
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.record import RunRecord
-from finetune.task_types.types import view_of
+from finetune.task_types.run_view import split_view_of
 
 
 def believed_lines(record: RunRecord, out: Path) -> list[dict[str, Any]]:
@@ -20,7 +19,7 @@ def believed_lines(record: RunRecord, out: Path) -> list[dict[str, Any]]:
 def _lines(record: RunRecord, folder: RunFolder) -> Iterator[dict[str, Any]]:
     for split in record.scores:
         lines = read_lines(folder, split)
-        view = view_of(lines, labels_of(folder), name=record.recipe.get("options", {}).get("shape", ""))
+        view = split_view_of(record, folder, split, lines)
         found = None if view is None else beliefs(view)
         if view is None or found is None:
             continue

@@ -13,11 +13,13 @@ from finetune.api.quiet import plainly
 from finetune.data.stored import STORE
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
+from finetune.runs.best import best_group, best_run
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_run, no_run
+from finetune.runs.lookup import require_run
 from finetune.runs.predictions import NEEDED, read_lines
-from finetune.runs.record import RunRecord, all_records, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
 from finetune.runs.verdict import Verdict, verdict_of
 
@@ -47,10 +49,11 @@ class Run:
 
     @property
     def record(self) -> RunRecord:
-        """The record; of several runs that of the one with the best headline score on the first split."""
-        first = self.records[0]
-        split, metric = next(iter(first.scores)), first.metric(first.headline)
-        return max(self.records, key=lambda one: metric.rank(one.scores[split][first.headline]))
+        """The record; of several runs that of the best one of the best setting, by the headline on the first split.
+
+        The best setting is the one with the best mean over its seeds; smaller sizes of the data take no part.
+        """
+        return best_run(self.records)
 
     @property
     def id(self) -> str:
@@ -73,8 +76,7 @@ class Run:
 
         Over the seeds of the setting of `record`.
         """
-        best = self.record
-        return verdict_of(next(group for group in groups(self.records) if best in group))
+        return verdict_of(best_group(self.records))
 
     @property
     def scores(self) -> "pd.DataFrame":
@@ -200,9 +202,7 @@ def open_run(name: str | Path, *, seeds: bool = False, out: str | Path = "result
     Raises:
         UserError: If there is no such run, or its record is damaged.
     """
-    folder = find_run(str(name), Path(out)) or latest_run(str(name), Path(out))
-    if folder is None:
-        raise no_run(str(name), Path(out))
+    folder = require_run(str(name), Path(out))
     record, where = load_record(folder.record_file), folder.path.parents[1]
     others = same_but_seeds(record, all_records(where)) if seeds else []
     return runs_of_records([record, *others], out=where)
@@ -238,5 +238,4 @@ def _points(row: dict[str, Any], metric: Metric) -> tuple[str, str]:
 
 def _headline(record: RunRecord) -> str:
     """`dev f1 84.3`."""
-    split = next(iter(record.scores))
-    return f"{split} {record.headline} {record.metric(record.headline).shown(record.scores[split][record.headline])}"
+    return f"{record.first_split} {record.headline} {record.metric(record.headline).shown(record.score)}"

@@ -12,7 +12,7 @@ from finetune.analysis.paper_table_formats import Form, as_csv, runs_form, write
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.errors import UserError
-from finetune.runs.record import all_records
+from finetune.runs.record_files import all_records
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,8 @@ from finetune.data.source import source_of
 from finetune.data.stored import STORE
 from finetune.errors import UserError
 from finetune.runs.events import Event
-from finetune.runs.record import data_fingerprint, records_on
+from finetune.runs.record_files import records_on
+from finetune.runs.run_id import data_fingerprint
 from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.prepare import load_splits
 from finetune.training.targets import Planned

@@ -92,16 +92,16 @@ def _changed_table(found: Comparison, most: int) -> FittedTable:
     title = f"{so_many(better[0])} that only A has right, {better[1]:,} that only B has right{first}"
     rows = []
     for change in found.changed[:most]:
-        rows.append((str(change.row["id"]), *map(plain, _changed_cells(change))))
+        rows.append((str(change.row["id"]), *map(plain, _changed_cells(change, found.shape))))
     headings = [Column(name="id", names=True), *(Column(name=name, words=True) for name in ("text", "label", "A", "B"))]
     return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
 
 
-def _changed_cells(change: Changed) -> list[Any]:
-    """The row's texts, its label, and both predictions."""
+def _changed_cells(change: Changed, shape: str) -> list[Any]:
+    """The row's texts, its label, and both predictions; `shape` is the name of the task's type."""
     row = {name: list(value) if isinstance(value, tuple) else value for name, value in change.row.items()}
     line = row | {"gold": change.gold, "answer": change.a}
-    view = view_of([line])
+    view = view_of([line], name=shape)
     fields, listed = change.row, [change.gold, change.a, change.b]
     if view is not None:
         fields = view.fields(line)

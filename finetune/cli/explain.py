@@ -85,7 +85,7 @@ def _print(done: Sequence[ExplainedRow]) -> None:
 
 
 def _write(done: Sequence[ExplainedRow], model: str, output: Path) -> None:
-    from finetune.analysis.explain.page import write_page
+    from finetune.analysis.explain.page import write_explained
 
-    size = write_page(done, output, model=model)
+    size = write_explained(done, output, model=model)
     echo(f"{output}: {size / 1e6:.2f} MB")

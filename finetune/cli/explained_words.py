@@ -38,12 +38,12 @@ def _explanation(one: Explanation) -> Iterator[Text]:
     yield Text.assemble("what the words add to ", (one_line(one.label), "bold"), sure)
     shown = _strongest(one.words)
     longest = max((abs(word.added) for word in shown), default=1.0) or 1.0
-    several = len({word.text for word in one.words}) > 1
+    several = len({word.text_name for word in one.words}) > 1
     before = ""
     for word in shown:
-        if several and word.text != before:
-            yield Text(f"{word.text}:", style="dim")
-        before = word.text
+        if several and word.text_name != before:
+            yield Text(f"{word.text_name}:", style="dim")
+        before = word.text_name
         yield _bar(word, longest)
     if rest := len(one.words) - len(shown):
         others = one.added - sum(word.added for word in shown)

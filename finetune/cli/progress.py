@@ -25,6 +25,8 @@ from finetune.runs.events import (
     Updates,
     Working,
 )
+from finetune.runs.interrupted import Interrupted
+from finetune.runs.sweep_events import RunEnded, SweepProgress
 
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
 
@@ -73,6 +75,10 @@ class ProgressDisplay:
                 self._show_rows(event)
             case EpochDone():
                 self._show_epoch(event)
+            case SweepProgress():
+                self._show_sweep(event)
+            case RunEnded():
+                self._show_run(event)
             case Ended():
                 self._end()
 
@@ -121,6 +127,20 @@ class ProgressDisplay:
         facts = [f"loss {done.loss:.3f}", scores, *self.best]
         self.console.print_line(f"epoch {done.epoch}/{self.pace.plan.epochs}  {'  '.join(facts)}")
 
+    def _show_sweep(self, sweep: SweepProgress) -> None:
+        ended = sweep.finished + sweep.failed
+        facts = [f"{sweep.failed} failed"] * bool(sweep.failed) + [*self.best, f"{len(sweep.running)} running"]
+        facts += [_under_way(run) for run in sweep.running]
+        if ended < sweep.total:
+            self._show("runs", done=ended, total=sweep.total, facts=facts, every=LINE_EVERY)
+
+    def _show_run(self, run: RunEnded) -> None:
+        if run.failure:
+            self.console.print_line(f"failed  {run.failure}")
+        elif run.record is not None:
+            scores = in_words(run.record.scores, run.record.metric)
+            self.console.print_line(f"done  {run.recipe}  {run.record.id}  {scores}")
+
     def _show(
         self, what: str, *, done: int, total: int, left: float | None = None, facts: list[str] | None = None,
         every: float = 0.0,
@@ -141,3 +161,9 @@ class ProgressDisplay:
         if self.live is not None:
             self.live.stop()
             self.live = None
+
+
+def _under_way(run: Interrupted) -> str:
+    """`rte 5f0c2d6e1a on node7, 64 examples/s, 2:05 left`."""
+    pace = f", {run.rate:.0f} examples/s, {duration(run.left)} left" if run.rate else ""
+    return f"{run.task} {run.id} on {run.where}{pace}"

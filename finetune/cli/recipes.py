@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from finetune.analysis.report.run_files import labels_of
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
@@ -26,12 +25,13 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.interrupted import interrupted_runs
 from finetune.runs.lookup import find_run, latest_run, no_run
 from finetune.runs.predictions import read_predictions
-from finetune.runs.record import listed_runs, load_record
+from finetune.runs.record_files import listed_runs, load_record
 from finetune.runs.toml import MOST_BYTES, to_toml
 from finetune.task_types.options import option_names, option_values
 from finetune.task_types.registry import available
+from finetune.task_types.run_view import split_view_of
 from finetune.task_types.starting_recipe import commented, starting_recipe
-from finetune.task_types.types import view_of
+from finetune.task_types.view import Line, View
 from finetune.training.targets import find_recipes, load_target, recipe_files, split_arguments
 
 
@@ -130,32 +130,28 @@ def _print_run(found: RunFolder, predictions: int, *, every: bool, as_json: bool
         console.print(facts_table("record", every_fact(record)))
     for split in record.scores if predictions else ():
         console.print_line(f"first {so_many(predictions, 'prediction')} of {split}, wrong ones marked x")
-        console.print(_predictions_table(read_predictions(found.predictions(split))[:predictions], labels_of(found)))
+        lines = read_predictions(found.predictions(split))[:predictions]
+        console.print(_predictions_table(lines, split_view_of(record, found, split, lines)))
     console.print_next(f"finetune report {record.id}", *[f"finetune show {record.id} --all"] * (not every))
 
 
-def _predictions_table(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -> FittedTable:
-    """A table of predictions, the wrong ones marked; `labels` are the names of their probabilities."""
-    cells = [_cells(line, labels) for line in lines]
+def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:
+    """A table of predictions, the wrong ones marked; without a view of their type, of all that was saved."""
+    lines = lines if view is None else view.lines
+    wrong = [line["gold"] not in (None, line["answer"]) for line in lines] if view is None else view.wrong()
+    cells = [_cells(line, view) for line in lines]
     names = [name for name in cells[0] if any(each.get(name) is not None for each in cells)]
     rows = [
-        (Text("x", "red") if _wrong(line) else "", *(plain(each[name]) for name in names))
-        for line, each in zip(lines, cells, strict=True)
+        (Text("x", "red") if bad else "", *(plain(each[name]) for name in names))
+        for bad, each in zip(wrong, cells, strict=True)
     ]
     headings = [Column(name=""), *(Column(name=name, words=True) for name in names)]
     return FittedTable(title="", columns=headings, rows=rows, ruled=True)
 
 
-def _cells(line: dict[str, Any], labels: Sequence[str]) -> dict[str, Any]:
-    """The row's fields, label, prediction and confidence; without a view of its type all that was saved."""
-    view = view_of([line], labels)
+def _cells(line: Line, view: View | None) -> dict[str, Any]:
+    """The row's fields, label, prediction and confidence."""
     if view is None:
         return {name: value for name, value in line.items() if ":" not in name}
     sides = {"label": view.listed(line, "gold"), "prediction": view.listed(line, "answer")}
     return view.fields(line) | sides | {"confidence": view.confidence(line)}
-
-
-def _wrong(line: dict[str, Any]) -> bool:
-    """Whether a prediction is wrong by the view of its type; without a view, whether it differs from the label."""
-    view = view_of([line])
-    return line["gold"] not in (None, line["answer"]) if view is None else bool(view.wrong()[0])

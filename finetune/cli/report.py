@@ -12,7 +12,7 @@ from finetune.cli.console import standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import echo
 from finetune.data.paths import require_output
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 
 
 def report(

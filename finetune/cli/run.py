@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from finetune.analysis.data_sizes import of_largest_sizes
-from finetune.api.planning import execute, plan
+from finetune.api.planning import execute, executor_of, plan
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
@@ -19,7 +18,7 @@ from finetune.cli.run_tables import in_words, print_record, summary_lines, summa
 from finetune.cli.terminal import echo, first_process, one_line, print_error
 from finetune.data.files import is_data
 from finetune.data.reading import table_of
-from finetune.runs.data_sizes import shares_of
+from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows
@@ -54,6 +53,10 @@ def run(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Stop if another process trains this run, rather than wait for it.")
     ] = False,
+    on: Annotated[str | None, typer.Option("--on", help="Train several runs at once: `ray`.")] = None,
+    workers: Annotated[int | None, typer.Option(help="With --on: at most N runs at a time.")] = None,
+    gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a run, such as 0.5.")] = None,
+    cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a run.")] = None,
     checkpoint_minutes: Annotated[
         float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
     ] = 2.0,
@@ -81,6 +84,7 @@ def run(
     records, failures = execute(
         planned, data=data, out=out, watch=watch, device=device, force=force, discard=discard,
         wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
+        executor=executor_of(on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each),
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)

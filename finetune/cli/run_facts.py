@@ -1,13 +1,13 @@
 """What `show` and `run` print of runs next to their scores: the verdict, six facts, and every field of the record."""
 
 from collections.abc import Sequence
-from statistics import fmean
 from typing import Any
 
-from finetune.analysis.data_sizes import of_largest_sizes
 from finetune.cli.console import plain
 from finetune.cli.pace import duration
 from finetune.data.messages import so_many
+from finetune.runs.best import best_group
+from finetune.runs.data_sizes import of_largest_sizes
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
@@ -42,12 +42,12 @@ def every_fact(record: RunRecord) -> dict[str, Any]:
 def verdict_lines(records: Sequence[RunRecord]) -> list[str]:
     """A sentence a task: what its runs are worth against the best baseline; of several settings, the best one."""
     lines = []
-    found = groups(records)
-    for task in dict.fromkeys(group[0].task for group in found):
-        mine = [group for group in found if group[0].task == task]
-        best = max(mine, key=_rank)
+    tasks = dict.fromkeys(record.task for record in records)
+    for task in tasks:
+        mine = groups(record for record in of_largest_sizes(records) if record.task == task)
+        best = best_group([record for group in mine for record in group])
         which = plain(differing_settings([group[0] for group in mine])[mine.index(best)])
-        names = [*[task] * (len({group[0].task for group in found}) > 1), *[f"best is {which}"] * (len(mine) > 1)]
+        names = [*[task] * (len(tasks) > 1), *[f"best is {which}"] * (len(mine) > 1)]
         lines.append(": ".join([*names, verdict_of(best).sentence]))
     return lines
 
@@ -68,10 +68,3 @@ def next_line(records: Sequence[RunRecord]) -> str:
     commands = [f"finetune compare {first} {same[-1][0].id}{seeds}"] if same else []
     commands += [f"finetune report {' '.join([first, *others])}"] if len(others) <= MOST_REPORTED else []
     return f"next: {', '.join([*commands, f'finetune show {first}'])}"
-
-
-def _rank(group: Sequence[RunRecord]) -> float:
-    """A number that is greater for a better mean headline score on the first split."""
-    first = group[0]
-    split = next(iter(first.scores))
-    return first.metric(first.headline).rank(fmean(record.scores[split][first.headline] for record in group))

@@ -12,10 +12,12 @@ from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, plain_metrics
+from finetune.runs.best import best_group
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.interrupted import Interrupted
+from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import ListedRun, RunRecord
+from finetune.runs.record import RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
@@ -43,7 +45,7 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
 
 def record_table(record: RunRecord) -> FittedTable:
     """A run's scores next to its baselines and published scores of the same model and split."""
-    metrics = plain_metrics(next(iter(record.scores.values())))
+    metrics = plain_metrics(record.scores[record.first_split])
     shown = {metric: record.metric(metric).shown for metric in metrics}
     rows: list[Row] = []
     for split, scores in record.scores.items():
@@ -62,7 +64,7 @@ def record_table(record: RunRecord) -> FittedTable:
 
 def labels_table(record: RunRecord) -> FittedTable | None:
     """A run's scores by label, or by entity type for tagging; None if its task is not scored so."""
-    named = [name.rsplit("/", 1) for name in next(iter(record.scores.values())) if "/" in name]
+    named = [name.rsplit("/", 1) for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
     rows = []
     for split, scores in record.scores.items():
@@ -148,7 +150,7 @@ MODEL = Column(name="model", names=True, short=short_model)
 
 def _chosen_on(record: RunRecord) -> list[str]:
     """The dev splits (MNLI has two); for a task without any, its first split."""
-    return [split for split in record.scores if split.startswith("dev")] or list(record.scores)[:1]
+    return [split for split in record.scores if split.startswith("dev")] or [record.first_split]
 
 
 def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
@@ -158,7 +160,7 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
         metric = group[0].metric(name)
         shown = metric.shown
         each = summarised([record.scores[split][name] for record in group], metric)
-        base = max((given[name] for given in group[0].baselines[split].values()), key=metric.rank, default=None)
+        base = group[0].best_baseline(split, name)
         yield [
             "" if None in failures else str(sum(map(bool, failures))),
             f"{split} {name}",
@@ -181,7 +183,7 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
     tasks = dict.fromkeys(group[0].task for group in found)
     for task in tasks:
         mine = [group for group in found if group[0].task == task]
-        split, name = next(iter(mine[0][0].scores)), mine[0][0].headline
+        split, name = mine[0][0].first_split, mine[0][0].headline
         metric = mine[0][0].metric(name)
         for group in mine:
             if (spread := spread_by_seed(group, name, split)) is not None:
@@ -189,8 +191,7 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
                 what = f"sd of {split} {name} over head initialisations {by_init}, over data orders {by_order}"
                 lines.append(f"{task}: {what}")
         if len(mine) > 1:
-            means = [summarised([run.scores[split][name] for run in group], metric).mean for group in mine]
-            best = max(zip(means, mine, strict=True), key=lambda pair: metric.rank(pair[0]))[1]
+            best = best_group([record for group in mine for record in group])
             chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
             others = [other for other in best[0].scores if other != split]
             tried = f"{len(mine)} settings" + " that were not discarded" * discarded

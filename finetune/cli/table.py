@@ -19,7 +19,7 @@ from finetune.cli.terminal import echo, one_line
 WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped
 
 
-class Shape(StrEnum):
+class TableForm(StrEnum):
     """Form of a table."""
 
     PAPER = "paper"
@@ -29,7 +29,7 @@ class Shape(StrEnum):
 def table(
     name: Annotated[str | None, typer.Argument(help="glue, squad, ner, choice, table-1 to table-7, or a file.")] = None,
     form: Annotated[
-        Shape | None,
+        TableForm | None,
         typer.Option(help="paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict."),
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
@@ -49,7 +49,8 @@ def table(
     if output is None:
         made = found.form(form)
         console.print(as_table(made))
-        others = [f"finetune table {name} --form {Shape.RUNS if made.grouped else Shape.PAPER}"] * found.has_columns
+        other = TableForm.RUNS if made.grouped else TableForm.PAPER
+        others = [f"finetune table {name} --form {other}"] * found.has_columns
         console.print_next(*others, f"finetune table {name} -o {Path(name).stem}.md")
     else:
         found.write(output, form=form)

@@ -30,13 +30,13 @@ def view(
 ) -> None:
     """Writes the page and prints its size. Without a text it shows a pair of ours."""
     require_place(output)
-    load_libraries("" if quiet else f"loading {model}", "finetune.inference.view.look")
-    from finetune.analysis.view.page import write_page
-    from finetune.inference.view.look import load, look
-    from finetune.inference.view.sentences import sentences_of, typed_sentences, word_of
+    load_libraries("" if quiet else f"loading {model}", "finetune.inference.inside.look")
+    from finetune.analysis.inside.page import write_inside
+    from finetune.inference.inside.look import load, look
+    from finetune.inference.inside.sentences import sentences_of, typed_sentences, word_of
 
     typed = [] if not text and second is None else [text] if second is None else [text, second]
     word = word_of(typed) if word is None else word
     found = [*sentences_of(word, sentences), *typed_sentences(word, typed)]
-    size = write_page(look(load(model, out=out), typed or [FIRST, SECOND], word, found), output)
+    size = write_inside(look(load(model, out=out), typed or [FIRST, SECOND], word, found), output)
     echo(f"{output}: {size / 1e6:.1f} MB")

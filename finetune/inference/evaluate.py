@@ -11,9 +11,10 @@ from finetune.inference.predictor import load, saved
 from finetune.metrics.scores import Scores
 from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Note, Watcher
-from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.lookup import named_run
 from finetune.runs.predictions import write_predictions
-from finetune.runs.record import RunRecord, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
 from finetune.task_types import registry
 from finetune.task_types.own_data import task_on
 from finetune.task_types.prediction_lines import prediction_lines
@@ -78,7 +79,7 @@ def _was_trained_on(model: str, splits: Iterable[Rows], out: Path) -> bool:
 def _chosen_on(model: str, loaded: Rows, out: Path) -> str:
     """What a run chose on the rows of this split; empty for nothing, and for a model without a run."""
     record = _record(model, out)
-    if record is None or not _is_split(record, next(iter(record.scores)), loaded):
+    if record is None or not _is_split(record, record.first_split, loaded):
         return ""
     return chosen_for_model(record)
 
@@ -92,7 +93,7 @@ def _is_split(record: RunRecord, split: str, loaded: Rows) -> bool:
 
 
 def _record(model: str, out: Path) -> RunRecord | None:
-    folder = find_run(model, out) or latest_run(model, out)
+    folder = named_run(model, out)
     return None if folder is None else load_record(folder.record_file)
 
 

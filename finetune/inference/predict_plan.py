@@ -16,7 +16,7 @@ from finetune.data.reading import first_rows
 from finetune.data.table import Table
 from finetune.data.writing import written_format
 from finetune.errors import UserError, nearest
-from finetune.runs.lookup import find_run, runs_of
+from finetune.runs.lookup import named_run
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
@@ -66,7 +66,7 @@ def trained_layout(model: str, out: Path) -> Layout | None:
 
     Raises UserError for data without a run, and for a run whose record is damaged.
     """
-    found = find_run(model, out) or next(iter(runs_of(model, out)), None)
+    found = named_run(model, out)
     if found is None and is_data(model) and not is_folder(model):
         raise UserError(f"{model}: no finished run in {out} was trained on it", f"Train one: finetune run {model}")
     if found is not None:

@@ -7,10 +7,11 @@ from typing import Any
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
 from finetune.metrics.temperature import fit_temperature
-from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_lines
-from finetune.runs.record import load_record
-from finetune.task_types.types import type_of, view_of
+from finetune.runs.record_files import load_record
+from finetune.task_types.run_view import split_view_of
+from finetune.task_types.types import type_of
 
 
 def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: Path) -> Predictor:
@@ -27,11 +28,12 @@ def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: P
         raise UserError(
             f"temperature does not apply to {task.name}", "Leave it out: it is for single labels and choices"
         )
-    folder = find_run(model, out) or latest_run(model, out)
+    folder = named_run(model, out)
     if folder is None:
         raise UserError(f"'{model}' is not a run, so it has no dev predictions", "Leave temperature=dev out")
-    split = next(iter(load_record(folder.record_file).scores))
-    view = view_of(read_lines(folder, split), getattr(task, "labels", ()), name=kind.name)
+    record = load_record(folder.record_file)
+    split = record.first_split
+    view = split_view_of(record, folder, split, read_lines(folder, split))
     chances = None if view is None else view.chances()
     if chances is None:
         raise UserError(

@@ -22,7 +22,7 @@ from finetune.models.families import FAMILIES, has_own_class, require_encoder, s
 from finetune.models.freezing import set_trainable
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import OWN_WEIGHTS
-from finetune.models.tokenizers.fingerprint import forget_last_call
+from finetune.models.tokenizers.fingerprint import forget_use
 from finetune.runs.recipe import Recipe
 
 SHOWN = 4  # names of weights in a message
@@ -146,7 +146,7 @@ def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBa
     config.update(model.head.config_settings() | {"finetune": settings})
     try:
         _save(model, folder, config)
-        forget_last_call(tokenizer)
+        forget_use(tokenizer)
         tokenizer.save_pretrained(folder)
         for file in folder.iterdir():
             sync(file)

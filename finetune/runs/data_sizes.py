@@ -1,9 +1,14 @@
 """`--data-sizes 10%,25%,50%,100%`: shares of the training rows, each of which is a run of its own."""
 
+from collections.abc import Sequence
+
 from finetune.errors import UserError, shown
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import groups
 
 EXAMPLE = "Write percentages, such as --data-sizes 10%,25%,50%,100%"
 FEWEST, MOST = 2, 20
+SETTING = "train_share"
 
 
 def shares_of(text: str) -> list[float]:
@@ -17,6 +22,30 @@ def shares_of(text: str) -> list[float]:
 def percent(share: float) -> str:
     """`12.5%`"""
     return f"{100 * share:.6g}%"
+
+
+def by_share(records: Sequence[RunRecord]) -> list[dict[float, list[RunRecord]]]:
+    """The runs of each setting that was run with several shares of the same rows, by share, smallest first."""
+    found = []
+    for group in groups(records, over=[SETTING]):
+        sizes: dict[float, list[RunRecord]] = {}
+        for record in group:
+            if record.data == group[0].data:  # the hash of all rows, of which a share was taken
+                sizes.setdefault(share_of(record), []).append(record)
+        if len(sizes) > 1:
+            found.append({share: sizes[share] for share in sorted(sizes)})
+    return found
+
+
+def of_largest_sizes(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The records without those of smaller sizes of the data, which answer another question than which is best."""
+    smaller = {record.id for sizes in by_share(records) for share in list(sizes)[:-1] for record in sizes[share]}
+    return [record for record in records if record.id not in smaller]
+
+
+def share_of(record: RunRecord) -> float:
+    """The share of the training rows of a run; 1 in older records."""
+    return float(record.recipe.get(SETTING, 1.0))
 
 
 def _share(text: str) -> float:

@@ -17,12 +17,17 @@ from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
 from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord, load_record, write_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record, write_record
 
 RECORD = "record.json"
 HOLDER = ".holder"  # who has the lock
 NEW = "new"  # a run that is to replace the finished one
 WAIT_SECONDS = 0.5
+
+
+class Locked(UserError):
+    """Another process trains this run."""
 
 
 class RunFolder:
@@ -110,7 +115,7 @@ class RunFolder:
                 holder = (self.path / HOLDER).read_text(encoding="utf-8").strip()
             held = f"{self.path}: this run is being trained by {holder or 'another process'}"
             if not wait:
-                raise UserError(held, "Wait for it, or stop it; without --no-wait this command waits") from error
+                raise Locked(held, "Wait for it, or stop it; without --no-wait this command waits") from error
             watch(Note(f"{held}; waiting for its record"))
             lock.acquire(poll_interval=WAIT_SECONDS)
 
@@ -142,6 +147,17 @@ class RunFolder:
             file.replace(self.path / file.name)
         new.path.rmdir()
         sync(self.path)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a process, on this machine or another, has the lock of a run's folder."""
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return True
+    lock.release()
+    return False
 
 
 def folder_name(task: str) -> str:

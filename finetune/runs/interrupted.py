@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.paths import is_folder
-from finetune.runs.folder import HOLDER, RECORD, RunFolder
+from finetune.runs.folder import HOLDER, RECORD, RunFolder, is_locked
 
 ENDS = 65_536  # bytes that are read of each end of a log
+RECENT = 5  # groups of updates that a rate is the mean of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,8 @@ class Interrupted:
     """A run without a record: what it has done, as far as its log says, and the update of its last checkpoint.
 
     `update` of `updates` and `epoch` of `epochs` are 0 where training had not begun; `checkpoint` is 0 without one.
-    `last` is when it last wrote (UTC), `running` whether its process is alive.
+    `last` is when it last wrote (UTC), `running` whether its process is alive; if so `where` is the machine, `rate` the
+    examples a second and `left` the seconds that its updates will take, 0 where unknown.
     """
 
     task: str
@@ -33,6 +35,9 @@ class Interrupted:
     checkpoint: int
     last: str
     running: bool
+    where: str = ""
+    rate: float = 0.0
+    left: float = 0.0
 
 
 def interrupted_runs(out: Path) -> list[Interrupted]:
@@ -53,21 +58,33 @@ def _unfinished(out: Path) -> Iterator[Path]:
 
 def _read(folder: RunFolder) -> Interrupted:
     events = _events(folder.events) if folder.events.is_file() else []
-    total, last = (
-        ([{}] + [event for event in events if event["event"] == name])[-1] for name in ("training", "updates")
-    )
+    total: dict[str, Any] = ([{}] + [event for event in events if event["event"] == "training"])[-1]
+    groups = [event for event in events if event["event"] == "updates"]
+    last: dict[str, Any] = groups[-1] if groups else {}
     written = max(file.stat().st_mtime for file in (folder.events, folder.checkpoints, folder.path) if file.exists())
+    update, updates = _number(last, "update") or _number(total, "done"), _number(total, "updates")
+    epochs, where = _number(total, "epochs"), _holder(folder)
+    seconds = _seconds_per_update(groups[-RECENT:]) if where else 0.0
     return Interrupted(
         task=folder.path.parent.name,
         id=folder.path.name,
-        update=_number(last, "update") or _number(total, "done"),
-        updates=_number(total, "updates"),
+        update=update,
+        updates=updates,
         epoch=_number(last, "epoch"),
-        epochs=_number(total, "epochs"),
+        epochs=epochs,
         checkpoint=max(_checkpoints(folder), default=0),
         last=datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds"),
-        running=_runs(folder),
+        running=bool(where),
+        where=where,
+        rate=_number(total, "examples") * epochs / updates / seconds if seconds and updates else 0.0,
+        left=(updates - update) * seconds,
     )
+
+
+def _seconds_per_update(events: list[dict[str, Any]]) -> float:
+    """The mean of these events; 0 without any."""
+    count = sum(len(event.get("losses", ())) for event in events)
+    return sum(float(event.get("seconds", 0)) for event in events) / count if count else 0.0
 
 
 def _number(event: Mapping[str, Any], name: str) -> int:
@@ -100,16 +117,17 @@ def _events(file: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _runs(folder: RunFolder) -> bool:
-    """Whether the process of this machine that locked the folder is alive."""
+def _holder(folder: RunFolder) -> str:
+    """The machine whose process trains the run; empty where no process does, as far as this machine can tell."""
     try:
         words = (folder.path / HOLDER).read_text(encoding="utf-8").split()
         process, machine = int(words[1]), words[-1]
-        if machine != platform.node():
-            return False
-        os.kill(process, 0)
+        if machine == platform.node():
+            os.kill(process, 0)
+        elif not is_locked(folder.path):
+            return ""
     except PermissionError:  # another user's
-        return True
+        return platform.node()
     except (OSError, ValueError, IndexError):
-        return False
-    return True
+        return ""
+    return machine

@@ -9,7 +9,8 @@ from finetune.data.source import content_hash
 from finetune.data.stored import STORE
 from finetune.errors import UserError, nearest
 from finetune.runs.folder import RunFolder, data_name, folder_name
-from finetune.runs.record import RunRecord, load_record, readable
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record, readable
 
 SHOWN = 3  # runs in a message
 
@@ -23,6 +24,21 @@ def find_run(target: str, out: Path) -> RunFolder | None:
     if len(found) > 1:
         raise UserError(f"'{target}' is a prefix of {len(found)} run ids", "Give more of the id")
     return RunFolder(found[0].parent) if found else None
+
+
+def named_run(name: str, out: Path) -> RunFolder | None:
+    """The run that a name means: of a folder or of a prefix of an id, else the latest of a task or of data; None
+    where there is none.
+    """
+    return find_run(name, out) or latest_run(name, out)
+
+
+def require_run(name: str, out: Path) -> RunFolder:
+    """The run that a name means. Raises UserError where there is none."""
+    found = named_run(name, out)
+    if found is None:
+        raise no_run(name, out)
+    return found
 
 
 def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:

@@ -1,24 +1,14 @@
 """RunRecord: settings, environment, scores and notes of a run."""
 
-import hashlib
-import json
 import math
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
-from finetune.data.atomic import write_atomically
-from finetune.data.paths import is_folder, read_small
-from finetune.data.rows import Row, row_fields
-from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
-from finetune.runs.margin import Margin
-from finetune.runs.recipe import Recipe
+from finetune.runs.margin import Margin, best_baseline
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
     Id,
@@ -26,24 +16,9 @@ from finetune.runs.whole_record import (
     epochs_are_whole,
     few_labels,
     recipe_is_whole,
-    require_baselines,
-    require_scores,
 )
 
-MOST_BYTES = 16_000_000  # of a record.json; ours have 13,000, and 100 epochs with 1,000 labels some millions
-MOST_REASON = 300  # characters of what is wrong with a record
-MOST_FAULTS = 1_000  # of a record, that are looked at
-REMEDY = "Run its recipe again with --force, or delete its folder"
-
-
 Texts = Annotated[list[str], FailFast()]  # else a million wrong items are a million errors
-
-
-class DamagedRecord(UserWarning):
-    """A record that cannot be read, and is left out of what is made of many."""
-
-
-CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, default=str).encode
 
 
 def _with_nan(value: Any) -> Any:
@@ -129,50 +104,25 @@ class RunRecord(BaseModel):
         "older records lack it",
     )
 
-    def metric(self, name: str) -> Metric:
-        """How a score of that name is shown and compared."""
-        return _metric(name, self.metrics)
-
-
-class ListedRun(BaseModel):
-    """The part of a record that a list of runs shows; reading the rest would take most of the time."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
-
-    class Settings(BaseModel):
-        """The seed of the recipe, and all else that it sets as it was read."""
-
-        model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
-        seed: int
-
-    id: Id
-    task: str
-    finished: str
-    model: str
-    recipe: Settings
-    headline: str
-    scores: dict[str, dict[str, float | None]]
-    checksum: str = ""
-    metrics: dict[str, SavedMetric] = {}
-
     @property
-    def settings(self) -> dict[str, Any]:
-        """The recipe without its seed."""
-        return self.recipe.model_extra or {}
+    def first_split(self) -> str:
+        """The split by which runs are compared: the first that was scored, which is dev where there is one."""
+        return next(iter(self.scores))
 
     @property
     def score(self) -> float:
-        """The headline score on the first split, 0 to 1; NaN where it is undefined."""
-        found = next(iter(self.scores.values()))[self.headline]
-        return math.nan if found is None else found
+        """The headline score on the first split, as computed; NaN where it is undefined."""
+        return self.scores[self.first_split][self.headline]
+
+    def best_baseline(self, split: str, metric: str) -> float | None:
+        """The score of the best baseline on a split; None where there is none."""
+        given = self.baselines.get(split, {})
+        name = best_baseline(given, self.metric(metric))
+        return None if name is None else given[name][metric]
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
-        return _metric(name, self.metrics)
-
-
-AnyRecord = TypeVar("AnyRecord", RunRecord, ListedRun)
+        return recorded_metric(name, self.metrics)
 
 
 def saved_metrics(metrics: Iterable[Metric]) -> dict[str, SavedMetric]:
@@ -181,139 +131,6 @@ def saved_metrics(metrics: Iterable[Metric]) -> dict[str, SavedMetric]:
     return {name: saved for name, saved in every.items() if saved != SavedMetric()}
 
 
-def _metric(name: str, saved: Mapping[str, SavedMetric]) -> Metric:
+def recorded_metric(name: str, saved: Mapping[str, SavedMetric]) -> Metric:
+    """How a score of that name is shown and compared, by what a record keeps of its metrics."""
     return find_metric(name, (Metric(key, **each.model_dump()) for key, each in saved.items()))
-
-
-def run_id(
-    recipe: Recipe,
-    *,
-    task: str,
-    version: int,
-    data: str,
-    weights: str,
-    precision: str,
-    options: Mapping[str, Any] = MappingProxyType({}),
-    columns: Mapping[str, Any] = MappingProxyType({}),
-    task_file: str | None = None,
-) -> str:
-    """Ten hex digits: a hash of all that decides the result.
-
-    Settings at their defaults are left out, so that a new setting keeps old ids; so are the names of recipe
-    and model, the output folder, the number of processes and the versions of libraries. `task` is its name,
-    `options` those that are not at their defaults, `columns` what the model keeps of a user's own data, which is more
-    than the rows say. `task_file` is a hash of the user's own file, for a task that is in one.
-    """
-    settings = recipe.model_dump(
-        exclude_defaults=True, exclude={"task", "model", "seed", "init_seed", "data_seed", "options", "grid"}
-    )
-    settings.get("train", {}).pop("precision", None)
-    decides = {
-        "settings": {key: value for key, value in settings.items() if value != {}},
-        "seeds": recipe.seeds,
-        "task": [task, version, *([task_file] if task_file else [])],
-        "data": data,
-        "weights": weights,
-        "precision": precision,
-        **({"options": dict(options)} if options else {}),
-        **({"columns": dict(columns)} if columns else {}),
-    }
-    canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:10]
-
-
-def data_fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
-    """A hash of all rows of all splits, independent of where they were read from."""
-    digest = hashlib.sha256()
-    for name in sorted(splits):
-        for row in splits[name]:
-            facts = [name, row_fields(row)]
-            digest.update(CANONICAL(facts).encode())
-    return digest.hexdigest()
-
-
-def write_record(file: Path, record: RunRecord) -> None:
-    """Writes a record with its checksum."""
-    text = record.model_copy(update={"checksum": ""}).model_dump_json(indent=2) + "\n"
-    write_atomically(file, text.replace(_checksum_line(""), _checksum_line(_checksum(text))))
-
-
-def load_record(file: Path) -> RunRecord:
-    """Reads a record. Raises UserError for one that is damaged or of another format."""
-    record = _read(file, RunRecord)
-    try:
-        require_baselines(record.scores, record.baselines, record.rows)
-    except ValueError as error:
-        raise _damaged(file, error) from None
-    return record
-
-
-def all_records(out: Path) -> list[RunRecord]:
-    """Every record under a results folder, by task and time; warns of those that cannot be read."""
-    found = [record for _, record in readable(_record_files(out), load_record)]
-    return sorted(found, key=lambda record: (record.task, record.finished))
-
-
-def records_on(data: str, out: Path) -> list[RunRecord]:
-    """The records of runs on rows with this fingerprint, the latest last; warns of those that cannot be read."""
-    files = [file for file in _record_files(out) if data.encode() in file.read_bytes()]  # else 10,000 take seconds
-    found = [record for _, record in readable(files, load_record) if record.data == data]
-    return sorted(found, key=lambda record: record.finished)
-
-
-def listed_runs(out: Path) -> list[ListedRun]:
-    """`all_records` with the part of each record that a list shows."""
-    found = [run for _, run in readable(_record_files(out), lambda file: _read(file, ListedRun))]
-    return sorted(found, key=lambda run: (run.task, run.finished))
-
-
-def readable(files: Iterable[Path], read: Callable[[Path], AnyRecord]) -> Iterator[tuple[Path, AnyRecord]]:
-    """(file, record) of each file that can be read; a damaged one is left out with a DamagedRecord warning."""
-    for file in files:
-        try:
-            yield file, read(file)
-        except UserError as error:
-            warnings.warn(f"{error}; it is left out", DamagedRecord, stacklevel=2)
-
-
-def _record_files(out: Path) -> list[Path]:
-    return sorted(out.glob("*/*/record.json")) if is_folder(out) else []
-
-
-def _checksum_line(value: str) -> str:
-    return f'"checksum": "{value}"'
-
-
-def _checksum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
-    content = read_small(file, most=MOST_BYTES, remedy=REMEDY)
-    try:
-        record = kind.model_validate_json(content)
-        if record.checksum:
-            _require_checksum(file, content.decode("utf-8"), record.checksum)
-        require_scores(record.headline, record.scores)
-    except ValueError as error:  # ValidationError is one too
-        raise _damaged(file, error) from None
-    return record
-
-
-def _require_checksum(file: Path, text: str, checksum: str) -> None:
-    if _checksum(text.replace(_checksum_line(checksum), _checksum_line(""))) != checksum:
-        raise UserError(f"{file}: is damaged or was edited (its checksum is wrong)", REMEDY)
-
-
-def _damaged(file: Path, error: ValueError) -> UserError:
-    return UserError(f"{file}: is not a whole record of a run ({_reason(error)})", REMEDY)
-
-
-def _reason(error: ValueError) -> str:
-    """The first fault; only the number of very many, whose list would take a gigabyte."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    if error.error_count() > MOST_FAULTS:
-        return f"{error.error_count():,} faults"
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")[:MOST_REASON]

@@ -52,7 +52,7 @@ def verdict_of(records: Sequence[RunRecord]) -> Verdict:
     Over several seeds an interval has the variance of rows and of seeds; the seeds' is Student's t.
     """
     first = records[0]
-    split = "test" if "test" in first.scores else next(iter(first.scores))
+    split = "test" if "test" in first.scores else first.first_split
     metric = first.metric(first.headline)
     scores = [record.scores[split][metric.name] for record in records]
     score, baselines = fmean(scores), first.baselines.get(split, {})
@@ -111,7 +111,7 @@ def _sentence(found: Verdict, records: Sequence[RunRecord]) -> str:
     text = f"{found.split} {found.metric.name} {shown(found.score)}{_interval(found.metric, found.interval)}{seeds}"
     if found.baseline is not None and found.difference is not None:
         text = f"{_judged(found, unit)}: {text}"
-    if records[0].scores and is_optimistic(records[0]) and found.split == next(iter(records[0].scores)):
+    if found.split == records[0].first_split and is_optimistic(records[0]):
         text += "; optimistic, because these rows also chose the epoch or an option"
     return text + (f"; only {rows} {'row' if rows == 1 else 'rows'}" if 0 < rows < FEW_ROWS else "")
 

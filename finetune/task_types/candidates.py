@@ -32,6 +32,10 @@ class Ambiguous(UserError):
         )
         super().__init__(what, f"Choose one: {listed}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What `__init__` takes, so that it comes whole from another process."""
+        return type(self), (self.what, self.choices)
+
 
 def copied(setting: str) -> str:
     """Settings quoted for a shell, where they contain a space or another special character."""

@@ -44,6 +44,10 @@ class Target:
         return self.confidence is not None and math.isclose(sum(pick.weight for pick in self.picks), 1)
 
 
+class CannotExplain(UserError):
+    """A row whose prediction cannot be explained, as others of its model can."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """What the user wants explained: a label instead of the prediction, and which word's tag."""

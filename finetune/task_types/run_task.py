@@ -7,7 +7,7 @@ from typing import Any
 from finetune.data.paths import is_file, read_small
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import RunFolder
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types import registry
 from finetune.task_types.task import Task
 from finetune.task_types.types import layout_from, trained_task

@@ -19,7 +19,7 @@ from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import data_fingerprint, run_id
+from finetune.runs.run_id import data_fingerprint, run_id
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
 from finetune.task_types.options import changed_options, resolved

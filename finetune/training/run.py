@@ -16,7 +16,8 @@ from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Wat
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.task import Task

@@ -150,7 +150,7 @@ def test_the_readme_fits_two_screens(page: Path) -> None:
 
 
 def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
-    pages = [README, README_KO, *SITE]
+    pages = [README, README_KO, CONTRIBUTING, *SITE]
     filled = (
         "import sys, measured; [print(measured.filled(open(name, encoding='utf-8').read())) for name in sys.argv[1:]]"
     )
@@ -167,12 +167,17 @@ def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
 
 
 def test_the_page_on_the_design_names_every_package() -> None:
-    """A line for each package, and no file or folder that does not exist."""
+    """A line for each package, those in `analysis` and `inference` included, and no file that does not exist."""
     text = (DOCS / "explanation" / "design.md").read_text(encoding="utf-8")
     (tree,) = re.findall(r"```\nfinetune/\n(.*?)```", text, re.DOTALL)
-    rooms = [line.split(maxsplit=1) for line in tree.splitlines() if line.startswith("  ")]
-    packages = {file.parent.name for file in (ROOT / "finetune").glob("*/__init__.py")} - {"tasks"}
-    assert {name for name, _ in rooms} == {f"{package}/" for package in packages} | {"errors.py"}
+    rooms = list[tuple[str, str]]()
+    for depth, name, line in re.findall(r"^(  |    )(\S+) +(.*)", tree, re.MULTILINE):
+        above = next((room for room, _ in reversed(rooms) if room.count("/") == 1), "") if depth == "    " else ""
+        rooms.append((above + name, line))
+    package = ROOT / "finetune"
+    found = [file for folder in ("*", "analysis/*", "inference/*") for file in package.glob(f"{folder}/__init__.py")]
+    packages = {f"{file.parent.relative_to(package).as_posix()}/" for file in found} - {"tasks/"}
+    assert {name for name, _ in rooms} == packages | {"errors.py"}
     for name, line in rooms:
         for inside in re.findall(r"[\w/]+(?:/|\.py)(?![\w.])", line):
             assert (ROOT / "finetune" / name / inside).exists(), (name, inside)

@@ -89,8 +89,8 @@ def test_the_parts_add_up_in_every_family_and_task_type(task: Any, tiny_encoder:
         assert one.adds_up, (one.gap, one.steps)
         assert one.added == pytest.approx(one.difference, rel=0.05, abs=1e-4)
         for word in one.words:
-            assert found.texts[word.text][word.start : word.end] == word.word
-        read = [" ".join(w.word for w in one.words if w.text == name) for name in found.texts]
+            assert found.texts[word.text_name][word.start : word.end] == word.word
+        read = [" ".join(w.word for w in one.words if w.text_name == name) for name in found.texts]
         assert [text.replace(" ", "") for text in read] == [text.replace(" ", "") for text in found.texts.values()]
 
 

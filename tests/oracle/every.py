@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from finetune.analysis.paper_table_formats import markdown_table
+
 from . import (
     above,
     amounts,
@@ -62,14 +64,14 @@ def of_real_files() -> list[Layout]:
 
 def markdown(outcomes: Sequence[tuple[Layout, Outcome]]) -> str:
     """A row a class: how many layouts, and how many of each verdict."""
-    head = ["| layouts of files | number | right | asks | wrong |", "|---|---|---|---|---|"]
-    rows = [_row(name, _counts(outcomes, {kind})) for kind, name in enumerate(CLASSES)]
-    return "\n".join([*head, *rows, _row("all", _counts(outcomes, set(range(len(CLASSES)))))])
+    kinds = {**{name: {kind} for kind, name in enumerate(CLASSES)}, "all": {*range(len(CLASSES))}}
+    rows = [_row(name, _counts(outcomes, some)) for name, some in kinds.items()]
+    return markdown_table(["layouts of files", "number", "right", "asks", "wrong"], rows)
 
 
 def _counts(outcomes: Sequence[tuple[Layout, Outcome]], kinds: set[int]) -> Mapping[str, int]:
     return Counter(result.verdict for layout, result in outcomes if layout.kind in kinds)
 
 
-def _row(name: str, counts: Mapping[str, int]) -> str:
-    return f"| {name} | {sum(counts.values())} | {counts['right']} | {counts['asks']} | {counts['wrong']} |"
+def _row(name: str, counts: Mapping[str, int]) -> list[object]:
+    return [name, sum(counts.values()), counts["right"], counts["asks"], counts["wrong"]]

@@ -6,6 +6,7 @@ in a result or in a UserError of one line, within bounds of time and memory.
 
 import resource
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from finetune.cli.terminal import error_text
+from finetune.errors import UserError
+
+SLOWEST = 10.0  # seconds of one input, on a busy machine
 SECONDS = 60.0  # that one damaged file or folder may take
 MEMORY = 2 << 30  # bytes of resident memory that all of them may add
 LONGEST = 20_000  # characters of an error
@@ -26,7 +31,8 @@ class TooSlow(BaseException):
 class Fuzzed:
     """How many were tried, how many of them ended in a UserError or in a result, and each kind of damage.
 
-    `undetected` are results although weights were changed: only a checksum finds that.
+    `undetected` are results although weights were changed: only a checksum finds that. `faults` says what went wrong
+    with the others.
     """
 
     tried: int = 0
@@ -34,11 +40,39 @@ class Fuzzed:
     accepted: int = 0
     undetected: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
 
     @property
     def survived(self) -> int:
         """Those that ended as they should."""
         return self.refused + self.accepted + self.undetected
+
+    def add(self, what: str, action: Callable[[], object]) -> None:
+        """Tries one input, named in a fault: an exception that is not a UserError of one line, or too many seconds."""
+        self.tried += 1
+        started, found = time.monotonic(), len(self.faults)
+        refused = 0
+        try:
+            action()
+        except UserError as error:
+            refused = 1
+            if "\n" in error_text(error).replace("\n  - ", ""):
+                self.faults.append(f"{what[:2_000]}: several lines: {error}")
+        except Exception as error:
+            self.faults.append(f"{what[:2_000]}: {type(error).__name__}: {str(error)[:1500]}")
+        if (seconds := time.monotonic() - started) > SLOWEST:
+            self.faults.append(f"{what[:2_000]}: took {seconds:.0f} s")
+        if len(self.faults) == found:
+            self.refused += refused
+            self.accepted += 1 - refused
+
+    @contextmanager
+    def within(self, most: int) -> Iterator[None]:
+        """Adds a fault if memory grows by more than so many bytes."""
+        before = _peak()
+        yield
+        if (grown := _peak() - before) > most:
+            self.faults.append(f"memory grew by {grown / 1e6:.0f} MB")
 
 
 @contextmanager

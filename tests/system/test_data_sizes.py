@@ -8,7 +8,8 @@ from support.cli import Finetune, assert_error
 from support.predicted_files import written
 from support.reports import read
 
-from finetune.runs.record import RunRecord, all_records
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import all_records
 
 PAIRS = (("dog", "bad"), ("cat", "good"))
 ROWS = [(f"the {PAIRS[i % 2][0]} sat {i}", PAIRS[i % 2][1], ("web", "mail")[i % 3 == 0]) for i in range(240)]

@@ -50,7 +50,7 @@ def test_none_is_chosen_while_one_could_not_be_tried(
         return run(recipe, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("finetune.training.run_many.run", full)
+        patch.setattr("finetune.training.executors.job.run", full)
         code, _, err = in_process("run", *settings, data=rte)
     assert code == 2
     assert_error(err, "the disk is full")

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from support.browser import CONTRAST, in_a_browser
 
-from finetune.analysis.view.page import write_page
-from finetune.inference.view.look import load, look
-from finetune.inference.view.sentences import sentences_of, typed_sentences
+from finetune.analysis.inside.page import write_inside
+from finetune.inference.inside.look import load, look
+from finetune.inference.inside.sentences import sentences_of, typed_sentences
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +60,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
     file = tmp_path_factory.mktemp("view") / "view.html"
     texts = ["the bank </script><script>wrong.push(1)</script> sat", "a dog & bank"]
     found = [*sentences_of("bank", None), *typed_sentences("bank", texts)]
-    write_page(look(load(str(tiny_bert), out=file.parent), texts, "bank", found), file)
+    write_inside(look(load(str(tiny_bert), out=file.parent), texts, "bank", found), file)
     return file
 
 

@@ -32,7 +32,7 @@ def test_tasks_recipes_and_data_are_in_the_wheel(wheel: zipfile.ZipFile) -> None
         for file in (ROOT / folder).iterdir():
             if file.suffix in (".py", ".toml", ".csv"):
                 assert f"finetune/{folder}/{file.name}" in names
-    inner = ("published.toml", "paper_table.html.j2", "report/page.html.j2", "report/style.css")
+    inner = ("published.toml", "paper_table.html.j2", "report/page.html.j2", "report/style.css", "pages/colours.css")
     assert {f"finetune/analysis/{name}" for name in inner} <= names
 
 

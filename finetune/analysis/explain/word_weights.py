@@ -7,14 +7,9 @@ from finetune.inference.explain.explanation import ExplainedRow
 
 def word_weights(row: ExplainedRow) -> list[WordWeight]:
     """The pieces of the row's texts with the first explanation's parts, of which the strongest is 1 or -1."""
-    one = row.explanations[0]
-    longest = max((abs(word.added) for word in one.words), default=0.0) or 1.0
+    explanation = row.explanations[0]
     found: list[WordWeight] = []
     for number, name in enumerate(row.texts):
         found += [WordWeight(text=" / ", weight=0.0)] * (number > 0)
-        found += [
-            WordWeight(text=piece.text, weight=0.0 if piece.word is None else piece.word.added / longest)
-            for piece in pieces(row, one, name)
-            if piece.text
-        ]
+        found += [WordWeight(text=one.text, weight=one.share) for one in pieces(row, explanation, name) if one.text]
     return found

@@ -6,7 +6,7 @@ from itertools import starmap
 
 from finetune.analysis.compare import Changed, Comparison, compare_runs
 from finetune.analysis.report.blocks import Block, ShownRow, Table
-from finetune.analysis.report.run_files import RunFiles, labels_of
+from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.text import NAME, shown_of
 from finetune.data.messages import so_many
 from finetune.errors import UserError
@@ -14,7 +14,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.significance import Difference
 from finetune.runs.seeds import differing_settings
 from finetune.task_types.marked_text import cut
-from finetune.task_types.types import view_of
+from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
 
 MOST_SHOWN = 20
@@ -105,7 +105,7 @@ def _changed(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) ->
     shown = [*better["a"][:half], *better["b"][: MOST_SHOWN - min(half, len(better["a"]))]]
     first = " (of each side's first run)" if len(a) > 1 or len(b) > 1 else ""
     lines = {str(line["id"]): line for line in a[0].predictions.get(found.split, ())}
-    view = view_of(list(lines.values()), labels_of(a[0].folder))
+    view = split_view_of(a[0].record, a[0].folder, found.split, list(lines.values()))
     note = (
         f"{so_many(len(better['a']))} that only A has right, {len(better['b']):,} that only B has right{first}. "
         f"{shown_of(len(shown), len(found.changed), 'rows')}"

@@ -1,13 +1,21 @@
 """ROC and precision-recall curves of one decision: by its probability, whether it should be made."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 
+from finetune.analysis.report.chart import Axis, chart
+from finetune.analysis.report.marks import MARKERS, Mark, dots, line
+from finetune.analysis.report.svg import DASHES, SERIES
+from finetune.task_types.marked_text import cut
 from finetune.task_types.view import Curve
 
-POINTS = 120  # of a drawn curve
+POINTS = 150  # of a drawn curve
+MOST_CURVES = 5
+MOST_LINES = 100  # of a table
+LEGEND_NAME = 22  # characters of a label in the legend
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +38,18 @@ class Steps:
         return float((np.diff(np.append(0.0, self.recall)) * self.precision).sum())
 
 
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """What an axis shows of steps: a share, named in a sentence and at the axis."""
+
+    name: str
+    label: str
+    of: Callable[[Steps], np.ndarray]
+
+
+Drawable = tuple[Curve, Steps]
+
+
 def steps_of(curve: Curve) -> Steps | None:
     """The steps of a curve; None where all rows are positive, or none."""
     positive = np.asarray(curve.positive, bool)
@@ -44,14 +64,14 @@ def steps_of(curve: Curve) -> Steps | None:
     )
 
 
-def chosen_point(curve: Curve) -> tuple[float, float, float]:
-    """(recall, false alarms, precision) of the predictions as they are."""
+def chosen_step(curve: Curve) -> Steps:
+    """What the predictions as they are give: one threshold."""
     positive, given = np.asarray(curve.positive, bool), np.asarray(curve.predicted, bool)
-    right = int((positive & given).sum())
-    return (
-        right / max(1, int(positive.sum())),
-        int((given & ~positive).sum()) / max(1, int((~positive).sum())),
-        right / int(given.sum()) if given.any() else 1.0,
+    right, alarms = int((positive & given).sum()), int((given & ~positive).sum())
+    return Steps(
+        recall=np.array([right / max(1, int(positive.sum()))]),
+        false_alarms=np.array([alarms / max(1, int((~positive).sum()))]),
+        precision=np.array([right / int(given.sum()) if given.any() else 1.0]),
     )
 
 
@@ -61,8 +81,23 @@ def some_points(xs: np.ndarray, ys: np.ndarray) -> list[tuple[float, float]]:
     return [(100 * float(xs[at]), 100 * float(ys[at])) for at in places]
 
 
-def drawable(curves: Sequence[Curve], most: int) -> list[tuple[Curve, Steps]]:
+def drawable(curves: Sequence[Curve], most: int) -> list[Drawable]:
     """The curves with their steps, those of the most frequent labels, at most `most`."""
     found = [(curve, steps) for curve in curves if (steps := steps_of(curve)) is not None]
     kept = sorted(found, key=lambda pair: -int(np.sum(pair[0].positive)))[:most]
     return [pair for pair in found if any(pair is one for one in kept)]
+
+
+def threshold_chart(
+    drawn: Sequence[Drawable], *, x: Quantity, y: Quantity, says: str, under: Sequence[Mark] = ()
+) -> Markup:
+    """A curve by threshold for each of at most MOST_CURVES decisions, with a marker at the threshold in use."""
+    marks = list(under)
+    for number, (curve, steps) in enumerate(drawn):
+        name, here = cut(curve.name, LEGEND_NAME), chosen_step(curve)
+        marks.append(line(some_points(x.of(steps), y.of(steps)), colour=SERIES[number], dash=DASHES[number], name=name))
+        across, up = (100 * float(each.of(here)[-1]) for each in (x, y))
+        tip = f"{name} at its threshold: {y.name} {up:.1f} %, {x.name} {across:.1f} %"
+        marks.append(dots([(across, up)], colour=SERIES[number], shape=MARKERS[number], tips=[tip], radius=5))
+    across_axis, up_axis = (Axis(label=each.label, low=0.0, high=100.0) for each in (x, y))
+    return chart(marks, x=across_axis, y=up_axis, height=230, says=says)

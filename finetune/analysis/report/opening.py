@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from finetune.analysis.compare import Comparison
 from finetune.analysis.report import comparison
-from finetune.analysis.report.learning_curve import LearningCurve
+from finetune.analysis.report.page_runs import PageRuns
 from finetune.analysis.report.run_files import RunFiles
 from finetune.data.messages import noun
 from finetune.runs.verdict import Verdict, baseline_words, verdict_of
@@ -39,17 +38,13 @@ class Opening:
     letters: bool
 
 
-def opening(
-    runs: Sequence[RunFiles],
-    groups: Sequence[Sequence[RunFiles]],
-    curves: Sequence[LearningCurve],
-    found: Comparison | None,
-) -> Opening:
+def opening(page: PageRuns) -> Opening:
     """A headline for each group of seeds; of a learning curve, for the largest size."""
+    curves, found = page.curves, page.comparison
     smaller = {record.id for curve in curves for size in curve.sizes[:-1] for record in size.records}
-    leading = [group for group in groups if group[0].record.id not in smaller]
+    leading = [group for group in page.groups if group[0].record.id not in smaller]
     return Opening(
-        headlines=[headline(some, link=f"run-{runs.index(some[0]) + 1}") for some in leading[:MOST_HEADLINES]],
+        headlines=[headline(some, link=f"run-{page.runs.index(some[0]) + 1}") for some in leading[:MOST_HEADLINES]],
         more=max(0, len(leading) - MOST_HEADLINES),
         sentences=[curve.answer for curve in curves] + ([comparison.sentence(found)] if found else []),
         letters=found is not None,

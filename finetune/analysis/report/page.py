@@ -9,17 +9,14 @@ from dataclasses import replace
 from importlib.resources import files
 
 from jinja2 import Environment
-from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from finetune.analysis.report import comparison
+from finetune.analysis.pages.templates import templates_of
 from finetune.analysis.report.blocks import Section
-from finetune.analysis.report.learning_curve import curves_in
 from finetune.analysis.report.opening import opening
+from finetune.analysis.report.page_runs import page_runs
 from finetune.analysis.report.run_files import RunFiles
-from finetune.analysis.report.sections import Weights, groups_of_seeds, sections_of
-from finetune.analysis.templates import templates_of
-from finetune.task_types.marked_text import clean
+from finetune.analysis.report.sections import Weights, sections_of
 
 MOST_BYTES = 4_500_000
 DEEP = 4  # sections of a page whose contents name the blocks too
@@ -32,21 +29,14 @@ def render(runs: Sequence[RunFiles], weights: Weights | None = None) -> str:
     `weights` has what each word of a row adds to its prediction, by the run's id, the split and the row's id.
     """
     templates = templates_of("finetune.analysis.report")
-    templates.filters["inline_json"] = inline_json
-    groups, curves = groups_of_seeds(runs), curves_in(runs)
-    found = None if curves else comparison.compared(groups)
-    sections = list(sections_of(runs, groups, curves, found, weights or {}))
+    page = page_runs(runs)
+    sections = list(sections_of(page, weights or {}))
     script = files("finetune.analysis.report").joinpath("page.js").read_text(encoding="utf-8")
     return templates.get_template("page.html.j2").render(
         title=runs[0].name if len(runs) == 1 else f"{len(runs)} runs",
-        opening=opening(runs, groups, curves, found), sections=sections, deep=len(sections) <= DEEP,
+        opening=opening(page), sections=sections, deep=len(sections) <= DEEP,
         rendered=_rendered(sections, templates), script=Markup(script), script_hash=_hash(script),
     )  # fmt: skip
-
-
-def inline_json(value: object) -> Markup:
-    """JSON inside a `<script>`: no markup in a text can end it."""
-    return Markup(clean(htmlsafe_json_dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)))
 
 
 def _rendered(sections: Sequence[Section], templates: Environment) -> list[Markup]:

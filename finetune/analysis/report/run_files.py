@@ -10,9 +10,10 @@ from finetune.analysis.report.margins import with_margins
 from finetune.analysis.report.paths import without_folders
 from finetune.data.messages import so_many
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import find_run, latest_run, no_run
+from finetune.runs.lookup import require_run
 from finetune.runs.predictions import Line, read_lines
-from finetune.runs.record import RunRecord, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +39,7 @@ def find_folders(names: Sequence[str], out: Path) -> list[RunFolder]:
     """The runs named by folder, id or task, each once. Raises UserError for a name without a run."""
     found: dict[Path, RunFolder] = {}
     for name in names:
-        folder = find_run(name, out) or latest_run(name, out)
-        if folder is None:
-            raise no_run(name, out)
+        folder = require_run(name, out)
         found.setdefault(folder.path.resolve(), folder)
     return list(found.values())
 
@@ -86,15 +85,6 @@ def read_losses(lines: Iterable[str], *, of: str = "losses") -> tuple[list[tuple
             found = event.get(of) or []
             losses |= dict(enumerate(found, start=event["update"] - len(found) + 1))
     return sorted(losses.items()), damaged
-
-
-def labels_of(folder: RunFolder) -> list[str]:
-    """Label names of the saved model in the order of its probabilities; empty if the model is missing."""
-    try:
-        names = json.loads((folder.model / "config.json").read_text(encoding="utf-8"))["id2label"]
-        return [str(names[str(index)]) for index in range(len(names))]
-    except (OSError, ValueError, LookupError, TypeError):  # a report works without the model
-        return []
 
 
 def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:

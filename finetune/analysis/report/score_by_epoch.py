@@ -17,7 +17,7 @@ LEAST = 0.05  # least span of a score axis, of the scale
 def score_by_epoch(records: Mapping[str, RunRecord]) -> Block:
     """A named curve per record, and the first record's baselines as horizontal lines."""
     first = next(iter(records.values()))
-    split = next(iter(first.scores))
+    split = first.first_split
     curves = {name: [epoch["headline"] for epoch in record.epochs] for name, record in records.items()}
     baselines = {name: scores[first.headline] for name, scores in first.baselines.get(split, {}).items()}
     return _block(curves, baselines, f"{split} {first.headline}", first.metric(first.headline))

@@ -3,51 +3,30 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from finetune.analysis.compare import Comparison
-from finetune.analysis.report import comparison, run, several, split
+from finetune.analysis.report import all_runs, run, several, split
 from finetune.analysis.report.blocks import Section, WordWeight
+from finetune.analysis.report.comparison import letter_titles
 from finetune.analysis.report.find_blocks import blocks_of
-from finetune.analysis.report.learning_curve import LearningCurve, learning_curve
-from finetune.analysis.report.overview import overview
-from finetune.analysis.report.run.settings import settings_block
-from finetune.analysis.report.run_files import RunFiles, labels_of
+from finetune.analysis.report.page_runs import PageRuns
+from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.temperature import Temperature, temperature_of
-from finetune.runs.seeds import groups as groups_of
-from finetune.task_types.types import view_of
+from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
 
 OPEN = 2  # runs whose sections are not folded
 ROW_BYTES = 3_000_000  # of the rows of all splits
 
 Weights = Mapping[tuple[str, str, str], Sequence[WordWeight]]  # by run's id, split and row's id
-Group = Sequence[RunFiles]  # runs that differ only in seeds
 
 
-def groups_of_seeds(runs: Sequence[RunFiles]) -> list[Group]:
-    """The runs that differ only in seeds together."""
-    by_record = {id(one.record): one for one in runs}
-    return [[by_record[id(record)] for record in group] for group in groups_of(one.record for one in runs)]
-
-
-def sections_of(
-    runs: Sequence[RunFiles],
-    groups: Sequence[Group],
-    curves: Sequence[LearningCurve],
-    found: Comparison | None,
-    weights: Weights,
-) -> Iterator[Section]:
-    """A comparison, learning curves, all runs together, groups of seeds, then each run with its splits."""
-    if found is not None:
-        yield Section(
-            id="compared", title="A and B compared", blocks=list(comparison.blocks(groups[0], groups[1], found))
-        )
-    for number, curve in enumerate(curves, start=1):
-        title = f"{curve.sizes[0].records[0].task}: data sizes"
-        yield Section(id=f"sizes-{number}", title=title, blocks=[learning_curve(curve)])
+def sections_of(page: PageRuns, weights: Weights) -> Iterator[Section]:
+    """All runs together, groups of seeds, then each run with its splits."""
+    runs, groups, compared = page.runs, page.groups, page.comparison is not None
     if len(runs) > 1:
-        yield Section(id="all", title="All runs", blocks=[overview(runs), settings_block(runs)])
-    titles = comparison.letter_titles(groups) if found else [f"{group[0].record.task}: seeds" for group in groups]
+        title = "A and B compared" if compared else "All runs"
+        yield Section(id="all", title=title, blocks=list(blocks_of(all_runs, page)))
+    titles = letter_titles(groups) if compared else [f"{group[0].record.task}: seeds" for group in groups]
     several_seeds = [(title, group) for title, group in zip(titles, groups, strict=True) if len(group) > 1]
     for number, (title, group) in enumerate(several_seeds, start=1):
         yield Section(id=f"seeds-{number}", title=title, blocks=list(blocks_of(several, group)))
@@ -79,11 +58,11 @@ def split_sections(one: RunFiles, name: str, budget: int, weights: Weights) -> I
     """A section per split with predictions. The temperature is fitted on the first."""
     temperature = None
     for of, lines in one.predictions.items():
-        view = view_of(lines, labels_of(one.folder), name=one.record.recipe.get("options", {}).get("shape", ""))
+        view = split_view_of(one.record, one.folder, of, lines)
         found = temperature
         if view is not None and temperature is None and (found := temperature_of(view)):
             temperature = replace(found, fitted_on=of)
-        yield split_section(one, of, view and named(view, one, of), found, name, budget, weights)
+        yield split_section(one, of, view, found, name, budget, weights)
 
 
 def split_section(
@@ -100,11 +79,3 @@ def split_section(
         view=view, run=one, name=of, section=section.id, temperature=temperature, budget=budget, weights=mine
     )
     return replace(section, blocks=list(blocks_of(split, given)))
-
-
-def named(view: View, one: RunFiles, of: str) -> View:
-    """The view with label names of a multi-label task from the record, if the model is not available."""
-    if view.labels or not view.names_in_scores:
-        return view
-    groups = dict.fromkeys(name.rpartition("/")[0] for name in one.record.scores[of] if "/" in name)
-    return replace(view, labels=list(groups))

@@ -1,45 +1,40 @@
 """Rows of a split with texts, label and prediction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
-from finetune.analysis.report.blocks import ShownRow, WordWeight
+from finetune.analysis.report.blocks import ShownRow
+from finetune.analysis.report.row_order import RowOrder
+from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.text import NAME
 from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut
-from finetune.task_types.view import Line, View
 
 
-def shown_row(
-    view: View,
-    line: Line,
-    *,
-    wrong: bool,
-    certainty: float,
-    suspect: bool = False,
-    chance: float | None = None,
-    weights: Sequence[WordWeight] = (),
-) -> ShownRow:
-    """A line of predictions as a ShownRow; `certainty` is its confidence, or for a number its error, and `chance` the
-    probability of its label, if that is worth showing.
-    """
-    facts = []
-    if not view.bounded:
-        facts.append(f"off by {certainty:.3f}")
-    elif 0 < certainty <= 1:
-        facts.append(f"confidence {100 * certainty:.1f} %")
-    if wrong and view.bounded and (agreeing := view.agreeing(line)):
-        facts.append(f"also predicted by {' and '.join(cut(baseline_words(name)) for name in agreeing)}")
-    if chance is not None:
-        facts.append(f"probability of the label {100 * chance:.1f} %")
-    if suspect:
-        facts.append("possible label error")
+def shown_row(split: SplitView, index: int, rows: RowOrder) -> ShownRow:
+    """The line of predictions at an index as a ShownRow."""
+    view, line = split.view, split.view.lines[index]
     label, prediction = view.verdict(line)
     return ShownRow(
         id=cut(str(line["id"]), NAME),
         parts=view.parts(line),
         label=cut(label),
         prediction=cut(prediction),
-        facts=facts,
-        right=not wrong if view.bounded else None,
-        weights=weights,
+        facts=list(_facts(split, index, rows)),
+        right=not rows.wrong[index] if view.bounded else None,
+        weights=split.weights.get(str(line["id"]), ()),
     )
+
+
+def _facts(split: SplitView, index: int, rows: RowOrder) -> Iterator[str]:
+    """The confidence, or the error of a number; which baselines agree; what is doubtful about the label."""
+    view, certainty, chance = split.view, rows.certainty[index], rows.chances[index]
+    if not view.bounded:
+        yield f"off by {certainty:.3f}"
+    elif 0 < certainty <= 1:
+        yield f"confidence {100 * certainty:.1f} %"
+    if rows.wrong[index] and view.bounded and (agreeing := view.agreeing(view.lines[index])):
+        yield f"also predicted by {' and '.join(cut(baseline_words(name)) for name in agreeing)}"
+    if chance == chance:  # not NaN
+        yield f"probability of the label {100 * chance:.1f} %"
+    if rows.suspected[index]:
+        yield "possible label error"

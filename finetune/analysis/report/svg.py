@@ -14,7 +14,6 @@ from finetune.task_types.marked_text import clean, cut
 
 SIZE = 11.0  # units of a character's height
 WIDTH = 360.0  # units of a chart, about its pixels on a screen of 400
-NAME = 22  # characters of a name in a chart
 LONGEST = 2_000  # characters of a chart's description
 SERIES = ("s1", "s2", "s3", "s4", "s5")  # classes of the style sheet
 NARROW, BROAD = frozenset("iIjlft.,:;'|!()[]{}·` "), frozenset("mwMW@%—…")

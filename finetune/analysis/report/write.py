@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from finetune.analysis.pages.templates import require_jinja2
+from finetune.analysis.pages.write import write_page
 from finetune.analysis.report.blocks import WordWeight
 from finetune.analysis.report.run_files import find_folders, read_run_files
-from finetune.analysis.templates import require_jinja2
-from finetune.data.atomic import output_file
 from finetune.data.paths import require_place
 
 
@@ -26,7 +26,4 @@ def write_report(
     require_place(output)
     from finetune.analysis.report.page import render
 
-    page = render([read_run_files(folder) for folder in find_folders(names, out)], weights)
-    with output_file(output, remedy="Name another file with -o") as scratch:
-        scratch.write_text(page, encoding="utf-8")
-    return len(page.encode())
+    return write_page(render([read_run_files(folder) for folder in find_folders(names, out)], weights), output)

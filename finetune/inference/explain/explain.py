@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import chain
 
 from finetune.data.rows import Row
-from finetune.errors import UserError
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
 from finetune.inference.explain.gradients import integrated_gradients, require_captum, words_of
 from finetune.inference.explain.occlusion import occlusion, rank_agreement
@@ -14,7 +13,7 @@ from finetune.inference.explain.value import Value
 from finetune.inference.explain.words import Word, find_words
 from finetune.inference.predictor import Predictor
 from finetune.models.feature import Feature
-from finetune.task_types.explained import Asked, NamedText, Target
+from finetune.task_types.explained import Asked, CannotExplain, NamedText, Target
 from finetune.task_types.prepare import encode
 
 MOST_TOKENS = 8_192  # of a row's windows or choices, with padding
@@ -23,12 +22,13 @@ MOST_TOKENS = 8_192  # of a row's windows or choices, with padding
 def explain(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
     """What each word of a row adds to its prediction, or to what was asked for.
 
-    Raises UserError for an empty text, a label or word that is not there, a row that is too long, and without captum.
+    Raises CannotExplain for an empty text and a row that is too long, and UserError for a label or word that is not
+    there, a task whose predictions cannot be explained, and without captum.
     """
     require_captum()
     texts = predictor.task.explained_texts(row)
     if empty := [one.name for one in chain.from_iterable(texts) if not one.text.strip()]:
-        raise UserError(f"the {empty[0]} is empty", "Give it at least one word")
+        raise CannotExplain(f"the {empty[0]} is empty", "Give it at least one word")
     features = encode(
         predictor.task, [row], predictor.tokenizer, predictor.max_length, predictor.engine.model.backbone.config
     )
@@ -61,23 +61,22 @@ def _explanation(
     masked = value.ids.clone()
     for place in chain.from_iterable(word.places for word in words):
         masked[place] = mask_id
-    parts, steps = integrated_gradients(value, masked)
-    added, lost = words_of(parts, words), occlusion(value, words, mask_id)
-    whole, without = value.of(value.ids.new_tensor([value.ids.tolist(), masked.tolist()])).tolist()
+    found = integrated_gradients(value, masked)
+    added, lost = words_of(found.parts, words), occlusion(value, words, mask_id)
     return Explanation(
         label=target.label,
         confidence=target.confidence,
-        value=whole,
-        masked=without,
-        steps=steps,
+        value=found.value,
+        masked=found.masked,
+        steps=found.steps,
         agreement=rank_agreement(added, lost),
-        masked_confidence=1 / (1 + math.exp(-without)) if target.is_log_odds else None,
+        masked_confidence=1 / (1 + math.exp(-found.masked)) if target.is_log_odds else None,
         words=[_part(*each) for each in zip(words, added, lost, strict=True)],
     )
 
 
 def _part(word: Word, added: float, lost: float) -> WordPart:
-    return WordPart(word=word.surface, text=word.text.name, start=word.start, end=word.end, added=added, lost=lost)
+    return WordPart(word=word.surface, text_name=word.text.name, start=word.start, end=word.end, added=added, lost=lost)
 
 
 def _mask_id(predictor: Predictor) -> int:
@@ -88,9 +87,9 @@ def _mask_id(predictor: Predictor) -> int:
 
 
 def _require_few(features: Sequence[Feature]) -> None:
-    """Raises UserError for a row of more tokens than can be explained in seconds."""
+    """Raises CannotExplain for a row of more tokens than can be explained in seconds."""
     tokens = sum(map(len, features))
     if tokens > MOST_TOKENS:
-        raise UserError(
+        raise CannotExplain(
             f"the row is too long: {tokens:,} tokens in {len(features)} windows", f"Give at most {MOST_TOKENS:,}"
         )

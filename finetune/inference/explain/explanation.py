@@ -10,10 +10,10 @@ LEAST = 1e-3  # a difference that is smaller counts as so much
 
 @dataclass(frozen=True, kw_only=True)
 class WordPart:
-    """A word with what it adds, and what is lost without it (occlusion); `text` names the text that it is in."""
+    """A word of a text with what it adds, and what is lost without it (occlusion)."""
 
     word: str
-    text: str
+    text_name: str
     start: int
     end: int
     added: float

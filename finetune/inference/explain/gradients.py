@@ -5,6 +5,7 @@ values, up to the error of the numerical integral, which falls with the number o
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -29,8 +30,18 @@ def require_captum() -> None:
         ) from error
 
 
-def integrated_gradients(value: Value, masked: Tensor) -> tuple[Tensor, int]:
-    """What each token adds, `(sequences, length)`, and the number of steps.
+@dataclass(frozen=True, kw_only=True)
+class Gradients:
+    """What each token adds, `(sequences, length)`, the number of steps, and the values at both ends of the path."""
+
+    parts: Tensor
+    steps: int
+    masked: float
+    value: float
+
+
+def integrated_gradients(value: Value, masked: Tensor) -> Gradients:
+    """What each token adds to the value.
 
     `masked` `(sequences, length)` are the ids from which the path starts. Steps are doubled until the parts add up to
     the difference within TOLERANCE, or to MOST_STEPS.
@@ -41,7 +52,7 @@ def integrated_gradients(value: Value, masked: Tensor) -> tuple[Tensor, int]:
     while True:
         parts = _attribute(value, masked, steps)
         if abs(float(parts.sum()) - (end - start)) <= allowed or steps >= MOST_STEPS:
-            return parts, steps
+            return Gradients(parts=parts, steps=steps, masked=start, value=end)
         steps *= 2
 
 

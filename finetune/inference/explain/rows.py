@@ -12,9 +12,9 @@ from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.predict_plan import SAMPLE, known_type, layout_for
 from finetune.inference.predictor import Predictor
-from finetune.runs.lookup import find_run, latest_run
+from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_lines
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types.data_type import NoRow
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.row_builder import row_of
@@ -37,10 +37,10 @@ def row_of_texts(predictor: Predictor, texts: Sequence[str]) -> Row:
 
 def row_of_run(predictor: Predictor, model: str, name: str, *, split: str | None, out: Path) -> Row:
     """A row that the run has predicted, by its id. Raises UserError where there is none of that id."""
-    folder = find_run(model, out) or latest_run(model, out)
+    folder = named_run(model, out)
     if folder is None:
         raise UserError(f"{model} is not a run: it has no rows of dev", "Give a text, or a file with --rows")
-    of = split or next(iter(load_record(folder.record_file).scores), "dev")
+    of = split or load_record(folder.record_file).first_split
     lines = read_lines(folder, of)
     line = next((line for line in lines if str(line["id"]) == name), None)
     if line is None:

@@ -13,7 +13,7 @@ def tokenizer_hash(tokenizer: "PreTrainedTokenizerBase") -> str | None:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         return None
-    forget_last_call(tokenizer)
+    forget_use(tokenizer)
     facts = [
         type(tokenizer).__name__,
         backend.to_str(),
@@ -25,8 +25,11 @@ def tokenizer_hash(tokenizer: "PreTrainedTokenizerBase") -> str | None:
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def forget_last_call(tokenizer: "PreTrainedTokenizerBase") -> None:
-    """Removes the truncation and padding of the last call, which would be saved; transformers sets both in each."""
+def forget_use(tokenizer: "PreTrainedTokenizerBase") -> None:
+    """Removes what would be saved of the last call (truncation and padding, which transformers sets in each), and
+    whether there was a network when it was loaded.
+    """
+    tokenizer.init_kwargs.pop("local_files_only", None)
     if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
         backend.no_truncation()
         backend.no_padding()

@@ -6,7 +6,7 @@ import numpy as np
 
 from finetune.errors import UserError
 from finetune.models.feature import Feature
-from finetune.task_types.explained import Asked, NamedText, Pick, Target, Wanted
+from finetune.task_types.explained import Asked, CannotExplain, NamedText, Pick, Target, Wanted
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.row import SpanRow
 
@@ -46,7 +46,7 @@ def _located(context: str, text: str) -> int | None:
 
 
 def _picks(start: int, end: int, features: Sequence[Feature]) -> list[Pick]:
-    """Start and end in the window that has both, and most context before the start. Raises UserError for none."""
+    """Start and end in the window that has both, and most context before the start. Raises CannotExplain for none."""
     found = []
     for number, feature in enumerate(features):
         starts, ends = feature.note["starts"], feature.note["ends"]
@@ -55,7 +55,7 @@ def _picks(start: int, end: int, features: Sequence[Feature]) -> list[Pick]:
         if first <= last < len(starts) and starts[0] <= start and end <= ends[-1]:
             found.append((not feature.note["owned"][first], number, first, last))
     if not found:
-        raise UserError("no window of the context holds this answer", "Choose a shorter one with --label")
+        raise CannotExplain("no window of the context holds this answer", "Choose a shorter one with --label")
     _, number, first, last = min(found)
     place = features[number].note["place"]
     return [Pick(feature=number, place=(place + token, side), against=0) for side, token in enumerate((first, last))]

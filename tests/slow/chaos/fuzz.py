@@ -4,13 +4,16 @@ import json
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from slow.chaos.commands import call, finetune
 from slow.chaos.outcome import Failed
 from slow.chaos.places import Lab, require_ended
 from slow.chaos.scenarios import SCENARIOS
 from slow.chaos.trial import Tally
+
+if TYPE_CHECKING:
+    from support.fuzzing import Fuzzed
 
 NAME = "sentence"  # whose model is used, and damaged
 COUNTS = {"recipes": 10_000, "records": 500, "data files": 2_000, "model folders": 500}
@@ -38,26 +41,26 @@ def _fuzzed(place: Path, what: str, count: int, seed: int) -> None:
     folder = place / "fuzz"
     folder.mkdir()
     try:
-        faults = getattr(FUZZERS[what](count, seed, folder, place), "faults", [])
+        faults = FUZZERS[what](count, seed, folder, place).faults
     except Exception:
         faults = [traceback.format_exc()]
     (place / "faults.json").write_text(json.dumps(faults))
 
 
-def _recipes(count: int, seed: int, folder: Path, place: Path) -> Any:
-    from support.hostile import fuzz_recipes
+def _recipes(count: int, seed: int, folder: Path, place: Path) -> "Fuzzed":
+    from support.hostile.recipes import fuzz_recipes
 
     return fuzz_recipes(count, seed, folder)
 
 
-def _records(count: int, seed: int, folder: Path, place: Path) -> Any:
-    from support.hostile import fuzz_records, write_runs
+def _records(count: int, seed: int, folder: Path, place: Path) -> "Fuzzed":
+    from support.hostile.records import fuzz_records, write_runs
 
     write_runs(folder)
     return fuzz_records(count, seed, folder)
 
 
-def _data_files(count: int, seed: int, folder: Path, place: Path) -> Any:
+def _data_files(count: int, seed: int, folder: Path, place: Path) -> "Fuzzed":
     from support.fuzzed_files import fuzz_data_files
 
     from finetune.inference.predictor import load
@@ -66,13 +69,13 @@ def _data_files(count: int, seed: int, folder: Path, place: Path) -> Any:
     return fuzz_data_files(count, seed, folder=folder, model=place / "encoder", predictor=load(run))
 
 
-def _model_folders(count: int, seed: int, folder: Path, place: Path) -> Any:
+def _model_folders(count: int, seed: int, folder: Path, place: Path) -> "Fuzzed":
     from support.fuzzed_folders import fuzz_model_folders
 
     (model,) = place.glob("results/*/*/model")
     return fuzz_model_folders(count, seed, folder=folder, encoder=place / "encoder", model=model)
 
 
-FUZZERS: dict[str, Callable[[int, int, Path, Path], Any]] = {
+FUZZERS: dict[str, Callable[[int, int, Path, Path], "Fuzzed"]] = {
     "recipes": _recipes, "records": _records, "data files": _data_files, "model folders": _model_folders,
 }  # fmt: skip

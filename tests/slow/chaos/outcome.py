@@ -10,7 +10,7 @@ from finetune.data.checksums import verify
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_predictions
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 
 VARYING = {  # facts of a record that differ from run to run, and what is compared by itself
     *("finished", "seconds", "examples_per_second", "peak_memory_bytes", "git_commit", "files", "checksum"),

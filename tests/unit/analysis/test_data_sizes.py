@@ -9,7 +9,8 @@ from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
 from finetune.analysis.data_sizes import Gain, curves_of, last_gain, more_labels
-from finetune.runs.record import RunRecord, load_record
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
 from finetune.task_types.task import Answer
 
 
@@ -72,6 +73,6 @@ def test_a_report_of_several_sizes_draws_the_curve_and_opens_with_the_largest(tm
         change_record(file, recipe=load_record(file).recipe | {"train_share": share}, **sizes)
     page = report(tmp_path, *folders)
     found = read(page)
-    assert "Learning curve" in found.text
+    assert "Learning curve of toy-cats" in found.text
     assert "the last doubling (500 to 1,000 rows) raised dev accuracy" in found.text
     assert page.count('<div class="headline') == 1

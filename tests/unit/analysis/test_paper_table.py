@@ -12,12 +12,13 @@ from support.paths import ROOT
 from support.records import BASE, run
 
 from finetune.analysis.paper_table import Table, left_out, lines_of, load_table, rule, table_files
-from finetune.analysis.paper_table_formats import as_csv, as_html, as_markdown, runs_form
+from finetune.analysis.paper_table_formats import as_csv, as_html, as_markdown, markdown_table, runs_form
 from finetune.analysis.published import anchors, published_for
 from finetune.cli.run_tables import labels_table, summary_table
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
-from finetune.runs.record import DamagedRecord, RunRecord, all_records
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import DamagedRecord, all_records
 from finetune.runs.seeds import failed, summarised
 from finetune.task_types.registry import available
 
@@ -261,3 +262,9 @@ def test_scores_of_entity_types_and_of_labels_have_their_own_title() -> None:
         found = labels_table(tagged.model_copy(update={"baselines": {"dev": {baseline: {"f1": 0.5}}}}))
         assert found is not None
         assert (found.title, found.columns[1].name) == (f"by {kind}", kind)
+
+
+def test_a_markdown_table_keeps_pipes_in_their_cells() -> None:
+    assert markdown_table(["a", "b"], [["x|y", 2], ["", None]]).splitlines() == [
+        "| a | b |", "|---|---|", "| x\\|y | 2 |", "|  | None |",
+    ]  # fmt: skip

@@ -14,7 +14,7 @@ from support.toys import cat_rows, cat_task, labels_task, length_task
 
 from finetune.analysis.report.blocks import WordWeight
 from finetune.analysis.report.chart import Axis, chart, names_axis
-from finetune.analysis.report.curves import chosen_point, steps_of
+from finetune.analysis.report.curves import chosen_step, steps_of
 from finetune.analysis.report.marks import dots, line
 from finetune.analysis.report.paths import without_folders
 from finetune.analysis.report.run_files import read_run_files
@@ -22,7 +22,7 @@ from finetune.analysis.report.svg import WIDTH, fitted, round_steps, text_width
 from finetune.analysis.report.write import write_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
-from finetune.runs.record import load_record
+from finetune.runs.record_files import load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.registry import find
@@ -45,8 +45,9 @@ def test_areas_under_curves_are_those_of_scikit_learn() -> None:
 def test_a_curve_needs_both_kinds_of_rows_and_marks_the_predictions() -> None:
     given = np.array([True, True, False, False])
     curve = Curve(name="a", chances=np.array([0.9, 0.4, 0.6, 0.1]), positive=given, predicted=given[::-1])
-    assert chosen_point(curve) == (0, 1, 0)
-    assert chosen_point(replace(curve, predicted=np.array([True, False, True, False]))) == (0.5, 0.5, 0.5)
+    for predicted, at in ((given[::-1], (0, 1, 0)), (np.array([True, False, True, False]), (0.5, 0.5, 0.5))):
+        found = chosen_step(replace(curve, predicted=predicted))
+        assert (*found.recall, *found.false_alarms, *found.precision) == at
     assert steps_of(replace(curve, positive=np.ones(4, bool))) is None
     assert steps_of(replace(curve, positive=np.zeros(4, bool))) is None
 

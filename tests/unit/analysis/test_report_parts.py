@@ -12,7 +12,8 @@ from support.records import made_record, save_predictions
 from support.reports import facts_of
 from support.toys import cat_rows, cat_task, every_shape
 
-from finetune.analysis.report.errors import beliefs, suspects
+from finetune.analysis.report.label_errors import beliefs, suspects
+from finetune.analysis.report.row_order import row_order
 from finetune.analysis.report.run_files import read_losses
 from finetune.analysis.report.split.length_and_score import length_bins
 from finetune.data.source import Source
@@ -31,7 +32,7 @@ def test_lengths_are_cut_into_bins_of_about_as_many_rows() -> None:
     assert (bins[0].shortest, bins[-1].longest) == (0, 59)
     assert (bins[0].score, bins[-1].score) == (1, 0)
     (only,) = length_bins(np.full(40, 7), np.array([0.0, 1.0] * 20))
-    assert only.margin == pytest.approx(1.96 * np.std([0, 1] * 20, ddof=1) / 40**0.5)
+    assert only.margin == pytest.approx(1.959964 * np.std([0, 1] * 20, ddof=1) / 40**0.5)
     assert length_bins(np.array([]), np.array([])) == []
 
 
@@ -131,6 +132,29 @@ def test_labels_are_believed_less_than_others_of_their_class(tmp_path: Path) -> 
     golds = np.array([line["gold"] for line in view.lines])
     assert relative[golds == "yes"].mean() == pytest.approx(0, abs=1e-9)
     assert chances[5] == pytest.approx(0.3 if golds[5] == "yes" else 0.44)
+
+
+def test_rows_are_ordered_by_error_then_doubt_then_confidence(tmp_path: Path) -> None:
+    rows = cat_rows(64)
+    sure = np.linspace(0.6, 0.8, len(rows))
+    wrong = {3: 0.55, 9: 0.95}  # the confidence of an error
+    answers = [
+        Answer(value=row.gold, probabilities=[1 - p, p] if row.gold == "yes" else [p, 1 - p])
+        for row, p in zip(rows, sure.tolist(), strict=True)
+    ]
+    for index, p in wrong.items():
+        other = {"yes": "no", "no": "yes"}[rows[index].gold]
+        answers[index] = Answer(value=other, probabilities=[1 - p, p] if other == "yes" else [p, 1 - p])
+    found = row_order(lines_of(cat_task(rows), answers, tmp_path))
+    assert found.order[:2].tolist() == [9, 3]
+    assert found.suspected.nonzero()[0].tolist() == [9]
+    assert found.doubt is not None
+    assert found.doubt[9] == 0
+    right = found.order[2:]
+    assert found.least[right[:18]].all() and not found.least[right[18:]].any()
+    assert np.isfinite(found.chances).tolist() == found.least.tolist()
+    for part in (right[:18], right[18:]):
+        assert (np.diff(found.certainty[part]) <= 0).all()
 
 
 def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None:

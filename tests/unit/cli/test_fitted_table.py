@@ -20,8 +20,9 @@ from finetune.cli.console import Terminal, facts_table
 from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.run_tables import record_table, runs_table, short_model, summary_table
 from finetune.cli.table import as_table
+from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import ListedRun, all_records, listed_runs
+from finetune.runs.record_files import all_records, listed_runs
 
 WIDTHS = (40, 60, 80, 120, 200)
 WORDS = ("a", "longer-word", "안녕하세요", "두 단어", "", "2026-11-21T09:42:30+00:00", "two\nlines", "x" * 90)

@@ -14,7 +14,7 @@ from transformers import AutoTokenizer
 from finetune.models import pretrained
 from finetune.models.tokenizers.load import JsonTokenizer, load_text_tokenizer
 from finetune.runs.predictions import write_predictions
-from finetune.runs.record import DamagedRecord, all_records, listed_runs
+from finetune.runs.record_files import DamagedRecord, all_records, listed_runs
 
 HEAVY = {"torch", "transformers", "datasets", "evaluate", "accelerate", "sklearn"}  # each takes a second or more
 LOADED = """

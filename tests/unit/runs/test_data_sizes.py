@@ -6,7 +6,7 @@ from finetune.errors import UserError
 from finetune.runs.data_sizes import percent, shares_of
 from finetune.runs.grid import expand
 from finetune.runs.recipe import Recipe, parse
-from finetune.runs.record import run_id
+from finetune.runs.run_id import run_id
 
 
 def test_percentages_become_shares_in_order() -> None:

@@ -10,7 +10,7 @@ from support.toys import every_shape
 
 from finetune.data.rows import ADDED_LATER
 from finetune.data.source import Source
-from finetune.runs.record import data_fingerprint
+from finetune.runs.run_id import data_fingerprint
 
 
 @dataclass(frozen=True, kw_only=True)

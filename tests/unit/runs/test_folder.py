@@ -19,7 +19,7 @@ from finetune.inference.predictor import load
 from finetune.runs.events import Event, Note, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
-from finetune.runs.record import DamagedRecord, listed_runs, load_record, write_record
+from finetune.runs.record_files import DamagedRecord, listed_runs, load_record, write_record
 
 HOLD = """
 import sys, time

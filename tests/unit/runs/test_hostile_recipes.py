@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.hostile import fuzz_recipes
+from support.hostile.recipes import fuzz_recipes
 
 from finetune.errors import UserError
 from finetune.runs import recipe

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from support.cli import Finetune, assert_error
-from support.hostile import fuzz_records, write_runs
+from support.hostile.records import fuzz_records, write_runs
 
 from finetune.cli.terminal import OBEYED
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, latest_run
-from finetune.runs.record import MOST_BYTES, DamagedRecord, all_records, listed_runs, load_record
+from finetune.runs.record_files import MOST_BYTES, DamagedRecord, all_records, listed_runs, load_record
 from finetune.runs.seeds import groups
 
 

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.paths import ROOT
 
 from finetune.errors import UserError
 from finetune.runs import grid, recipe
-from finetune.runs.record import run_id
+from finetune.runs.record_files import all_records
+from finetune.runs.run_id import run_id
 from finetune.runs.toml import override_value
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import find
@@ -178,3 +180,14 @@ def test_the_id_is_of_what_decides_the_result() -> None:
 def test_the_id_of_known_settings_stays() -> None:
     """A changed id would make every finished run of every user run again."""
     assert identified(parsed(**{"train.learning_rate": 2e-4})) == "211dce9549"
+
+
+def test_the_ids_of_the_shipped_records_stay() -> None:
+    """Those of tasks with options need the task's defaults, and are left out."""
+    records = [record for record in all_records(ROOT / "results") if not record.recipe.get("options")]
+    assert len(records) > 70
+    for record in records:
+        chosen = {name: value for name, value in record.recipe.items() if value is not None}
+        facts = {"task": record.task, "version": record.task_version, "precision": record.precision}
+        one = recipe.Recipe.model_validate(chosen)
+        assert identified(one, data=record.data, weights=record.weights, **facts) == record.id

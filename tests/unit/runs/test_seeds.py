@@ -11,7 +11,7 @@ from support.records import BASE, run
 from finetune.analysis.paper_table import lines_of, load_table
 from finetune.cli.run_tables import summary_lines, summary_table
 from finetune.metrics.scores import accuracy, matthews
-from finetune.runs.record import all_records
+from finetune.runs.record_files import all_records
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
 
 

@@ -93,6 +93,15 @@ def test_a_metric_that_is_better_when_it_is_lower() -> None:
     assert found.sentence.startswith("1.5 better than the majority label (95 %: -1.9 to -1.1): dev accuracy 2.0")
 
 
+@pytest.mark.parametrize(("greater", "best"), [(True, 20.0), (False, 12.0)])
+def test_the_best_baseline_is_that_of_the_metric(*, greater: bool, best: float) -> None:
+    baselines = {"dev": {"mean": {"accuracy": 20.0}, "tfidf-ridge": {"accuracy": 12.0}}}
+    found = record(9.0, baselines=baselines, metrics={"accuracy": SavedMetric(scale=1, greater_is_better=greater)})
+    assert found.best_baseline("dev", "accuracy") == best
+    assert found.best_baseline("test", "accuracy") is None
+    assert (found.first_split, found.score) == ("dev", 9.0)
+
+
 def test_an_undefined_score_is_compared_with_nothing() -> None:
     found = verdict_of([record(math.nan)])
     assert found.level == "worse"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.chart import Axis, chart
+from finetune.analysis.report.curves import POINTS
 from finetune.analysis.report.marks import line
-from finetune.analysis.report.run.losses import POINTS
 from finetune.analysis.report.run_files import RunFiles
 
 ORDER = 25

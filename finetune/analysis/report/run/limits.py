@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from finetune.analysis.report.blocks import Block
-from finetune.analysis.report.errors import suspects
-from finetune.analysis.report.row_data import SCRIPT, slices_in
-from finetune.analysis.report.run_files import RunFiles, labels_of
+from finetune.analysis.report.filters import SCRIPT, slices_in
+from finetune.analysis.report.label_errors import suspects
+from finetune.analysis.report.run_files import RunFiles
 from finetune.data.messages import so_many
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.record import RunRecord
 from finetune.task_types.marked_text import cut
-from finetune.task_types.types import view_of
+from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
 
 ORDER = 60
@@ -21,7 +21,7 @@ RARE = 0.9  # share of the labels that one class has, from which others are rare
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
-    """One sentence each; the run's notes last."""
+    """One sentence each; the run's notes last, such as those on truncated rows."""
     points = [*_about_rows(run.record), *_about_labels(run.record), *_about_predictions(run)]
     points += [cut(note) for note in all_notes(run.record)[:MOST]]
     if points:
@@ -32,11 +32,6 @@ def _about_rows(record: RunRecord) -> Iterator[str]:
     count = record.rows.get("train", 0)
     if 0 < count < FEW_ROWS:
         yield f"Trained on {so_many(count)}: another seed or other rows may give quite another score."
-    for split, share in record.truncated.items():
-        noted = any(note.startswith(f"{split}:") and "max_length" in note for note in record.notes)
-        if share > 0 and not noted:
-            most = record.recipe.get("max_length")
-            yield f"{split}: {100 * share:.2g} % of the sequences were truncated to {most} tokens."
 
 
 def _about_labels(record: RunRecord) -> Iterator[str]:
@@ -54,7 +49,7 @@ def _about_labels(record: RunRecord) -> Iterator[str]:
 
 def _about_predictions(run: RunFiles) -> Iterator[str]:
     split, lines = next(iter(run.predictions.items()), ("", ()))
-    view = view_of(lines, labels_of(run.folder)) if lines else None
+    view = split_view_of(run.record, run.folder, split, lines)
     if view is None:
         return
     yield from _about_scripts(view, split)

@@ -8,12 +8,12 @@ from markupsafe import Markup
 
 from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.chart import Axis, chart
+from finetune.analysis.report.curves import POINTS
 from finetune.analysis.report.marks import Mark, line
 from finetune.analysis.report.run_files import RunFiles
 from finetune.metrics.metric import Metric
 
 ORDER = 20
-POINTS = 150  # of a curve
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:

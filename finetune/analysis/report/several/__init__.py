@@ -1,1 +1,1 @@
-"""Blocks about runs that differ only in their seeds; each module has `blocks(group)`."""
+"""Blocks about runs that differ only in their seeds; each module has `blocks(group: Group)`."""

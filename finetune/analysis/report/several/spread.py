@@ -64,11 +64,7 @@ def _spreads(group: Sequence[RunFiles]) -> list[Spread]:
             split=split,
             metric=first.metric(name),
             scores=[run.record.scores[split][name] for run in group],
-            baseline=max(
-                (given[name] for given in first.baselines.get(split, {}).values()),
-                key=first.metric(name).rank,
-                default=None,
-            ),
+            baseline=first.best_baseline(split, name),
         )
         for split, scores in first.scores.items()
         for name in plain_metrics(scores)

@@ -1,1 +1,1 @@
-"""Blocks about the predictions of a split; each module has `blocks(view, temperature)`."""
+"""Blocks about the predictions of a split; each module has `blocks(split: SplitView)`."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from finetune.analysis.report.blocks import Block, Matrix
-from finetune.analysis.report.row_data import names_of
+from finetune.analysis.report.filters import names_of
 from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.text import NAME, shown_of
 from finetune.task_types.marked_text import cut

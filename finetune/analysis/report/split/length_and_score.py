@@ -10,6 +10,7 @@ from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.chart import Axis, chart
 from finetune.analysis.report.marks import intervals, line
 from finetune.analysis.report.split_view import SplitView
+from finetune.metrics.mean_interval import mean_interval
 from finetune.task_types.view import View
 
 ORDER = 50
@@ -48,13 +49,13 @@ def length_bins(lengths: np.ndarray, scores: np.ndarray) -> list[LengthBin]:
 
 
 def _bin(lengths: np.ndarray, scores: np.ndarray) -> LengthBin:
-    spread = float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
+    score, margin = mean_interval(scores)
     return LengthBin(
         shortest=int(lengths.min()),
         longest=int(lengths.max()),
         count=len(lengths),
-        score=float(scores.mean()),
-        margin=1.96 * spread / len(scores) ** 0.5,
+        score=score,
+        margin=margin,
     )
 
 

@@ -5,12 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from finetune.analysis.report.blocks import Block, Table
-from finetune.analysis.report.chart import Axis, chart
-from finetune.analysis.report.curves import chosen_point, drawable, some_points
-from finetune.analysis.report.marks import MARKERS, dots, line
-from finetune.analysis.report.split.roc import MOST_CURVES, MOST_LINES
+from finetune.analysis.report.curves import LEGEND_NAME, MOST_CURVES, MOST_LINES, Quantity, drawable, threshold_chart
 from finetune.analysis.report.split_view import SplitView
-from finetune.analysis.report.svg import DASHES, NAME, SERIES
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import Curve
 
@@ -23,31 +19,25 @@ def blocks(split: SplitView) -> Iterator[Block]:
     drawn, every = drawable(curves, MOST_CURVES), drawable(curves, MOST_LINES)
     if not drawn:
         return
-    marks = []
-    for number, (curve, steps) in enumerate(drawn):
-        name = cut(curve.name, NAME)
-        points = some_points(steps.recall, steps.precision)
-        marks.append(line(points, colour=SERIES[number], dash=DASHES[number], name=name))
-        recall, _, precision = chosen_point(curve)
-        tip = f"{name} at its threshold: precision {100 * precision:.1f} %, recall {100 * recall:.1f} %"
-        place = [(100 * recall, 100 * precision)]
-        marks.append(dots(place, colour=SERIES[number], shape=MARKERS[number], tips=[tip], radius=5))
     found = [(curve, 100 * steps.average_precision, 100 * float(np.mean(curve.positive))) for curve, steps in every]
     said = ", ".join(f"{curve.name} {area:.1f}" for curve, area, _ in found)
     only = f" Average precision {found[0][1]:.1f} %; at random {found[0][2]:.1f} %." if len(found) == 1 else ""
     columns = ["label", "average precision, %", "positive, %", "threshold"]
     lines = [
-        [cut(curve.name, NAME), f"{area:.1f}", f"{share:.1f}", _threshold(curve, split)] for curve, area, share in found
+        [cut(curve.name, LEGEND_NAME), f"{area:.1f}", f"{share:.1f}", _threshold(curve, split)]
+        for curve, area, share in found
     ]
     yield Block(
         title="Precision and recall",
         note=f"At every threshold; the marker is the threshold in use{_of_one(found[0][0], split, len(found))}.{only}",
-        chart=chart(
-            marks, x=Axis(label="recall, %", low=0.0, high=100.0), y=Axis(label="precision, %", low=0.0, high=100.0),
-            height=230, says=f"Average precision: {said}",
+        chart=threshold_chart(
+            drawn,
+            x=Quantity(name="recall", label="recall, %", of=lambda steps: steps.recall),
+            y=Quantity(name="precision", label="precision, %", of=lambda steps: steps.precision),
+            says=f"Average precision: {said}",
         ),
         table=Table(columns=columns, rows=lines, sorts=True) if len(lines) > 1 else None,
-    )  # fmt: skip
+    )
 
 
 def _threshold(curve: Curve, split: SplitView) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from finetune.analysis.report.blocks import Block, Table
-from finetune.analysis.report.row_data import slices_in
+from finetune.analysis.report.filters import slices_in
 from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.text import NAME
+from finetune.metrics.mean_interval import mean_interval
 from finetune.task_types.marked_text import cut
 
 ORDER = 55
@@ -38,18 +39,15 @@ def _lines(name: str, values: Sequence[str], scores: np.ndarray, bounded: bool) 
         inside = found == value
         if count < FEWEST or (~inside).sum() < 2:
             continue
-        mean, margin = _mean(scores[inside])
-        others, other_margin = _mean(scores[~inside])
-        factor = 100 if bounded else 1
-        apart = abs(mean - others) > float(np.hypot(margin, other_margin))
-        low, high = factor * (mean - margin), factor * (mean + margin)
-        yield [
-            name, cut(value or "(empty)", NAME), f"{count:,}", f"{factor * mean:.{1 if bounded else 3}f}{' *' * apart}",
-            f"{max(low, 0):.{1 if bounded else 3}f} to {min(high, 100) if bounded else high:.{1 if bounded else 3}f}",
-            f"{factor * others:.{1 if bounded else 3}f}",
-        ]  # fmt: skip
+        mean, margin = mean_interval(scores[inside])
+        others, other_margin = mean_interval(scores[~inside])
+        apart = " *" * (abs(mean - others) > float(np.hypot(margin, other_margin)))
+        shown, low, high, beyond = (
+            _shown(each, bounded=bounded) for each in (mean, max(mean - margin, 0), mean + margin, others)
+        )
+        yield [name, cut(value or "(empty)", NAME), f"{count:,}", f"{shown}{apart}", f"{low} to {high}", beyond]
 
 
-def _mean(scores: np.ndarray) -> tuple[float, float]:
-    """The mean, and half its 95 % interval."""
-    return float(scores.mean()), 1.96 * float(scores.std(ddof=1)) / len(scores) ** 0.5
+def _shown(score: float, *, bounded: bool) -> str:
+    """A score between 0 and 1 in percent, at most 100; an error as it is."""
+    return f"{100 * min(score, 1):.1f}" if bounded else f"{score:.3f}"

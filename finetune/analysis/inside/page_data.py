@@ -1,12 +1,11 @@
 """The numbers of the page as compact JSON: whole thousandths."""
 
-import json
 from typing import Any
 
 import numpy as np
 
-from finetune.analysis.view.projection import cosines, project
-from finetune.inference.view.inside import Inside, Steps, WordVectors
+from finetune.analysis.inside.projection import cosines, project
+from finetune.inference.inside.parts import Inside, Steps, WordVectors
 
 SCALE = 1_000
 YOURS = "yours"
@@ -30,12 +29,6 @@ def page_data(inside: Inside) -> dict[str, Any]:
         "outputs": _outputs(inside),
         "embeddings": _embeddings(inside),
     }
-
-
-def as_script(data: Any) -> str:
-    """JSON that cannot end the script element that it is in."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return text.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
 
 
 def thousandths(values: np.ndarray) -> list[int]:

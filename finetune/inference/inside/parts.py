@@ -99,7 +99,7 @@ class WordVectors:
 
 @dataclass(frozen=True, kw_only=True)
 class Inside:
-    """An encoder's inside for the tokens of a sentence or a pair; `tokens_segments` has the segment of each token."""
+    """An encoder's inside for the tokens of a sentence or a pair; `token_segments` has the segment of each token."""
 
     model: str
     family: str

@@ -1,4 +1,4 @@
-"""The page of `finetune view`: projection, compact JSON, size."""
+"""The page of `finetune view`: projection, size."""
 
 import json
 import re
@@ -6,10 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from finetune.analysis.view.page import render
-from finetune.analysis.view.page_data import as_script
-from finetune.analysis.view.projection import cosines, project
-from finetune.inference.view.inside import Attention, Embeddings, Inside, Outputs, Sentence, Steps, WordVectors
+from finetune.analysis.inside.page import render
+from finetune.analysis.inside.projection import cosines, project
+from finetune.inference.inside.parts import Attention, Embeddings, Inside, Outputs, Sentence, Steps, WordVectors
 
 
 def test_projection_is_that_of_scikit_learn() -> None:
@@ -31,12 +30,6 @@ def test_projection_is_that_of_scikit_learn() -> None:
 def test_equal_vectors_are_one_point_and_one_meaning_is_not_apart() -> None:
     assert project(np.ones((4, 3)), ["a", "a", "b", "b"]).explained == (0.0, 0.0)
     assert project(np.eye(3), ["", "", ""]).silhouette is None
-
-
-def test_json_cannot_end_its_script() -> None:
-    text = as_script({"a": "</script><!-- & \u2028"})
-    assert not {"<", ">", "&", "\u2028"} & set(text)
-    assert json.loads(text) == {"a": "</script><!-- & \u2028"}
 
 
 def large(layers: int, heads: int, tokens: int, width: int) -> Inside:

@@ -8,7 +8,7 @@ import torch
 from transformers import PreTrainedModel
 
 from finetune.errors import UserError
-from finetune.inference.view.inside import Sentence, WordVectors
+from finetune.inference.inside.parts import Sentence, WordVectors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -29,11 +29,11 @@ function options(select, texts, values = texts.map((_, index) => index)) {
 // A colour of a value of -1 to 1: blue above 0, orange below, stronger with its size.
 function shade(value) {
   const size = Math.min(100, Math.round(100 * Math.abs(value)));
-  return `color-mix(in srgb, var(${value < 0 ? "--minus" : "--plus"}) ${size}%, var(--surface))`;
+  return `color-mix(in srgb, var(${value < 0 ? "--series2" : "--series1"}) ${size}%, var(--surface))`;
 }
 
 // Fills a canvas of n x n cells with values of 0 to 1.
-function paint(canvas, n, value, name = "--plus") {
+function paint(canvas, n, value, name = "--series1") {
   canvas.width = canvas.height = n;
   const context = canvas.getContext("2d");
   context.clearRect(0, 0, n, n);

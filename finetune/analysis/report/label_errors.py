@@ -51,8 +51,8 @@ def beliefs(view: View) -> tuple[np.ndarray, np.ndarray] | None:
     return found.chances[first], relative[first]
 
 
-def places(values: np.ndarray) -> np.ndarray:
-    """The place of each value `(rows,)` in their order, 0 for the least."""
+def ranks(values: np.ndarray) -> np.ndarray:
+    """The rank of each value `(rows,)`, 0 for the least."""
     found: np.ndarray = np.argsort(np.argsort(values, kind="stable"))
     return found
 

@@ -9,10 +9,10 @@ import torch
 from transformers import PreTrainedModel
 
 from finetune.errors import UserError
+from finetune.inference.inside.parts import Attention, Embeddings, Inside, Outputs, Sentence, Steps
+from finetune.inference.inside.recorder import EAGER, recorded, stacked
+from finetune.inference.inside.word_vectors import word_vectors
 from finetune.inference.predictor import saved
-from finetune.inference.view.inside import Attention, Embeddings, Inside, Outputs, Sentence, Steps
-from finetune.inference.view.recorder import EAGER, recorded, stacked
-from finetune.inference.view.word_vectors import word_vectors
 from finetune.models.families import FAMILIES, takes_segments
 from finetune.models.saving import load_encoder
 from finetune.models.tokenizers.load import load_tokenizer

@@ -9,8 +9,8 @@ import transformers
 from support.runs import FinishedRun
 
 from finetune.errors import UserError
-from finetune.inference.view.look import encode, load, look
-from finetune.inference.view.sentences import built_in_words, sentences_of
+from finetune.inference.inside.look import encode, load, look
+from finetune.inference.inside.sentences import built_in_words, sentences_of
 from finetune.models.saving import load_encoder
 
 PAIR = ["the cat sat on the road", "a dog ran"]
@@ -125,7 +125,7 @@ def test_every_built_in_sentence_has_its_word_and_a_meaning(word: str) -> None:
 
 @pytest.mark.parametrize("word", ["bank", "spring"])
 def test_minilm_has_the_meanings_of_a_word_in_two_places(word: str, minilm: Path) -> None:
-    from finetune.analysis.view.projection import project
+    from finetune.analysis.inside.projection import project
 
     found = look(load(str(minilm), out=Path("results")), PAIR, word, sentences_of(word, None)).word
     meanings = [one.meaning for one in found.sentences]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from finetune.data.paths import read_small_text
 from finetune.errors import UserError, nearest
-from finetune.inference.view.inside import Sentence
+from finetune.inference.inside.parts import Sentence
 
 MOST_BYTES = 1_000_000
 MOST = 200  # sentences on a page
@@ -19,7 +19,7 @@ FEWEST = 3
 DEFAULT = "bank"
 HANGUL = re.compile("[가-힣]")
 PARTICLES = "이|가|은|는|을|를|에|의|도|만|로|으로|와|과|에서|에게|까지|부터"
-BUILT_IN = files("finetune.inference.view") / "words"
+BUILT_IN = files("finetune.inference.inside") / "words"
 
 
 def built_in_words() -> list[str]:

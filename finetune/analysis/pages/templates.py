@@ -1,27 +1,38 @@
 """jinja2 templates of HTML pages, with autoescaping."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finetune.errors import UserError
 from finetune.task_types.marked_text import clean
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 
 def templates_of(package: str) -> "Environment":
-    """The templates next to a package's modules. Raises UserError without jinja2."""
+    """The templates next to a package's modules, and what all pages include. Raises UserError without jinja2."""
     require_jinja2()
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    return Environment(
-        loader=PackageLoader(package, "."),
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(__package__, ".")]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=lambda value: clean(value) if type(value) is str else value,  # Markup is done already
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["inline_json"] = inline_json
+    return made
+
+
+def inline_json(value: Any) -> "Markup":
+    """JSON inside a `<script>`: no markup in a text can end it."""
+    from jinja2.utils import htmlsafe_json_dumps
+    from markupsafe import Markup
+
+    return Markup(clean(htmlsafe_json_dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)))
 
 
 def require_jinja2() -> None:

@@ -1,0 +1,26 @@
+"""The best of several settings: the one rule by which commands, reports and the Python API choose."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from finetune.runs.data_sizes import of_largest_sizes
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import groups
+
+
+def best_group(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The runs of the setting with the best mean headline score over its seeds, on the first split.
+
+    Of several sizes of the data only the largest takes part. A mean that is undefined is the worst; of equal ones the
+    first setting counts.
+    """
+    return max(groups(of_largest_sizes(records)), key=_rank)
+
+
+def best_run(records: Sequence[RunRecord]) -> RunRecord:
+    """The run of the best setting with the best headline score on the first split."""
+    return max(best_group(records), key=lambda record: record.metric(record.headline).rank(record.score))
+
+
+def _rank(group: Sequence[RunRecord]) -> float:
+    return group[0].metric(group[0].headline).rank(fmean(record.score for record in group))

@@ -1,0 +1,113 @@
+"""Records as files: written with a checksum, read one at a time or all of a results folder."""
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from finetune.data.atomic import write_atomically
+from finetune.data.paths import is_folder, read_small
+from finetune.errors import UserError
+from finetune.runs.listed_run import ListedRun
+from finetune.runs.record import RunRecord
+from finetune.runs.whole_record import require_baselines, require_scores
+
+MOST_BYTES = 16_000_000  # of a record.json; ours have 13,000, and 100 epochs with 1,000 labels some millions
+MOST_REASON = 300  # characters of what is wrong with a record
+MOST_FAULTS = 1_000  # of a record, that are looked at
+REMEDY = "Run its recipe again with --force, or delete its folder"
+AnyRecord = TypeVar("AnyRecord", RunRecord, ListedRun)
+
+
+class DamagedRecord(UserWarning):
+    """A record that cannot be read, and is left out of what is made of many."""
+
+
+def write_record(file: Path, record: RunRecord) -> None:
+    """Writes a record with its checksum."""
+    text = record.model_copy(update={"checksum": ""}).model_dump_json(indent=2) + "\n"
+    write_atomically(file, text.replace(_checksum_line(""), _checksum_line(_checksum(text))))
+
+
+def load_record(file: Path) -> RunRecord:
+    """Reads a record. Raises UserError for one that is damaged or of another format."""
+    record = _read(file, RunRecord)
+    try:
+        require_baselines(record.scores, record.baselines, record.rows)
+    except ValueError as error:
+        raise _damaged(file, error) from None
+    return record
+
+
+def all_records(out: Path) -> list[RunRecord]:
+    """Every record under a results folder, by task and time; warns of those that cannot be read."""
+    found = [record for _, record in readable(_record_files(out), load_record)]
+    return sorted(found, key=lambda record: (record.task, record.finished))
+
+
+def records_on(data: str, out: Path) -> list[RunRecord]:
+    """The records of runs on rows with this fingerprint, the latest last; warns of those that cannot be read."""
+    files = [file for file in _record_files(out) if data.encode() in file.read_bytes()]  # else 10,000 take seconds
+    found = [record for _, record in readable(files, load_record) if record.data == data]
+    return sorted(found, key=lambda record: record.finished)
+
+
+def listed_runs(out: Path) -> list[ListedRun]:
+    """`all_records` with the part of each record that a list shows."""
+    found = [run for _, run in readable(_record_files(out), lambda file: _read(file, ListedRun))]
+    return sorted(found, key=lambda run: (run.task, run.finished))
+
+
+def readable(files: Iterable[Path], read: Callable[[Path], AnyRecord]) -> Iterator[tuple[Path, AnyRecord]]:
+    """(file, record) of each file that can be read; a damaged one is left out with a DamagedRecord warning."""
+    for file in files:
+        try:
+            yield file, read(file)
+        except UserError as error:
+            warnings.warn(f"{error}; it is left out", DamagedRecord, stacklevel=2)
+
+
+def _record_files(out: Path) -> list[Path]:
+    return sorted(out.glob("*/*/record.json")) if is_folder(out) else []
+
+
+def _checksum_line(value: str) -> str:
+    return f'"checksum": "{value}"'
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
+    content = read_small(file, most=MOST_BYTES, remedy=REMEDY)
+    try:
+        record = kind.model_validate_json(content)
+        if record.checksum:
+            _require_checksum(file, content.decode("utf-8"), record.checksum)
+        require_scores(record.headline, record.scores)
+    except ValueError as error:  # ValidationError is one too
+        raise _damaged(file, error) from None
+    return record
+
+
+def _require_checksum(file: Path, text: str, checksum: str) -> None:
+    if _checksum(text.replace(_checksum_line(checksum), _checksum_line(""))) != checksum:
+        raise UserError(f"{file}: is damaged or was edited (its checksum is wrong)", REMEDY)
+
+
+def _damaged(file: Path, error: ValueError) -> UserError:
+    return UserError(f"{file}: is not a whole record of a run ({_reason(error)})", REMEDY)
+
+
+def _reason(error: ValueError) -> str:
+    """The first fault; only the number of very many, whose list would take a gigabyte."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    if error.error_count() > MOST_FAULTS:
+        return f"{error.error_count():,} faults"
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")[:MOST_REASON]

@@ -1,0 +1,32 @@
+"""The view of a run's predictions: the one way in which reports, commands and the Python API read them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from finetune.runs.folder import RunFolder
+from finetune.runs.record import RunRecord
+from finetune.task_types.types import view_of
+from finetune.task_types.view import Line, View
+
+
+def split_view_of(record: RunRecord, folder: RunFolder, split: str, lines: Sequence[Line]) -> View | None:
+    """The view of a run's predictions of a split, by the type that its recipe names, with the names of its labels.
+
+    The names are those of the saved model; without the model, those by which the record's scores are told apart. None
+    where no line has a label, or no type fits.
+    """
+    view = view_of(lines, _saved_labels(folder), name=(record.recipe.get("options") or {}).get("shape", ""))
+    if view is None or view.labels or not view.names_in_scores:
+        return view
+    groups = dict.fromkeys(name.rpartition("/")[0] for name in record.scores.get(split, {}) if "/" in name)
+    return replace(view, labels=list(groups))
+
+
+def _saved_labels(folder: RunFolder) -> list[str]:
+    """Label names of the saved model in the order of its probabilities; empty if the model is missing."""
+    try:
+        names = json.loads((folder.model / "config.json").read_text(encoding="utf-8"))["id2label"]
+        return [str(names[str(index)]) for index in range(len(names))]
+    except (OSError, ValueError, LookupError, TypeError):  # a report works without the model
+        return []

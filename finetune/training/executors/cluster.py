@@ -1,0 +1,157 @@
+"""A Ray cluster: one that runs already, or one on this machine alone, which ends with the command."""
+
+import logging
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from finetune.errors import UserError, first_line
+from finetune.runs.environment import versions
+
+ADDRESS = "RAY_ADDRESS"
+STORE_BYTES = 200_000_000  # of the object store of a local cluster, through which only recipes and records pass
+ANSWER_SECONDS = 10.0
+COMPARED = ("python", "torch", "transformers", "bert-finetune")
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on every system: a local cluster listens on loopback alone
+}
+
+
+@contextmanager
+def cluster(cpus: int | None, out: Path) -> Iterator[Any]:
+    """The module `ray`, connected to the cluster at $RAY_ADDRESS, or to a new one with so many CPU cores.
+
+    Raises UserError where Ray is not installed or does not start, and where a machine of the cluster has other
+    versions or does not see `out`.
+    """
+    ray = _imported()
+    handler = signal.getsignal(signal.SIGTERM)  # which Ray replaces
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))
+    try:
+        _connect(ray, cpus, folder)
+        with suppress(ValueError):  # outside the main thread
+            signal.signal(signal.SIGTERM, handler)
+        _require_equal_machines(ray, out)
+        yield ray
+    finally:
+        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _imported() -> Any:
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError as error:
+        raise UserError(
+            "--on ray needs a package that is not installed (ray)", "pip install 'bert-finetune[ray]'"
+        ) from error
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    return ray
+
+
+def _connect(ray: Any, cpus: int | None, folder: Path) -> None:
+    address = os.environ.get(ADDRESS)
+    if address is not None:
+        _require_answer(address)
+    own = (
+        {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": STORE_BYTES, "_temp_dir": str(folder)}
+        if address is None
+        else {"address": address}
+    )
+    try:
+        ray.init(configure_logging=False, log_to_driver=False, logging_level=logging.CRITICAL, **own)
+    except Exception as error:  # Ray raises its own and built-in ones, such as ConnectionError and RuntimeError
+        if address is not None:
+            raise _no_cluster(address, first_line(error)) from error
+        raise UserError(
+            f"Ray did not start ({first_line(error)})", "Leave --on ray out, or try again when the machine is less busy"
+        ) from error
+
+
+def _require_answer(address: str) -> None:
+    """Raises UserError where nothing listens at the host and port of an address, for which Ray waits minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not port.isdecimal():  # such as `auto`, which Ray looks up itself
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS).close()
+    except OSError as error:
+        raise _no_cluster(address, error.strerror or str(error)) from error
+
+
+def _no_cluster(address: str, why: str) -> UserError:
+    return UserError(
+        f"no Ray cluster could be joined at {address} ({why})",
+        f"Start one with `ray start --head`, set {ADDRESS} to its address, or unset it to use this machine",
+    )
+
+
+def _require_equal_machines(ray: Any, out: Path) -> None:
+    """Raises UserError for a machine with other versions than this one, and for one that cannot write into `out`."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = {name: version for name, version in versions().items() if name in COMPARED}
+    marker = out.resolve() / f".seen-{uuid.uuid4().hex}"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+    except OSError as error:
+        raise UserError(f"{out}: cannot be written ({error.strerror})", "Choose another folder with --out") from error
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    look = ray.remote(num_cpus=0, max_calls=0)(_machine)
+    try:
+        found = ray.get(
+            [
+                look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
+                    str(marker)
+                )
+                for node in nodes
+            ]
+        )
+    except Exception as error:
+        raise UserError(f"a machine of the cluster does not work ({first_line(error)})", "Install it there") from error
+    finally:
+        marker.unlink(missing_ok=True)
+    names = [f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})" for node in nodes]
+    _require_equal_versions(here, dict(zip(names, [each[0] for each in found], strict=True)))
+    if blind := [f"{name}: {each[1]}" for name, each in zip(names, found, strict=True) if each[1]]:
+        raise UserError(
+            f"machines that cannot write into {out.resolve()}: {'; '.join(blind)}",
+            "Choose a folder that all see with --out, or add --collect, which sends the runs back",
+        )
+
+
+def _require_equal_versions(here: dict[str, str], there: dict[str, dict[str, str]]) -> None:
+    other = {
+        machine: ", ".join(f"{name} {found.get(name)}" for name in here if found.get(name) != here[name])
+        for machine, found in there.items()
+    }
+    if differing := [f"{machine} has {words}" for machine, words in other.items() if words]:
+        needed = ", ".join(f"{name} {version}" for name, version in here.items())
+        raise UserError(
+            f"machines with other versions than here: {'; '.join(differing)}", f"Install there what is here: {needed}"
+        )
+
+
+def _machine(marker: str) -> tuple[dict[str, str], str]:
+    """Versions on this machine, and why a file can not be written next to `marker`; empty if it can."""
+    try:
+        if not Path(marker).is_file():
+            return versions(), "it is another folder there"
+        own = Path(f"{marker}-{uuid.uuid4().hex}")
+        own.touch()
+        own.unlink()
+    except OSError as error:
+        return versions(), error.strerror or type(error).__name__
+    return versions(), ""

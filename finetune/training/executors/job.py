@@ -1,0 +1,92 @@
+"""A job: one run of a command, how it is trained, and what became of it."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from finetune.data.source import Source
+from finetune.errors import UserError, first_line
+from finetune.models.device import is_out_of_memory
+from finetune.runs.events import Ended, Watcher
+from finetune.runs.record import RunRecord
+from finetune.training.checkpoints import EVERY_FEW_MINUTES, Saving
+from finetune.training.run import run
+from finetune.training.targets import Planned
+from finetune.training.trainer import Paused
+
+Outcome = RunRecord | float | UserError  # the record; of a paused run its headline score so far; why it failed
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How the runs of a command are trained: where data comes from, where runs are written; see `run`."""
+
+    source: Source
+    out: Path
+    device: str | None = None
+    force: bool = False
+    wait: bool = True
+    saving: Saving = EVERY_FEW_MINUTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run, with the epoch after which it pauses, if any. The errors of a `named` job begin with its recipe."""
+
+    planned: Planned
+    options: RunOptions
+    pause_after: int | None = None
+    named: bool = False
+
+
+class Executor(Protocol):
+    """Trains the runs of a command."""
+
+    def outcomes(self, jobs: Sequence[Job], watch: Watcher) -> list[Outcome]:
+        """What became of each job. Raises what is not the user's to fix, and Interrupted after a signal."""
+
+
+class InSequence:
+    """Trains one run after the other in this process."""
+
+    def outcomes(self, jobs: Sequence[Job], watch: Watcher) -> list[Outcome]:
+        """What became of each job; a failed one does not stop the rest."""
+        return [outcome(job, watch) for job in jobs]
+
+
+def outcome(job: Job, watch: Watcher) -> Outcome:
+    """Trains the run of a job in this process. Raises what is not the user's to fix, and Interrupted."""
+    planned, options = job.planned, job.options
+    try:
+        return run(
+            planned.recipe, tasks=(planned.default, planned.task), watch=watch, pause_after=job.pause_after,
+            source=options.source, out=options.out, device=options.device, force=options.force, wait=options.wait,
+            saving=options.saving,
+        )  # fmt: skip
+    except Paused as paused:
+        return paused.headline
+    except (UserError, OSError, RuntimeError) as error:
+        failure = _failure(error, planned.name if job.named else "")
+        if failure is None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise  # a fault of the code; or the other processes would wait for this one forever
+        return failure
+    finally:
+        watch(Ended())
+
+
+def _failure(error: Exception, name: str) -> UserError | None:
+    """An exception as UserError that begins with the recipe's `name`, unless that is empty; None for a fault of the
+    code.
+    """
+    prefix = f"{name}: " if name else ""
+    if isinstance(error, UserError):
+        return type(error)(f"{prefix}{error.what}", error.way_out)
+    if isinstance(error, OSError):
+        return UserError(f"{prefix}{error}", "Free space, or choose another folder with --out")
+    if isinstance(error, RuntimeError) and is_out_of_memory(error):
+        return UserError(f"{prefix}out of memory", "Lower train.batch_size or max_length, or raise train.accumulation")
+    if "deterministic" in str(error):
+        return UserError(f"{prefix}{first_line(error)}", "Leave deterministic = true out, or train on the CPU")
+    return None

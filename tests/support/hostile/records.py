@@ -1,0 +1,135 @@
+"""Records with wrong, missing and renamed values, and all that reads them."""
+
+import copy
+import io
+import json
+import random
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from finetune.analysis.compare import compare
+from finetune.analysis.paper_table import lines_of, load_table
+from finetune.analysis.paper_table_formats import as_csv, as_markdown, runs_form
+from finetune.analysis.report.page import render
+from finetune.analysis.report.run_files import find_folders, read_run_files
+from finetune.cli.console import Terminal
+from finetune.cli.run_tables import print_record, runs_table, summary_lines, summary_table
+from finetune.cli.table import as_table
+from finetune.cli.terminal import printable
+from finetune.errors import UserError
+from finetune.runs.lookup import find_run, runs_of
+from finetune.runs.recipe import Recipe, Train
+from finetune.runs.record_files import DamagedRecord, all_records, listed_runs, load_record
+from finetune.task_types import SentenceRow
+from finetune.task_types.registry import find
+from finetune.task_types.task import Answer
+from support.fuzzing import Fuzzed
+from support.hostile.values import TEXTS, damaged, value
+from support.records import BASE, save_run
+
+MOST_MEMORY = 300_000_000  # bytes that all of them may add
+
+
+def paths(found: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The place of every value of a JSON document."""
+    pairs = found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
+    for key, inner in pairs:
+        yield (*before, key)
+        yield from paths(inner, (*before, key))
+
+
+def mutated(draw: random.Random, record: dict[str, Any]) -> bytes:
+    """A record with wrong values, missing or renamed keys, damaged bytes or deep nesting."""
+    kind = draw.randrange(10)
+    whole = json.dumps(record).encode()
+    if kind == 0:
+        return damaged(draw, whole)
+    if kind == 1:
+        deep = draw.choice((b"[", b'{"a":'))
+        return whole.replace(b'"recipe":', b'"recipe":' + deep * draw.choice((100, 190, 300, 100_000)), 1)
+    changed = copy.deepcopy(record)
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        *parents, last = draw.choice(list(paths(changed)))
+        inner = changed
+        for parent in parents:
+            inner = inner[parent]
+        if kind < 4:
+            del inner[last]
+        elif kind == 4 and isinstance(inner, dict):
+            inner[draw.choice(TEXTS)] = inner.pop(last)
+        else:
+            inner[last] = value(draw)
+        if not changed:
+            break
+    return json.dumps(changed).encode("utf-8", "surrogatepass")
+
+
+def write_runs(out: Path) -> None:
+    """Four finished runs of MRPC that were never made, three of which differ in their seeds only."""
+    rows = [SentenceRow(id=str(i), text=f"the cat {i}", pair=f"a dog {i}", gold=str(i % 2)) for i in range(12)]
+    for seed in range(4):
+        answers = [Answer(value=str((i + (i == seed)) % 2), probabilities=[0.5, 0.5]) for i in range(12)]
+        recipe = Recipe(task="mrpc", seed=seed, train=Train(epochs=2 if seed else 1)).model_dump(exclude={"grid"})
+        epochs = [{"epoch": 1, "loss": 0.5, "headline": 0.5, "scores": {"dev": {"accuracy": 0.5, "f1": 0.5}}}]
+        run = save_run(
+            out, find("mrpc"), rows, answers, baselines={"majority": answers}, recipe=recipe, epochs=epochs, model=BASE
+        )
+        log = [{"event": "training", "done": 0}, {"event": "updates", "update": 2, "losses": [0.7, 0.6]}]
+        (run / "events.jsonl").write_text("\n".join(map(json.dumps, log)))
+
+
+def fuzz_records(count: int, seed: int, out: Path, *, reports: int = 20) -> Fuzzed:
+    """Changes the record of the first of the runs in a results folder so many times, and reads it in every way.
+
+    The other runs must be found, listed and summarised each time; every `reports`-th is written as a report too.
+    """
+    draw, fuzzed = random.Random(seed), Fuzzed()
+    file, *others = sorted(out.glob("*/*/record.json"))
+    whole = file.read_bytes()
+    facts = json.loads(whole)
+    with fuzzed.within(MOST_MEMORY):
+        for number in range(count):
+            file.write_bytes(mutated(draw, facts))
+            draws_report = number % reports == 0
+            fuzzed.add(
+                repr(file.read_bytes()[:3_000]),
+                lambda: use_all(out, file, others, draws_report),  # noqa: B023
+            )
+    file.write_bytes(whole)
+    return fuzzed
+
+
+def use_all(out: Path, file: Path, others: list[Path], draws_report: bool) -> None:
+    """What `ls`, `show`, `table`, `compare`, `report` and `predict` do with the records of a folder."""
+    task = file.parent.parent.name
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DamagedRecord)
+        console = Terminal()
+        console.file = io.StringIO()
+        console.print(runs_table(listed_runs(out)))
+        records = all_records(out)
+        assert len(records) >= len(others)
+        console.print(summary_table(records))
+        for line in summary_lines(records):
+            console.print(line)
+        for name in ("glue", "stability"):
+            table = load_table(name)
+            lines = lines_of(table, records)
+            if draws_report:
+                console.print(as_table(runs_form(table, lines)))
+            assert as_markdown(name, runs_form(table, lines))
+            assert as_csv(lines)
+        found = runs_of(task, out)
+        assert len(found) >= len([other for other in others if other.parent.parent.name == task])
+        assert printable(console.file.getvalue()) == console.file.getvalue()
+        folder = find_run(str(file.parent), out)
+        assert folder is not None
+        record = load_record(file)  # a command that names this very run: UserError, or all of what follows
+        print_record(console, record)
+        if draws_report:
+            assert render([read_run_files(one) for one in find_folders([str(folder.path), task], out)])
+            with suppress(UserError):
+                compare(str(folder.path), str(others[0].parent), out=out, seeds=True)

@@ -1,0 +1,139 @@
+"""Runs as Ray tasks: equal to those of one process, resumed when a worker dies or the command is stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cli import InProcess, assert_error
+
+ray = pytest.importorskip("ray")
+LONG = ["glue-rte", "train.epochs=120", "train.batch_size=8", "--checkpoint-updates=20", "--seeds", "2"]
+DIFFERING = {"finished", "seconds", "examples_per_second", "peak_memory_bytes", "checksum", "files"}
+
+
+def started(folder: Path, data: Path, *arguments: str, threads: int = 1) -> subprocess.Popen[str]:
+    """The command line in the background, with so many threads."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "finetune", *arguments],
+        cwd=folder,
+        env=os.environ | {"FINETUNE_DATA": str(data), "OMP_NUM_THREADS": str(threads), "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def results_of(folder: Path) -> dict[str, Any]:
+    """What decides the records of a folder, by run id: all but times, and the checksums of predictions and weights."""
+    found = {}
+    for file in folder.glob("*/*/record.json"):
+        record = json.loads(file.read_text())
+        sums = json.loads((file.parent / "model" / "checksums.json").read_text())
+        kept = {key: value for key, value in record.items() if key not in DIFFERING}
+        found[record["id"]] = kept | {"files": record["files"], "model": sums}
+    return found
+
+
+def workers(out: Path) -> dict[Path, int]:
+    """The processes that train now, by run folder."""
+    found = {}
+    for file in out.glob("*/*/.holder"):
+        words = file.read_text().split()
+        if len(words) > 1:
+            found[file.parent] = int(words[1])
+    return found
+
+
+@pytest.mark.slow
+def test_runs_on_ray_are_those_of_one_process_and_a_failed_one_is_a_line(
+    rte: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    settings = ["run", "glue-rte", "glue-cola", f"model={tiny_bert}", "train.epochs=2", "--seeds", "2"]
+    plain = started(tmp_path, rte, *settings, "--out", "plain")
+    _, err = plain.communicate(timeout=300)
+    assert (plain.returncode, err.count("glue-cola: no data")) == (2, 2)
+    on_ray = started(tmp_path, rte, *settings, "--out", "ray", "--on", "ray", "--workers", "2")
+    out, err = on_ray.communicate(timeout=300)
+    assert (on_ray.returncode, err.count("error: glue-cola: no data")) == (2, 2), err
+    assert "Traceback" not in err and "ray" not in err.lower().replace("--on ray", "")
+    assert "mean" in out
+    expected = results_of(tmp_path / "plain")
+    assert len(expected) == 2
+    assert results_of(tmp_path / "ray") == expected
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_replaced_and_its_run_resumes(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    settings = ["run", *LONG, f"model={tiny_bert}"]
+    plain = started(tmp_path, rte, *settings, "--out", "plain", "--quiet")
+    running = started(tmp_path, rte, *settings, "--out", "ray", "--on", "ray", "--workers", "2", "--quiet")
+    killed: list[Path] = []
+    until = time.monotonic() + 200
+    while running.poll() is None and len(killed) < 2:
+        assert time.monotonic() < until
+        for folder, process in workers(tmp_path / "ray").items():
+            if folder not in killed and list(folder.glob("checkpoints/*.pt")):
+                os.kill(process, signal.SIGKILL)
+                killed.append(folder)
+        time.sleep(0.05)
+    _, err = running.communicate(timeout=300)
+    assert (running.returncode, len(killed)) == (0, 2), err
+    plain.communicate(timeout=300)
+    assert results_of(tmp_path / "ray") == results_of(tmp_path / "plain")
+    for folder in killed:
+        events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+        assert [event["done"] > 0 for event in events if event["event"] == "training"][-1]
+
+
+@pytest.mark.slow
+def test_a_stopped_command_has_checkpoints_and_the_same_one_resumes(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    settings = ["run", *LONG, "--checkpoint-updates=100000", f"model={tiny_bert}", "--quiet", "--on", "ray"]
+    running = started(tmp_path, rte, *settings, "--workers", "2")
+    until = time.monotonic() + 120
+    while sum('"updates"' in file.read_text() for file in tmp_path.glob("results/rte/*/events.jsonl")) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=120)
+    assert running.returncode == 130, err
+    assert "stopped by Ctrl-C with 0 of 2 runs ended" in err
+    assert len(list(tmp_path.glob("results/rte/*/checkpoints/*.pt"))) == 2
+    again = started(tmp_path, rte, *settings)
+    _, err = again.communicate(timeout=300)
+    assert again.returncode == 0, err
+    assert len(list(tmp_path.glob("results/rte/*/record.json"))) == 2
+
+
+def test_wrong_numbers_and_addresses_are_refused_before_anything_starts(
+    in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["run", "glue-rte", f"model={tiny_bert}", "--seeds", "2", "--quiet"]
+    for options, words in (
+        (["--on", "rya"], ["'rya'", "Did you mean 'ray'"]),
+        (["--workers", "2"], ["workers", "on=ray"]),
+        (["--on", "ray", "--workers", "0"], ["workers is 0"]),
+        (["--on", "ray", "--gpus-each", "1.5"], ["gpus_each is 1.5"]),
+    ):
+        code, _, err = in_process(*command, *options, data=rte)
+        assert code == 2
+        assert_error(err, *words)
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    code, _, err = in_process(*command, "--on", "ray", data=rte)
+    assert code == 2
+    assert_error(err, "no Ray cluster could be joined at 127.0.0.1:1", "RAY_ADDRESS")
+    assert not (tmp_path / "results").exists()
+
+
+def test_without_ray_the_extra_is_named(
+    in_process: InProcess, rte: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    code, _, err = in_process("run", "glue-rte", f"model={tiny_bert}", "--on", "ray", "--quiet", data=rte)
+    assert code == 2
+    assert_error(err, "ray", "pip install 'bert-finetune[ray]'")

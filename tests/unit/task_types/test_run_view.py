@@ -1,0 +1,103 @@
+"""The view of a run's predictions is the same wherever it is read: its type, and the names of its labels."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cli import InProcess
+from support.records import change_record
+from support.reports import saved_run
+from support.runs import FinishedRun
+from support.toys import labels_task, span_task
+
+from finetune.analysis.compare import compare_runs
+from finetune.analysis.report.run.limits import blocks
+from finetune.analysis.report.run_files import read_run_files
+from finetune.data.source import Source
+from finetune.runs.folder import RunFolder
+from finetune.runs.predictions import read_lines
+from finetune.runs.record_files import load_record
+from finetune.task_types import types
+from finetune.task_types.run_view import split_view_of
+from finetune.task_types.sentence.columns import Classification
+from finetune.task_types.sentence.view import LabelView
+from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.task import Answer
+from finetune.task_types.view import View
+
+
+class GreedyView(LabelView):
+    """Of a type that takes any line for its own."""
+
+    @staticmethod
+    def fits(line: dict[str, Any]) -> bool:
+        return True
+
+
+class Greedy(Classification):
+    name = "greedy"
+    view = GreedyView
+
+
+@pytest.fixture
+def greedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"greedy": Greedy(), **types.data_types()}
+    monkeypatch.setattr(types, "data_types", lambda: found)
+
+
+def view_of_dev(folder: Path) -> View:
+    run = RunFolder(folder)
+    view = split_view_of(load_record(run.record_file), run, "dev", read_lines(run, "dev"))
+    assert view is not None
+    return view
+
+
+def test_label_names_are_those_of_the_model_or_of_the_scores(finished_run: FinishedRun, tmp_path: Path) -> None:
+    folder = shutil.copytree(finished_run("multilabel"), tmp_path / "run")
+    assert view_of_dev(folder).labels == ["a", "b"]
+    shutil.rmtree(folder / "model")
+    assert view_of_dev(folder).labels == ["a", "b"]
+
+
+@pytest.mark.usefixtures("greedy")
+def test_the_type_of_a_run_is_the_one_in_its_recipe(finished_run: FinishedRun, in_process: InProcess) -> None:
+    folder = finished_run("multilabel")
+    assert view_of_dev(folder).names_in_scores
+    code, shown, _ = in_process("show", str(folder), "--predictions", "2", data="")
+    assert code == 0
+    assert re.search(r"a 0\.\d+, b 0\.\d+", shown)
+
+
+@pytest.mark.usefixtures("greedy")
+def test_a_comparison_knows_the_type_of_its_task(tmp_path: Path) -> None:
+    task = labels_task()
+    rows = task.load(Source(), "dev").rows
+    right, none = ([Answer(value=gold) for gold in golds] for golds in ([row.gold for row in rows], [()] * len(rows)))
+    a, b = (RunFolder(saved_run(tmp_path, task, rows, given, seed=seed)) for seed, given in enumerate((right, none)))
+    found = compare_runs([a], [b], task=task)
+    assert found.shape == "multi-label"
+    assert "shape" not in found.as_json()
+
+
+def test_limits_name_what_was_truncated_once(tmp_path: Path) -> None:
+    task = span_task()
+    rows = task.load(Source(), "dev").rows
+    folder = saved_run(tmp_path, task, rows, [SpanAnswer(value=row.answers[0], start=row.start) for row in rows])
+    note = f"dev: 5 % of the rows {task.lost(128)}"
+    change_record(folder / "record.json", truncated={"dev": 0.05}, notes=[note])
+    (block,) = blocks(read_run_files(RunFolder(folder)))
+    assert [text for text in block.points if "truncated" in text or "lost" in text] == [note]
+
+
+def test_limits_count_the_doubtful_labels_of_a_run_without_its_model(tmp_path: Path) -> None:
+    task = labels_task()
+    rows = task.load(Source(), "dev").rows
+    sure = [[0.95 if name in row.gold else 0.05 for name in task.labels] for row in rows]
+    answers = [Answer(value=row.gold, probabilities=each) for row, each in zip(rows, sure, strict=True)]
+    answers[0] = Answer(value=("sky",), probabilities=[0.0, 0.0, 0.99])
+    folder = saved_run(tmp_path, task, rows, answers)
+    change_record(folder / "record.json", scores={"dev": task.score(answers, rows)})
+    (block,) = blocks(read_run_files(RunFolder(folder)))
+    assert any("may have a wrong label" in text for text in block.points)
