@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import islice
@@ -14,6 +13,7 @@ from finetune.data.messages import so_many
 from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
+from finetune.inference.ahead import ahead
 from finetune.models.feature import Feature
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
@@ -39,6 +39,10 @@ class Predicts(Protocol):
     @property
     def layout(self) -> Layout | None:
         """The columns that the model was trained on, where that was a user's own data."""
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether rows are encoded while the model predicts others."""
 
     def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
         """The features of the rows."""
@@ -79,20 +83,12 @@ def answer_records(predictor: Predicts, layout: Layout, records: Sequence[Record
 def answer_windows(
     predictor: Predicts, layout: Layout, windows: Iterable[Sequence[Record]]
 ) -> Iterator[tuple[Sequence[Record], list[Answered]]]:
-    """The records of each window with their predictions. A thread reads and encodes a window while the model predicts
-    the one before it.
+    """The records of each window with their predictions. If the predictor `overlaps`, a thread reads and encodes a
+    window while the model predicts the one before it.
     """
-    for window in ahead(_encoded(predictor, _window(predictor, layout, records)) for records in windows):
+    encoded = (_encoded(predictor, _window(predictor, layout, records)) for records in windows)
+    for window in ahead(encoded) if predictor.overlaps else encoded:
         yield window.records, _answered(predictor, layout, window)
-
-
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yields the items; a thread makes the next one while the caller uses the last."""
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(lambda: list(islice(items, 1)))
-        while made := coming.result():
-            coming = thread.submit(lambda: list(islice(items, 1)))
-            yield made[0]
 
 
 def _window(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> Window:

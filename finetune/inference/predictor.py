@@ -107,6 +107,11 @@ class Predictor:
         """One prediction a row. Raises UserError for rows that cannot be encoded."""
         return self.answers_and_truncated(rows)[0]
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether a thread encodes rows while the model predicts others: on a GPU. On a CPU they share the cores."""
+        return bool(self.engine.accelerator.device.type != "cpu")
+
     def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
         """The features of rows, for `answers_and_truncated`. Raises UserError for rows that cannot be encoded."""
         with ENCODING:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from finetune.data.records import Record
-from finetune.inference.answer_rows import ahead, answer_records, answer_windows
+from finetune.inference.ahead import ahead
+from finetune.inference.answer_rows import answer_records, answer_windows
 from finetune.inference.predictor import Predictor
 
 
@@ -37,7 +38,12 @@ def test_an_error_of_the_thread_is_raised_where_the_items_are_used() -> None:
         next(coming)
 
 
-def test_windows_have_the_predictions_of_records(reviewer: Predictor) -> None:
+@pytest.mark.parametrize("overlaps", [False, True])
+def test_windows_have_the_predictions_of_records(
+    reviewer: Predictor, monkeypatch: pytest.MonkeyPatch, overlaps: bool
+) -> None:
+    assert not reviewer.overlaps  # on a CPU
+    monkeypatch.setattr(Predictor, "overlaps", overlaps)
     assert reviewer.layout is not None
     texts = ["the cat sat", "", "the dog sat", "\ud800 broken", "the cat ran"]
     records = [Record(row=n, line=n, values={"review": text}) for n, text in enumerate(texts)]
