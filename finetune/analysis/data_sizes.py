@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from finetune.analysis.compare import compare_runs
 from finetune.errors import UserError
-from finetune.runs.data_sizes import by_share
+from finetune.runs.data_sizes import by_share, percent
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.verdict import Verdict, verdict_of
@@ -47,6 +47,35 @@ class Gain:
     def doublings(self) -> float:
         """How many times the rows doubled."""
         return math.log2(self.after.rows / self.before.rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningCurve:
+    """The sizes of one setting, smallest first, and whether more labels would help, in a sentence."""
+
+    sizes: Sequence[Size]
+    answer: str
+
+    @property
+    def score(self) -> str:
+        """`dev macro f1`."""
+        first = self.sizes[0].verdict
+        return f"{first.split} {first.metric.name}"
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of `cells`."""
+        return ["size", "rows", self.score, "95 % interval", "best baseline"]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """For each size its rows, the mean score, its interval, and the best baseline at that size."""
+        return list(map(_cells, self.sizes))
+
+
+def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolder]) -> list[LearningCurve]:
+    """The curve of each setting that was run with several sizes; the folders of the runs are by id."""
+    return [LearningCurve(sizes=sizes, answer=more_labels(last_gain(sizes, folders))) for sizes in curves_of(records)]
 
 
 def curves_of(records: Sequence[RunRecord]) -> list[list[Size]]:
@@ -94,6 +123,13 @@ def _answer(low: float, high: float) -> str:
     if high < SMALL:
         return "More labels would hardly help"
     return "Whether more labels would help is unclear, and more seeds may tell"
+
+
+def _cells(size: Size) -> list[str]:
+    shown, found = size.verdict.metric.shown, size.verdict
+    interval = "" if found.interval is None else " to ".join(map(shown, found.interval))
+    base = "" if size.baseline is None else shown(size.baseline)
+    return [percent(size.share), f"{size.rows:,}", shown(found.score), interval, base]
 
 
 def _size(share: float, records: Sequence[RunRecord]) -> Size:

@@ -3,21 +3,26 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from finetune.api.explanation import Explanations, explained
 from finetune.api.inputs import column_setting
 from finetune.api.quiet import plainly, quiet
 from finetune.errors import UserError
-from finetune.inference import predictor as predictors
 from finetune.inference.answer_rows import ERROR, free_name
 from finetune.inference.model_source import ModelSource
-from finetune.inference.predictor import Predictor
+from finetune.inference.predictor import Predictor, saved
 from finetune.inference.shards.begin import inputs
 from finetune.inference.shards.work import FolderPrediction, predict_files
 from finetune.inference.shards.workers import Processes
-from finetune.runs.events import unwatched
+from finetune.runs.events import Watcher, unwatched
+from finetune.runs.folder import RECORD
 from finetune.task_types import registry
+from finetune.task_types.explained import Asked
 from finetune.task_types.task import Answer, Task
+
+if TYPE_CHECKING:
+    from finetune.inference.predictor import Predictor
 
 Cells = dict[str, Any]
 
@@ -36,7 +41,7 @@ class Model:
 
     name: str
     folder: Path
-    predictor: Predictor
+    predictor: "Predictor"
 
     @property
     def task(self) -> Task:
@@ -132,6 +137,41 @@ class Model:
             stored, options = inputs(targets, Path(out)), column_setting(text=text)
             return predict_files(self.predictor, stored, Path(out), options=options, watch=unwatched, executor=executor)
 
+    @plainly
+    def explain(
+        self,
+        *texts: str,
+        row: str | None = None,
+        split: str | None = None,
+        rows: Any = None,
+        label: str | None = None,
+        word: str | None = None,
+    ) -> Explanations:
+        """What each word adds to a prediction, by integrated gradients; the parts add up to the logits within 5 %.
+
+        Example: `model.explain("a good film").frame`, `model.explain(rows=df).write("why.html")`
+
+        Args:
+            *texts: A row's inputs: a text, or two; a question and a context; a context and choices.
+            row: The id of a row that the model's run predicted, in place of texts.
+            split: The split of `row`; default: the first dev split.
+            rows: A data file, or rows in memory, of which the first 20 are explained, in place of texts.
+            label: Explain this label, tag, answer or choice instead of the prediction.
+            word: Explain the tag of this word, not those of entities.
+
+        Returns:
+            The rows with their words; a notebook shows them coloured.
+
+        Raises:
+            UserError: Without the extra `explain`; for an empty or very long text, and an unknown label, word or row.
+        """
+        run = self.folder.parent if (self.folder.parent / RECORD).is_file() else self.name
+        with quiet():
+            found, notes = explained(
+                self.predictor, str(run), texts, row=row, split=split, rows=rows, asked=Asked(label=label, word=word)
+            )
+        return Explanations(model=self.name, rows=found, notes=notes)
+
     def transformers(self) -> tuple[Any, Any]:
         """The model and its tokenizer as objects of transformers, in the class of its task.
 
@@ -148,7 +188,7 @@ class Model:
 
     def _source(self) -> ModelSource:
         """How another process loads this model."""
-        named = "task" in predictors.saved(self.folder).settings
+        named = "task" in saved(self.folder).settings
         device = self.predictor.engine.accelerator.device.type
         return ModelSource(model=str(self.folder), task=None if named else self.task.name, device=device)
 
@@ -204,10 +244,17 @@ def load(
     Raises:
         UserError: If the model or its task is not found.
     """
+    return loaded(model, task=task, out=out, device=device, watch=unwatched)
+
+
+def loaded(model: str | Path, *, task: str | None, out: str | Path, device: str | None, watch: Watcher) -> Model:
+    """`load` with a watcher of notes, such as one on which of several runs it is."""
     with quiet():
+        from finetune.inference import predictor as predictors
+
         named = None if task is None else registry.find(task)
         folder = predictors.saved(model, out=out).files.folder
-        return Model(str(model), Path(folder), predictors.load(model, task=named, out=out, device=device))
+        return Model(str(model), Path(folder), predictors.load(model, task=named, out=out, device=device, watch=watch))
 
 
 def _by_column(answers: Sequence[Cells], *, taken: Iterable[str]) -> dict[str, list[Any]]:

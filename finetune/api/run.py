@@ -26,6 +26,7 @@ from finetune.runs.verdict import Verdict, verdict_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from finetune.api.learning_curve import LearningCurve
     from finetune.api.model import Model
 
 OURS = "model"  # the method of the trained model, among the baselines
@@ -66,6 +67,11 @@ class Run:
         return RunFolder.of(self.out, self.record.task, self.id).path
 
     @property
+    def folders(self) -> list[str]:
+        """The folder of each run."""
+        return [str(one.folder) for one in self.runs]
+
+    @property
     def runs(self) -> "list[Run]":
         """Each run as an object of its own."""
         return [Run(records=(record,), out=self.out) for record in self.records]
@@ -99,6 +105,16 @@ class Run:
         """The rows of `scores` that are of baselines."""
         scores = self.scores
         return scores[scores["method"] != OURS].reset_index(drop=True)
+
+    @property
+    def learning_curves(self) -> "list[LearningCurve]":
+        """The score over the size of the data, a curve for each setting that was run with several `data_sizes`.
+
+        Example: `run.learning_curves[0].frame`
+        """
+        from finetune.api.learning_curve import curves_of
+
+        return curves_of(self.records, [RunFolder.of(self.out, one.task, one.id) for one in self.records])
 
     @property
     def predictions(self) -> "pd.DataFrame":
@@ -142,23 +158,24 @@ class Run:
         return load(self.folder, out=self.out)
 
     @plainly
-    def report(self, path: str | Path = "report.html") -> Path:
+    def report(self, path: str | Path = "report.html", *, explain: int = 0) -> Path:
         """Writes an HTML report of all runs, and in a notebook shows it.
 
         Example: `run.report("reviews.html")`
 
         Args:
             path: The file to write.
+            explain: Show what words add, for so many confident errors and some right rows; this loads the model.
 
         Returns:
             The path of the file.
 
         Raises:
-            UserError: Without the extra `report`, or if the file cannot be written.
+            UserError: Without the extra `report` (or `explain`, if asked for), or if the file cannot be written.
         """
         from finetune.api.page import write_page
 
-        return write_page([str(one.folder) for one in self.runs], Path(path), out=self.out)
+        return write_page(self.folders, Path(path), out=self.out, explain=explain)
 
     def __repr__(self) -> str:
         first = self.records[0]
@@ -176,8 +193,7 @@ class Run:
         title = f"{self.records[0].task}, {self.records[0].model}: {several}"
         table = html_table([SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
         notes = dict.fromkeys(note for record in self.records for note in _notes(record))
-        folders = [str(one.folder) for one in self.runs]
-        return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *folders])}"
+        return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *self.folders])}"
 
 
 def runs_of_records(records: Sequence[RunRecord], *, out: Path) -> Run:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from finetune.api.evaluate import evaluated
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out
 from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
@@ -14,7 +15,6 @@ from finetune.cli.run_tables import in_words
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
 from finetune.data.paths import require_place
-from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.training.targets import split_arguments
 
@@ -40,13 +40,13 @@ def evaluate(
     if predictions is not None:
         require_place(predictions)
     load_libraries(f"{task}: loading {model}", "finetune.inference.evaluate")
-    from finetune.inference.evaluate import evaluate as score
-
     with ProgressDisplay(standard_error()) as watch:
-        scored, scores = score(
-            model, task, source=source_of(data), out=out, watch=watch, split=split, device=device,
-            predictions=predictions, encoding=encoding,
+        found = evaluated(
+            model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,
+            encoding=encoding,
         )  # fmt: skip
     if predictions is not None:
         echo(f"predictions: {predictions}", err=True)
-    echo(json.dumps(scores) if as_json else in_words(scores, scored.metric) or "no labels, so no scores")
+    echo(
+        json.dumps(found.scores) if as_json else in_words(found.scores, found.task.metric) or "no labels, so no scores"
+    )

@@ -12,6 +12,7 @@ import typer
 from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, TaskOf
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries
+from finetune.cli.options import note_line
 from finetune.cli.predict_files import predict_files
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line
@@ -118,7 +119,7 @@ def _summary(facts: Mapping[str, Any], task: Task) -> str:
     lines = [f"{so_many(facts['rows'])} in {facts['seconds']:.1f} s -> {facts['output']}"]
     if count := facts["errors"]:
         lines.append(f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why")
-    lines += [one_line(f"note: {note}") for note in facts["notes"]]
+    lines += [one_line(note_line(note)) for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:
         shown = {name: task.metric(name).shown(score) for name, score in scores.items()}

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from finetune.cli.console import Terminal
 from finetune.cli.live_line import LiveLine
-from finetune.cli.pace import Pace, duration
+from finetune.cli.options import note_line
 from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
 from finetune.runs.events import (
@@ -26,6 +26,7 @@ from finetune.runs.events import (
     Working,
 )
 from finetune.runs.interrupted import Interrupted
+from finetune.runs.pace import Pace, duration
 from finetune.runs.sweep_events import RunEnded, SweepProgress
 
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
@@ -58,7 +59,7 @@ class ProgressDisplay:
             case AlreadyDone():
                 self._show_done_before(event)
             case Note():
-                self.console.print_line(f"note: {event.text}")
+                self.console.print_line(note_line(event.text))
             case Started():
                 self.console.print_line(f"running on {event.device}: {event.folder}")
             case Working():

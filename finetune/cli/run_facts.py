@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from finetune.cli.console import plain
-from finetune.cli.pace import duration
 from finetune.data.messages import so_many
 from finetune.runs.best import best_group
 from finetune.runs.data_sizes import of_largest_sizes
 from finetune.runs.folder import RunFolder
+from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import SEEDS, differing_settings, groups

@@ -56,7 +56,7 @@ def evaluate(
     if not labelled and predictions is None:
         raise UserError(
             f"the rows of {' and '.join(rows)} of {task.name} have no labels",
-            "Choose another --split, or write the predictions with --predictions FILE.parquet",
+            "Choose another `split`, or name a file with `predictions`",
         )
     answers = {name: predictor.answers(given) for name, given in rows.items()}
     if predictions is not None:

@@ -92,7 +92,7 @@ def predict_file(
         found.rows, found.truncated = journal.rows, journal.truncated
         names, found.failed = journal.names(error=free_name(ERROR, taken))
         escaped = write_rows(output, journal, names, escaped=names if escape else {*names} - taken, like=form)
-        found.notes += [note] if (note := encoding_note(output, form, option="-o")) else []
+        found.notes += [note] if (note := encoding_note(output, form)) else []
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
         if layout.label:
             labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)

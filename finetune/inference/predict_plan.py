@@ -89,7 +89,7 @@ def require_output_for(path: Path, output: Path) -> None:
     written_format(output)
     require_place(output)
     if exists(output) and output.samefile(path):
-        raise UserError(f"{output}: output would overwrite the input", "Name another file with -o")
+        raise UserError(f"{output}: output would overwrite the input", "Name another file")
 
 
 def default_output(path: Path) -> Path:

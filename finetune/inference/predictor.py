@@ -186,7 +186,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     if found is None and not exists(name) and name in registry.available():
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
-        raise UserError(f"{found.path}: its model is missing", "Weights are not kept in git: run it with --force")
+        raise UserError(f"{found.path}: its model is missing", "Weights are not kept in git: run it with `force`")
     if found is not None:
         found.verify(f"{found.model.name}/{CHECKSUMS}")
     try:

@@ -215,7 +215,7 @@ def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Mode
         model.load_state_dict(_own_weights(folder))
     except RuntimeError as error:
         raise UserError(
-            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with --force"
+            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with `force`"
         ) from error
     return model
 
@@ -225,7 +225,7 @@ def _own_weights(folder: Path) -> dict[str, Tensor]:
         return load_file(folder / OWN_WEIGHTS)
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with --force"
+            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with `force`"
         ) from error
 
 

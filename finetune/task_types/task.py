@@ -162,7 +162,7 @@ class Task(ABC):
 
     def with_odds(self, values: Sequence[Any], odds: Sequence[float]) -> list[Answer]:
         """Predictions with the null odds, for `calibrate`. Raises UserError where all rows have an answer."""
-        raise UserError(f"all rows of {self.name} have an answer", "Leave --null-odds out")
+        raise UserError(f"all rows of {self.name} have an answer", "Leave `null_odds` out")
 
     def decided(self, answers: Sequence[Answer]) -> list[Answer]:
         """The predictions, decided again from their probabilities with the task's current options: for `cross_fits`."""

@@ -52,7 +52,9 @@ def test_predictions_keep_the_byte_order_mark_and_another_encoding_is_noted(
     path.write_text("\n".join(["review,when", *lines]) + "\n", encoding=encoding)
     notes = predict(reviewer, path, output).notes
     assert output.read_bytes().startswith(b"\xef\xbb\xbf") is marked
-    assert any("is in UTF-8, the input in CP949" in note and "-o out.xlsx" in note for note in notes) is noted
+    assert (
+        any("is in UTF-8, the input in CP949" in note and "write out.xlsx instead" in note for note in notes) is noted
+    )
     assert read_table(output).columns["review"][0] == lines[0].partition(",")[0]
 
 

@@ -1,17 +1,22 @@
-"""Reliability diagram and expected calibration error (Guo et al. 2017); for a softmax also with temperature."""
+"""Reliability diagram, expected calibration error (Guo et al. 2017), for a softmax also with temperature; log loss,
+Brier score, and accuracy by cut-off of the confidence.
+"""
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from markupsafe import Markup
 
-from finetune.analysis.report.blocks import Block
+from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.chart import Axis, stacked
 from finetune.analysis.report.marks import bars, dots, line
 from finetune.analysis.report.split_view import SplitView
-from finetune.metrics.calibration import Bin, expected_error, reliability
+from finetune.metrics.calibration import Bin, brier, expected_error, log_loss, reliability
 from finetune.metrics.temperature import highest_with_temperature
+from finetune.task_types.view import View
 
 ORDER = 40
+CUT_OFFS = (0.5, 0.7, 0.9, 0.95)
 
 
 def blocks(split: SplitView) -> Iterator[Block]:
@@ -31,7 +36,32 @@ def blocks(split: SplitView) -> Iterator[Block]:
             f" With the temperature {temperature.value:.2f}, fitted on {temperature.fitted_on}, "
             f"{100 * expected_error(after):.1f}."
         )
-    yield Block(title="Calibration", note=note, chart=_chart(bins, after))
+    yield Block(
+        title="Calibration", note=f"{note} {_losses(split.view, *found)}", chart=_chart(bins, after),
+        table=_cut_offs(split.view, *found),
+    )  # fmt: skip
+
+
+def _losses(view: View, confidence: np.ndarray, right: np.ndarray) -> str:
+    """Log loss and Brier score of the probabilities, or of whether a prediction is right where no others are known."""
+    given, of = view.chances(), f" of whether {view.decision} are right"
+    if given is None:
+        chances, places = np.column_stack([1 - confidence, confidence]), np.asarray(right, int)
+    else:
+        most, of = max(map(len, given[0])), ""  # rows of multiple choice may have fewer
+        chances = np.array([[*some, *[0.0] * (most - len(some))] for some in given[0]])
+        places = np.array(given[1])
+    return f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}{of}."
+
+
+def _cut_offs(view: View, confidence: np.ndarray, right: np.ndarray) -> Table:
+    """How many decisions have a confidence, and their accuracy: what a model decides if others are left to people."""
+    lines = []
+    for least in CUT_OFFS:
+        kept = np.asarray(confidence) >= least
+        accuracy = f"{100 * np.mean(np.asarray(right)[kept]):.1f}" if kept.any() else ""
+        lines.append([f"{100 * least:.0f} % or more", f"{kept.sum():,}", f"{100 * kept.mean():.1f}", accuracy])
+    return Table(columns=["confidence", view.decision, "share, %", "right, %"], rows=lines)
 
 
 def _chart(bins: Sequence[Bin], after: Sequence[Bin]) -> Markup:
