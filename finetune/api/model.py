@@ -6,9 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.api.explanation import Explanations, explained
+from finetune.api.inputs import column_setting
 from finetune.api.quiet import plainly, quiet
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
+from finetune.inference.model_source import ModelSource
+from finetune.inference.predictor import Predictor, saved
+from finetune.inference.shards.begin import inputs
+from finetune.inference.shards.work import FolderPrediction, predict_files
+from finetune.inference.shards.workers import Processes
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RECORD
 from finetune.task_types import registry
@@ -97,6 +103,41 @@ class Model:
         ]
 
     @plainly
+    def predict_files(
+        self,
+        files: str | Path | Sequence[str | Path],
+        out: str | Path,
+        *,
+        text: str | Sequence[str] | None = None,
+        workers: int = 1,
+    ) -> FolderPrediction:
+        """Predicts Parquet files of any size into a folder, as `finetune predict FILES -o OUT` does.
+
+        Call it again after an interruption: it resumes, and checks what is done. `out/manifest.json` has the number of
+        rows and the checksums of each file.
+
+        Example: `model.predict_files("s3://bucket/rows", "predicted", workers=4).rows`
+
+        Args:
+            files: Files, folders, patterns, or addresses that fsspec knows.
+            out: The folder of the outputs, which have the names of the inputs below the folder that these share.
+            text: The column or columns of the inputs, if they have other names than in training.
+            workers: Processes of this machine that share the work.
+
+        Returns:
+            The numbers of files and rows, and of rows without a prediction; `errors` has the files that could not be
+            read.
+
+        Raises:
+            UserError: For files that are not found or have changed since, or lack the model's columns.
+        """
+        targets = [str(files)] if isinstance(files, str | Path) else [str(one) for one in files]
+        with quiet():
+            executor = Processes(self._source(), workers) if workers > 1 else None
+            stored, options = inputs(targets, Path(out)), column_setting(text=text)
+            return predict_files(self.predictor, stored, Path(out), options=options, watch=unwatched, executor=executor)
+
+    @plainly
     def explain(
         self,
         *texts: str,
@@ -144,6 +185,12 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<Model of {self.task.name}: {self.name}>"
+
+    def _source(self) -> ModelSource:
+        """How another process loads this model."""
+        named = "task" in saved(self.folder).settings
+        device = self.predictor.engine.accelerator.device.type
+        return ModelSource(model=str(self.folder), task=None if named else self.task.name, device=device)
 
     def _frame(self, frame: Any, text: str | Sequence[str] | None) -> Any:
         new = _by_column(self._answers(frame, text), taken=[str(name) for name in frame.columns])

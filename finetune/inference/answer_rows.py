@@ -13,6 +13,8 @@ from finetune.data.messages import lacking, so_many
 from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
+from finetune.inference.ahead import ahead
+from finetune.models.feature import Feature
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.row_builder import row_of
@@ -23,6 +25,7 @@ from finetune.task_types.types import inputs_fault, named_type, type_of
 ERROR = "error"
 WINDOW = 4_096  # rows that are sorted by length and predicted together
 FIRST_WINDOW = 64
+NOT_A_ROW = (UserError, ValueError, TypeError, OverflowError)  # what encoding and predicting raise for a bad row
 T = TypeVar("T")
 
 
@@ -37,8 +40,17 @@ class Predicts(Protocol):
     def layout(self) -> Layout | None:
         """The columns that the model was trained on, where that was a user's own data."""
 
-    def answers_and_truncated(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
-        """A prediction for each row, and whether the row was truncated."""
+    @property
+    def overlaps(self) -> bool:
+        """Whether rows are encoded while the model predicts others."""
+
+    def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
+        """The features of the rows."""
+
+    def answers_and_truncated(
+        self, rows: Sequence[Row], features: Sequence[Feature] | None = None
+    ) -> tuple[list[Answer], list[bool]]:
+        """A prediction for each row, and whether the row was truncated; from the rows' features, if they are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +61,66 @@ class Answered:
     truncated: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """Records that are predicted together, the rows that they make with their indices, and the errors of the others.
+
+    `features` are those of the rows; None if they were not encoded, or cannot be.
+    """
+
+    records: Sequence[Record]
+    rows: list[Row]
+    kept: list[int]
+    errors: dict[int, str]
+    features: Sequence[Feature] | None = None
+
+
 def answer_records(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Answered]:
     """The prediction for each record, in order."""
-    kind = named_type(layout.shape)
-    bare = kind.without_labels(layout, predictor.task)
-    done: list[Answered] = [Answered({})] * len(records)
-    rows: list[Row] = []
-    kept: list[int] = []
+    return _answered(predictor, layout, _window(predictor, layout, records))
+
+
+def answer_windows(
+    predictor: Predicts, layout: Layout, windows: Iterable[Sequence[Record]]
+) -> Iterator[tuple[Sequence[Record], list[Answered]]]:
+    """The records of each window with their predictions. If the predictor `overlaps`, a thread reads and encodes a
+    window while the model predicts the one before it.
+    """
+    encoded = (_encoded(predictor, _window(predictor, layout, records)) for records in windows)
+    for window in ahead(encoded) if predictor.overlaps else encoded:
+        yield window.records, _answered(predictor, layout, window)
+
+
+def _window(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> Window:
+    bare = named_type(layout.shape).without_labels(layout, predictor.task)
+    window = Window(records=records, rows=[], kept=[], errors={})
     for index, record in enumerate(records):
         try:
             row = row_of(bare, record)
             if fault := predictor.task.fault(row):
                 raise NoRow(fault)
         except NoRow as fault:
-            done[index] = Answered({ERROR: str(fault)})
+            window.errors[index] = str(fault)
             continue
-        rows.append(row)
-        kept.append(index)
-    for index, row, (answer, truncated) in zip(kept, rows, _answers(predictor, rows), strict=True):
+        window.rows.append(row)
+        window.kept.append(index)
+    return window
+
+
+def _encoded(predictor: Predicts, window: Window) -> Window:
+    """The window with its features; unchanged if some row cannot be encoded."""
+    try:
+        return replace(window, features=predictor.encoded(window.rows) if window.rows else None)
+    except NOT_A_ROW:
+        return window
+
+
+def _answered(predictor: Predicts, layout: Layout, window: Window) -> list[Answered]:
+    """The prediction for each record of a window, in order."""
+    kind = named_type(layout.shape)
+    done = [Answered({ERROR: window.errors.get(index, "")}) for index in range(len(window.records))]
+    answers = _answers(predictor, window.rows, window.features)
+    for index, row, (answer, truncated) in zip(window.kept, window.rows, answers, strict=True):
         cells = {ERROR: answer} if isinstance(answer, str) else kind.cells(predictor.task, layout, answer, row)
         done[index] = Answered({name: _rounded(cell) for name, cell in cells.items()}, truncated)
     return done
@@ -234,14 +288,18 @@ def _rounded(cell: Any) -> Any:
     return float(f"{cell:.6g}") if isinstance(cell, float) else cell
 
 
-def _answers(predictor: Predicts, rows: Sequence[Row]) -> list[tuple[Answer | str, bool]]:
+def _answers(
+    predictor: Predicts, rows: Sequence[Row], features: Sequence[Feature] | None = None
+) -> list[tuple[Answer | str, bool]]:
     """The prediction for each row, or its error, and whether the row was truncated.
 
     A batch with a failing row is halved until that row is alone.
     """
     try:
-        return list(zip(*predictor.answers_and_truncated(rows), strict=True))
-    except (UserError, ValueError, TypeError, OverflowError) as error:
+        given = [] if features is None else [features]
+        found = predictor.answers_and_truncated(rows, *given)
+        return list(zip(*found, strict=True))
+    except NOT_A_ROW as error:
         if len(rows) == 1:
             return [(error.what if isinstance(error, UserError) else first_line(error), False)]
     half = len(rows) // 2

@@ -13,7 +13,7 @@ from finetune.data.file_format import FileFormat
 from finetune.data.messages import percent, so_many
 from finetune.data.reading import first_rows, records, survey
 from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows
-from finetune.inference.answer_rows import ERROR, answer_records, free_name, windows, with_answer
+from finetune.inference.answer_rows import ERROR, answer_windows, free_name, windows, with_answer
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
 from finetune.inference.predict_plan import SAMPLE, known_type, layout_for, require_output_for, require_settings
@@ -83,8 +83,8 @@ def predict_file(
             found.notes.append(f"{output}: {journal.note}: predicted again")
         if journal.rows:
             watch(Note(f"{so_many(journal.rows)} predicted before; resuming after them"))
-        for window in windows(records(path, form), skip=journal.rows):
-            answered = answer_records(predictor, layout, window)
+        coming = windows(records(path, form), skip=journal.rows)
+        for window, answered in answer_windows(predictor, layout, coming):
             rows = (with_answer(record, one, taken) for record, one in zip(window, answered, strict=True))
             journal.add(rows, truncated=sum(one.truncated for one in answered))
             rate = (journal.rows - found.resumed) / (time.perf_counter() - started)
@@ -112,8 +112,13 @@ def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Lay
     """A hash of what decides the output: the file's path, size and time, its encoding, the model and its task, the
     columns, versions of libraries, device type and precision.
     """
-    stat, accelerator = path.stat(), predictor.engine.accelerator
-    facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, predictor.fingerprint, layout.text, layout.label]
-    facts += [form.encoding, predictor.task.name, predictor.task.version, versions()]
-    facts += [accelerator.device.type, accelerator.mixed_precision]
-    return sha256(json.dumps(facts).encode()).hexdigest()
+    stat = path.stat()
+    facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, layout.label, form.encoding]
+    return sha256(json.dumps([*facts, *model_facts(predictor, layout)]).encode()).hexdigest()
+
+
+def model_facts(predictor: Predictor, layout: Layout) -> list[Any]:
+    """What decides the predictions of given rows: model, task, text columns, versions, device type and precision."""
+    accelerator = predictor.engine.accelerator
+    facts: list[Any] = [predictor.fingerprint, layout.text, predictor.task.name, predictor.task.version, versions()]
+    return [*facts, accelerator.device.type, accelerator.mixed_precision]

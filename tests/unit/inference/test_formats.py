@@ -142,7 +142,9 @@ def test_answers_that_a_spreadsheet_would_run_are_escaped_and_counted(
     reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        Predictor, "answers_and_truncated", lambda _, rows: ([Answer(value="=A1()")] * len(rows), [False] * len(rows))
+        Predictor,
+        "answers_and_truncated",
+        lambda _, rows, features: ([Answer(value="=A1()")] * len(rows), [False] * len(rows)),
     )
     path = written(tmp_path / "new.csv", [("review", "answer"), ("=the cat", "=1+1"), ("the dog", "x")])
     found = predict(reviewer, path, tmp_path / "out.csv")

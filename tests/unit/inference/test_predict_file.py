@@ -146,7 +146,7 @@ def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkey
     for suffix in [f"{suffix}.gz" for suffix, form in BY_SUFFIX.items() if form.compressed]:
         with pytest.raises(UserError, match="already compressed"):
             predict(reviewer, path, tmp_path / f"out{suffix}")
-    monkeypatch.setattr(predicting, "answer_records", None)  # what does not fit is said before anything is predicted
+    monkeypatch.setattr(predicting, "answer_windows", None)  # what does not fit is said before anything is predicted
     with pytest.raises(UserError, match="CoNLL"):
         predict(reviewer, path, tmp_path / "out.conll")
     for given, said in (({"label": "typo"}, "has no column 'typo'"), ({"id": "review"}, "unknown setting 'id'")):
