@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import time
 import warnings
 from typing import Any
@@ -15,7 +16,7 @@ from finetune.errors import UserError
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 FORGED = re.compile("\n(?!  - )")  # a line that is not one of a list of faults
 MOST = 5_000  # characters of an error
-REPEAT_SECONDS = 3.0
+REPEAT_SECONDS = 15.0  # in which a launcher notices that another process has failed
 
 
 def first_process() -> bool:
@@ -26,6 +27,7 @@ def first_process() -> bool:
 def let_first_print() -> None:
     """Waits in another process than the first: if that fails too, the launcher ends this one before it repeats it."""
     if not first_process():
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         time.sleep(REPEAT_SECONDS)
 
 
