@@ -218,8 +218,11 @@ def test_python_of_the_page_on_other_tasks_asks_and_tags(reader: Reader, capsys:
         reader.type(f"run {recipe}")
     exec(block, {})
     said = capsys.readouterr().out.splitlines()
-    assert len(said) == 2
-    assert len(eval(said[1])) == 5
+    assert len(said) == 4
+    assert [list(map(set, eval(line))) for line in said[1:3]] == [
+        len(eval(line)) * [{"type", "text", "start", "end", "probability"}] for line in said[1:3]
+    ]
+    assert len(eval(said[3])) == len(["Anna", "saw", "Rome", "."])
 
 
 @pytest.mark.parametrize("page", [OWN_DATA, OWN_DATA_KO], ids=page_name)

@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_read(in_process: InProcess, reviews: Path, folder
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["in"], ["-o FOLDER"]),
+        (["in"], ["folder for the output"]),
         (["in", "-o", "in"], ["in", "another folder"]),
         (["in", "-o", "in/out"], ["in/out", "another folder"]),
         (["in", "-o", "no/out"], ["no/out", "no such folder"]),
