@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from finetune.api.report import report
     from finetune.api.run import Run, open_run
     from finetune.api.score import Evaluation, score
+    from finetune.api.search import search
+    from finetune.api.search_result import Search
     from finetune.api.table import ResultTable, table
     from finetune.api.train import FailedRun, train
     from finetune.errors import UserError
@@ -27,6 +29,7 @@ __all__ = [
     "Model",
     "ResultTable",
     "Run",
+    "Search",
     "UserError",
     "check",
     "compare",
@@ -36,6 +39,7 @@ __all__ = [
     "open_run",
     "report",
     "score",
+    "search",
     "table",
     "train",
 ]
@@ -49,6 +53,8 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "api.report": ("report",),
     "api.run": ("Run", "open_run"),
     "api.score": ("Evaluation", "score"),
+    "api.search": ("search",),
+    "api.search_result": ("Search",),
     "api.table": ("ResultTable", "table"),
     "api.train": ("FailedRun", "train"),
     "errors": ("UserError",),
