@@ -39,7 +39,7 @@ def row_of_run(predictor: Predictor, model: str, name: str, *, split: str | None
     """A row that the run has predicted, by its id. Raises UserError where there is none of that id."""
     folder = named_run(model, out)
     if folder is None:
-        raise UserError(f"{model} is not a run: it has no rows of dev", "Give a text, or a file with --rows")
+        raise UserError(f"{model} is not a run: it has no rows of dev", "Give a text, or a file with `rows`")
     of = split or load_record(folder.record_file).first_split
     lines = read_lines(folder, of)
     line = next((line for line in lines if str(line["id"]) == name), None)
