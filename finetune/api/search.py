@@ -1,6 +1,6 @@
 """`finetune.search`: settings tried by Optuna, and the best of them scored honestly."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,9 @@ def search(
     model: str | Path | None = None,
     on: str | None = None,
     workers: int | None = None,
+    gpus_each: float | None = None,
+    cpus_each: int | None = None,
+    sbatch: Mapping[str, str] | None = None,
     out: str | Path = "results",
     data_folder: str | Path | None = None,
     device: str | None = None,
@@ -46,7 +49,7 @@ def search(
     Args:
         data: Rows in memory, a data file or folder, or a recipe's name or file, as for `finetune.train`.
         space: For each setting a range (`low`, `high`, `log`, `step`) or a list of values; or a file of them, or the
-            name of a ready one: `fine-tuning`, `frozen`. Default: the recipe's grid, else the ready one that fits.
+            name of a ready one: `fine-tuning`, `lora`, `frozen`. Default: the recipe's grid, else the one that fits.
         trials: The number of settings to try, those included that were found finished.
         seeds: The runs of each; a trial's value is their mean score.
         prune: `median` or `halving` stop trials early that are behind others after as many epochs.
@@ -56,8 +59,11 @@ def search(
         text: The column of the text, or the columns of several.
         label: The column of the label, or for several labels a row their columns.
         model: A Hub name, a folder, or `minilm`.
-        on: `ray` to train several runs at once.
-        workers: With `on`: how many.
+        on: Train several runs at once, as tasks of `ray` or jobs of `slurm`.
+        workers: With `on`, train at most so many runs at a time; trials are proposed for all of them together.
+        gpus_each: With `on`, the GPUs of a run.
+        cpus_each: With `on`, the CPU cores, and threads, of a run.
+        sbatch: With `slurm`, options of sbatch, such as `{"partition": "gpu"}`.
         out: The folder of runs.
         data_folder: The folder with the data sets of tasks.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
@@ -86,5 +92,6 @@ def search(
     with quiet():
         return execute_search(
             plan, trials=trials, seeds=seeds, prune=prune, test_share=test_share, folds=folds, on=on, workers=workers,
+            gpus_each=gpus_each, cpus_each=cpus_each, sbatch=sbatch,
             out=Path(out), data=None if data_folder is None else Path(data_folder), device=device, watch=watch,
         )  # fmt: skip

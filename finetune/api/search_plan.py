@@ -66,7 +66,7 @@ def _table(space: GivenSpace, base: Planned) -> tuple[Mapping[str, Any], str]:
 
 def _usual(base: Planned) -> str:
     """The ready space for a recipe."""
-    return "frozen" if base.recipe.frozen else "fine-tuning"
+    return "frozen" if base.recipe.frozen else "lora" if base.recipe.lora else "fine-tuning"
 
 
 def _require_options(base: Planned, space: Space) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TRIALS, SEEDS = 30, 3  # defaults
 AT_ONCE = 4  # trials proposed together on a cluster whose number of workers is not given
 MOST_FOLDS = 20
-HONEST = "use --test-share 0.2 or --folds 5 for a score on rows that chose nothing"
+HONEST = "`test_share` or `folds` give a score on rows that chose nothing"
 Prune = Literal["none", "median", "halving"]
 
 
@@ -41,10 +41,12 @@ def execute_search(
     device: str | None = None,
     on: str | None = None,
     workers: int | None = None,
-    gpus_each: float | None = None,
-    cpus_each: int | None = None,
+    **each: Any,
 ) -> Search:
-    """Runs a search and scores its winner. Needs torch. Raises UserError as `search` does."""
+    """Runs a search and scores its winner; `each` are further settings of the executor. Needs torch.
+
+    Raises UserError as `search` does.
+    """
     from finetune.training.executors.job import RunOptions
 
     _require_numbers(trials, seeds, prune, test_share, folds)
@@ -52,7 +54,7 @@ def execute_search(
         plan=plan, trials=trials, seeds=seeds, prune=prune, watch=watch,
         at_once=1 if on is None else AT_ONCE if workers is None else ceil(workers / seeds),
         options=RunOptions(source=source_of(data), out=out, device=device),
-        executor=executor_of(on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each),
+        executor=executor_of(on, workers=workers, **each),
     )  # fmt: skip
     return searching.search(test_share, folds)
 
@@ -141,12 +143,12 @@ def _require_numbers(trials: int, seeds: int, prune: str, test_share: float, fol
     """Raises UserError for numbers out of range, and for two ways of holding rows out."""
     if trials < 1 or seeds < 1:
         name, value = ("trials", trials) if trials < 1 else ("seeds", seeds)
-        raise UserError(f"{name} is {value}", "Give at least 1")
+        raise UserError(f"`{name}` is {value}", "Give at least 1")
     if prune not in ("none", "median", "halving"):
-        raise UserError(f"there is no pruning '{prune}'", "Give median, halving or none")
+        raise UserError(f"`prune` is '{prune}'", "Give median, halving or none")
     if not 0 <= test_share <= 0.5:
-        raise UserError(f"test_share is {test_share}", "Give a share over 0 and at most 0.5, such as 0.2")
+        raise UserError(f"`test_share` is {test_share}", "Give a share over 0 and at most 0.5, such as 0.2")
     if folds and not 2 <= folds <= MOST_FOLDS:
-        raise UserError(f"folds is {folds}", f"Give 2 to {MOST_FOLDS}")
+        raise UserError(f"`folds` is {folds}", f"Give 2 to {MOST_FOLDS}")
     if test_share and folds:
-        raise UserError("test_share and folds exclude each other", "Give one of the two")
+        raise UserError("`test_share` and `folds` exclude each other", "Give one of the two")

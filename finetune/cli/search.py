@@ -15,7 +15,9 @@ from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.libraries import load_libraries, loading
+from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
+from finetune.cli.run import pairs
 from finetune.cli.terminal import echo
 from finetune.data.atomic import output_file
 from finetune.data.messages import so_many
@@ -59,10 +61,11 @@ def search(
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
-    on: Annotated[str | None, typer.Option("--on", help="Train several runs at once: `ray`.")] = None,
+    on: Annotated[str | None, typer.Option("--on", help="Train several runs at once, with `ray` or `slurm`.")] = None,
     workers: Annotated[int | None, typer.Option(help="With --on: at most N runs at a time.")] = None,
     gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a run, such as 0.5.")] = None,
     cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a run.")] = None,
+    sbatch: Annotated[list[str] | None, typer.Option(help="With --on slurm: an option of sbatch as key=value.")] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -77,7 +80,7 @@ def search(
     load_libraries("" if silent else loading([plan.base]), "finetune.training.search.study")
     found = execute_search(
         plan, trials=trials, seeds=seeds, prune=prune.value, test_share=test_share, folds=folds, data=data, out=out,
-        device=device, on=on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each,
+        device=device, on=on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, sbatch=pairs(sbatch),
         watch=unwatched if silent else ProgressDisplay(standard_error()),
     )  # fmt: skip
     if as_json:
@@ -93,7 +96,7 @@ def _print(found: Search) -> None:
     console = standard_output()
     console.print(trials_table(found))
     for note in [*_failures(found), *found.notes]:
-        console.print_line(f"note: {note}")
+        console.print_line(note_line(note))
     console.print_line(found.sentence)
 
 

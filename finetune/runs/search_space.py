@@ -67,7 +67,11 @@ def parse_space(table: Mapping[str, Any], recipe: Recipe, *, options: Sequence[s
 
     Raises UserError for an unknown key, a value that the setting does not allow, and an axis without a value.
     """
-    space = {full_name(key): _axis(full_name(key), given, recipe, options, origin) for key, given in _walk(table)}
+    every = {full_name(key): given for key, given in _walk(table)}
+    for key in every:
+        _require_known(key, options, origin)
+    fits = _Fits(recipe=recipe, axes=every, origin=origin)
+    space = {key: _axis(key, given, fits) for key, given in every.items()}
     if not space:
         raise UserError(f"{origin}: the space has no settings", f"{EXAMPLE} for each setting to search")
     return space
@@ -95,16 +99,48 @@ def _walk(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     return found
 
 
-def _axis(key: str, given: Any, recipe: Recipe, options: Sequence[str], origin: str) -> Axis:
-    _require_known(key, options, origin)
+@dataclass(frozen=True, kw_only=True)
+class _Fits:
+    """Checks single values of the axes as given."""
+
+    recipe: Recipe
+    axes: Mapping[str, Any]
+    origin: str
+
+    def require(self, key: str, value: Any) -> None:
+        """Raises UserError for a value that is allowed neither alone nor with the first or last values of others."""
+        try:
+            self.recipe.with_settings({key: value}, origin=self.origin)
+        except UserError:
+            if not any(self._fits(self._others(end) | {key: value}) for end in (0, -1)):
+                raise
+
+    def _fits(self, settings: dict[str, Any]) -> bool:
+        try:
+            self.recipe.with_settings(settings, origin=self.origin)
+        except UserError:
+            return False
+        return True
+
+    def _others(self, end: int) -> dict[str, Any]:
+        lists = {key: given if isinstance(given, list) else _bounds(given) for key, given in self.axes.items()}
+        return {key: values[end] for key, values in lists.items() if values}
+
+
+def _bounds(given: Any) -> list[Any]:
+    return [given[name] for name in ("low", "high") if name in given] if isinstance(given, dict) else []
+
+
+def _axis(key: str, given: Any, fits: _Fits) -> Axis:
+    origin = fits.origin
     if isinstance(given, dict):
-        return _range(key, given, recipe, origin)
+        return _range(key, given, fits)
     if not isinstance(given, list):
         raise UserError(f"{origin}: {key} is {shown(given)}, neither a range nor a list", EXAMPLE)
     if not given:
         raise UserError(f"{origin}: {key} is an empty list", "Give it values, or remove the key")
     for value in given:
-        recipe.with_settings({key: value}, origin=origin)
+        fits.require(key, value)
     return Choices(values=tuple(value for index, value in enumerate(given) if value not in given[:index]))
 
 
@@ -122,8 +158,8 @@ def _require_known(key: str, options: Sequence[str], origin: str) -> None:
     raise UserError(f"{origin}: there is no setting '{last}'", f"{hint}`finetune show RECIPE` lists the settings")
 
 
-def _range(key: str, given: Mapping[str, Any], recipe: Recipe, origin: str) -> Range:
-    where = f"{origin}: {key}"
+def _range(key: str, given: Mapping[str, Any], fits: _Fits) -> Range:
+    where = f"{fits.origin}: {key}"
     if unknown := [name for name in given if name not in BOUNDS]:
         raise UserError(f"{where} has no '{unknown[0]}'", f"{nearest(unknown[0], list(BOUNDS))}{EXAMPLE}")
     if missing := [name for name in ("low", "high") if name not in given]:
@@ -133,7 +169,7 @@ def _range(key: str, given: Mapping[str, Any], recipe: Recipe, origin: str) -> R
         if not _is_number(value):
             raise UserError(f"{where}: {shown(value)} is not a number", EXAMPLE)
     for value in (low, high):
-        recipe.with_settings({key: value}, origin=origin)
+        fits.require(key, value)
     if not isinstance(log, bool):
         raise UserError(f"{where}: log is {shown(log)}", "Write log = true, or leave it out")
     if low > high:

@@ -107,7 +107,7 @@ class Reader:
         read, written = file_after("<", arguments), file_after(">", arguments)
         arguments = [self._here(argument, arguments[0]) for argument in arguments]
         if arguments[0] in ("run", "check"):
-            arguments += [f"model={self.encoder}", *SMALL, *["train.epochs=2"] * ("--discard-half" in arguments)]
+            arguments += [f"model={self.encoder}", *SMALL]
         if "--fix" in arguments:
             Path(arguments[arguments.index("--fix") + 1]).unlink(missing_ok=True)
         if read is not None:

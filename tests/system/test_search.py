@@ -213,7 +213,7 @@ def test_wrong_input_is_one_line(in_process: InProcess, reviews: Path, tiny_bert
         (["glue-rte", "space.toml", "preset=paper-grid"], ["[grid]", "space"]),
         (["reviews.csv", "space.toml", "third"], ["3 names"]),
         (["reviews.csv", "space.toml", "--test-share", "0.2", "--folds", "2"], ["exclude"]),
-        (["reviews.csv", "space.toml", "--test-share", "2"], ["test_share is 2"]),
+        (["reviews.csv", "space.toml", "--test-share", "2"], ["`--test-share` is 2"]),
         (["reviews.csv", "space.toml", "--prune", "medain"], ["medain"]),
         (["reviews.csv", "space.toml", "--workers", "2"], ["workers"]),
         (["reviews.csv", "space.toml", "-o", "reviews.csv"], ["reviews.csv already exists"]),

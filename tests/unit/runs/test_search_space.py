@@ -73,3 +73,9 @@ def test_a_ready_space_can_be_searched(file: Path) -> None:
     table = tomllib.loads(file.read_text())
     assert parse_space(table, RECIPE, options=(), origin=file.name)
     assert file.read_text().startswith("# finetune search ")
+
+
+def test_settings_that_need_each_other_are_searched_together() -> None:
+    assert set(space("lora = [4, 8]\nlora_alpha = { low = 8, high = 32, log = true }")) == {"lora", "lora_alpha"}
+    with pytest.raises(UserError, match="does nothing without LoRA"):
+        space("lora_alpha = [8, 16]")
