@@ -108,6 +108,8 @@ class Reader:
         arguments = [self._here(argument, arguments[0]) for argument in arguments]
         if arguments[0] in ("run", "check"):
             arguments += [f"model={self.encoder}", *SMALL]
+        if arguments[0] == "search":  # whose spaces have numbers of epochs
+            arguments += [f"model={self.encoder}", "limit=40", "max_length=64"]
         if "--fix" in arguments:
             Path(arguments[arguments.index("--fix") + 1]).unlink(missing_ok=True)
         if read is not None:
