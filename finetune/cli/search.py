@@ -18,7 +18,7 @@ from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run import pairs
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import echo, one_line
 from finetune.data.atomic import output_file
 from finetune.data.messages import so_many
 from finetune.data.paths import exists, is_file, read_small_text
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from finetune.training.search.trial import Trial
 
 BEST = Path("best.toml")
-MARK = "# The best of a search"  # the second line of a file that this command wrote
+MARK = "# Found by: finetune search"  # the start of the second line of a file that this command wrote
 
 
 class Pruning(StrEnum):
@@ -73,7 +73,8 @@ def search(
     names, settings = split_arguments(targets)
     if not 1 <= len(names) <= 2:
         raise UserError(f"search takes a recipe and a space, not {so_many(len(names), 'name')}", "Give one recipe")
-    if exists(output) and not force and not _is_ours(output):
+    mark = f"{MARK} {' '.join(targets)}"
+    if exists(output) and not force and not _is_ours(output, mark):
         raise UserError(f"{output} already exists", "Name another file with -o, or replace it with --force")
     silent = quiet or as_json
     plan = asking(lambda given: plan_search(names[0], given, *names[1:]), settings)
@@ -87,7 +88,7 @@ def search(
         echo(json.dumps(_facts(found)))
     else:
         _print(found)
-    _write(found, output, force=force)
+    _write(found, output, mark, force=force)
     if not as_json:
         standard_output().print_next(f"finetune run {output} --seeds {seeds}")
 
@@ -139,9 +140,10 @@ def _facts(found: Search) -> dict[str, object]:
     }
 
 
-def _write(found: Search, output: Path, *, force: bool) -> None:
+def _write(found: Search, output: Path, mark: str, *, force: bool) -> None:
     """Writes the best recipe. Raises UserError where another one is there."""
-    text = f"# finetune run {output} --seeds {found.seeds}\n{MARK}: {found.sentence}\n{found.best.to_toml()}"
+    head = [f"# finetune run {output} --seeds {found.seeds}", mark, f"# {found.sentence}"]
+    text = "\n".join([*map(one_line, head), found.best.to_toml()])
     if exists(output) and not force:
         if is_file(output) and read_small_text(output, most=MOST_BYTES) == text:
             return
@@ -151,6 +153,6 @@ def _write(found: Search, output: Path, *, force: bool) -> None:
     echo(f"{output}: the best recipe", err=True)
 
 
-def _is_ours(file: Path) -> bool:
-    """Whether a search wrote the file."""
-    return is_file(file) and MARK in read_small_text(file, most=MOST_BYTES)
+def _is_ours(file: Path, mark: str) -> bool:
+    """Whether the same search wrote the file."""
+    return is_file(file) and one_line(mark) in read_small_text(file, most=MOST_BYTES).splitlines()

@@ -74,6 +74,9 @@ def test_a_repeated_search_runs_nothing_and_more_trials_continue_it(
     code, whole, err = in_process(*command, "--trials", "5", "--json", "--force", "--out", "other", data="")
     assert facts(whole)["trials"] == facts(more)["trials"]
     assert scores(reviews / "other") == scores(reviews / "results")
+    code, _, err = in_process("search", "reviews.csv", "space.toml", "train.warmup=0.2", data="")
+    assert code == 2
+    assert_error(err, "best.toml already exists")
     recipe = finetune.train("best.toml", out=reviews / "again", seeds=1)
     assert {"held_out": recipe.record.recipe["held_out"]["share"]} == {"held_out": 0.0}
 
