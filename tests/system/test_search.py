@@ -234,3 +234,28 @@ def test_a_package_that_is_absent_is_named(
     assert code == 2
     assert_error(err, "pip install 'bert-finetune[search]'")
     assert not (reviews / "results").exists()
+
+
+@pytest.mark.slow
+def test_a_search_on_ray_is_the_same_each_time_and_finished_runs_start_no_cluster(
+    reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    from finetune.training.executors import on_ray
+
+    started = []
+
+    def counted(*given: Any) -> Any:
+        started.append(given)
+        return cluster(*given)
+
+    cluster = on_ray.cluster
+    monkeypatch.setattr(on_ray, "cluster", counted)
+    given: dict[str, Any] = {"space": "space.toml", "model": tiny_bert, "trials": 4, "seeds": 1, "prune": "halving"}
+    given |= {"on": "ray", "workers": 2, "cpus_each": 1}
+    first, second = (finetune.search("reviews.csv", out=out, **given) for out in ("one", "two"))
+    assert first.trials.equals(second.trials)
+    assert scores(reviews / "one") == scores(reviews / "two")
+    started.clear()
+    assert finetune.search("reviews.csv", out="one", **given).trials.equals(first.trials)
+    assert started == []

@@ -1,6 +1,7 @@
 """The loop of a search: ask, train, compare, tell. Read this file first."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
@@ -41,6 +42,8 @@ class Study:
     executor: Executor
     watch: Watcher
     found: list[Trial] = field(default_factory=list)
+    held: ExitStack = field(default_factory=ExitStack)
+    holds: bool = False
 
     @property
     def out(self) -> Path:
@@ -72,7 +75,11 @@ class Study:
 
         Raises UserError where the first ones all fail, and Interrupted after a signal.
         """
-        self.found = []
+        with self.held:
+            return self._run()
+
+    def _run(self) -> list[Trial]:
+        self.found, self.holds = [], False
         proposals = Proposals(
             self.space, greater_is_better=self.metric.greater_is_better, seed=self.runs.base.recipe.seed
         )
@@ -162,10 +169,17 @@ class Study:
         rest = list({run.id: run for run in every if run.id not in known}.values())
         jobs = [Job(planned=run.planned, options=self.options, pause_after=epoch, named=True) for run in rest]
         if jobs:
+            self._hold()
             self._announce([trial for trial in trials if any(run in rest for run in trial.runs)])
         trained = self.executor.outcomes(jobs, self.watch) if jobs else []
         known |= {run.id: outcome for run, outcome in zip(rest, trained, strict=True)}
         return [[known[run.id] for run in trial.runs] for trial in trials]
+
+    def _hold(self) -> None:
+        """Starts what the executor needs, once, and only if something is trained."""
+        if not self.holds:
+            self.held.enter_context(self.executor.held(self.out))
+            self.holds = True
 
     def _announce(self, trials: Sequence[Trial]) -> None:
         for trial in trials:
