@@ -11,10 +11,7 @@ from finetune.api.quiet import plainly, quiet
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
 from finetune.inference.model_source import ModelSource
-from finetune.inference.predictor import Predictor, saved
 from finetune.inference.shards.begin import inputs
-from finetune.inference.shards.work import FolderPrediction, predict_files
-from finetune.inference.shards.workers import Processes
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RECORD
 from finetune.task_types import registry
@@ -23,6 +20,7 @@ from finetune.task_types.task import Answer, Task
 
 if TYPE_CHECKING:
     from finetune.inference.predictor import Predictor
+    from finetune.inference.shards.work import FolderPrediction
 
 Cells = dict[str, Any]
 
@@ -110,7 +108,7 @@ class Model:
         *,
         text: str | Sequence[str] | None = None,
         workers: int = 1,
-    ) -> FolderPrediction:
+    ) -> "FolderPrediction":
         """Predicts Parquet files of any size into a folder, as `finetune predict FILES -o OUT` does.
 
         Call it again after an interruption: it resumes, and checks what is done. `out/manifest.json` has the number of
@@ -131,6 +129,9 @@ class Model:
         Raises:
             UserError: For files that are not found or have changed since, or lack the model's columns.
         """
+        from finetune.inference.shards.work import predict_files
+        from finetune.inference.shards.workers import Processes
+
         targets = [str(files)] if isinstance(files, str | Path) else [str(one) for one in files]
         with quiet():
             executor = Processes(self._source(), workers) if workers > 1 else None
@@ -188,6 +189,8 @@ class Model:
 
     def _source(self) -> ModelSource:
         """How another process loads this model."""
+        from finetune.inference.predictor import saved
+
         named = "task" in saved(self.folder).settings
         device = self.predictor.engine.accelerator.device.type
         return ModelSource(model=str(self.folder), task=None if named else self.task.name, device=device)

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from finetune.inference.predictor import Predictor, load
-from finetune.inference.temperature import with_dev_temperature
 from finetune.runs.events import Watcher, unwatched
 from finetune.task_types.registry import find
+
+if TYPE_CHECKING:
+    from finetune.inference.predictor import Predictor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +21,11 @@ class ModelSource:
     device: str | None = None
     temperature: Any = None
 
-    def load(self, *, watch: Watcher = unwatched) -> Predictor:
-        """The predictor. Raises UserError as `load` and `with_dev_temperature` do."""
+    def load(self, *, watch: Watcher = unwatched) -> "Predictor":
+        """The predictor. Needs torch. Raises UserError as `load` and `with_dev_temperature` do."""
+        from finetune.inference.predictor import load
+        from finetune.inference.temperature import with_dev_temperature
+
         task = None if self.task is None else find(self.task)
         found = load(self.model, task=task, out=self.out, watch=watch, device=self.device)
         if self.temperature is None:

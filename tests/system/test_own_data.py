@@ -106,14 +106,14 @@ def test_a_run_is_scored_on_another_file(reviews: Path, in_process: InProcess, t
     written(tmp_path / "more.csv", [("review", "mark"), *REVIEWS[:9], ("a text", "")])
     code, shown, said = call("more.csv")
     assert (code, "1 row" in said) == (0, True)
-    assert "dev macro f1 100.0" in shown
+    assert "more.csv macro f1 100.0" in shown
     assert "is the training file" not in said
     own = str(reviews.parents[2] / "reviews.csv")
     assert "is the training file" in call(own)[2]
     written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
     code, _, said = call("other.csv")
     assert (code, len(said.splitlines())) == (2, 1)
-    assert "review" in said and "finetune predict" in said
+    assert "review" in said and "text=text" in said
 
 
 def test_evaluate_and_predict_leave_the_same_labels_out_of_the_scores(

@@ -75,17 +75,17 @@ def inputs(targets: Sequence[str], output: Path | None) -> list[Stored]:
     Raises UserError for files that are not found, and a folder that cannot be written or that holds the inputs.
     """
     if output is None:
-        raise UserError("several Parquet files are predicted into a folder", "Name it: -o FOLDER")
+        raise UserError("several Parquet files are predicted into a folder", "Name it as `out`")
     if ADDRESS.match(str(output)):
-        raise UserError(f"{output}: predictions are written to a folder of this machine", "Name a path with -o")
+        raise UserError(f"{output}: predictions are written to a folder of this machine", "Name a path as `out`")
     if output.exists() and not is_folder(output):
-        raise UserError(f"{output}: is a file, and several inputs need a folder", "Name a folder with -o")
+        raise UserError(f"{output}: is a file, and several inputs need a folder", "Name a folder as `out`")
     require_place(output / MANIFEST if is_folder(output) else output)
     found = found_files(targets, suffix=SUFFIX)
     inside = f"{output.absolute().as_posix()}/"
     folders = [Path(target).absolute() for target in targets if is_folder(target)]
     if any(one.address.startswith(inside) for one in found) or any(f in output.absolute().parents for f in folders):
-        raise UserError(f"{output}: is in the folder of the inputs, or holds them", "Name another folder with -o")
+        raise UserError(f"{output}: is in the folder of the inputs, or holds them", "Name another folder as `out`")
     return found
 
 
