@@ -53,7 +53,7 @@ class Opening:
             write_atomically(self.file, json.dumps(facts, indent=1) + "\n")
         except OSError as error:
             raise UserError(
-                f"{self.file}: cannot be written ({error.strerror})", "Choose another folder with --out"
+                f"{self.file}: cannot be written ({error.strerror})", "Choose another folder with `out`"
             ) from error
 
     def _read(self) -> None:
