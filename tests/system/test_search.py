@@ -150,6 +150,10 @@ def test_the_worse_half_of_a_grid_stops_after_an_epoch(
             epochs = [event for event in events if event["event"] == "epoch"]
             assert len(epochs) == (2 if folder.name in finished else 1)
     assert in_process("search", *settings, data=rte)[1] == out
+    other = ["mine.toml", f"model={tiny_bert}", "train.epochs=2", "--seeds", "1", "--trials", "2", "--force"]
+    assert in_process("search", *other, data=rte)[0] == 0
+    searches = [json.loads(file.read_text()) for file in tmp_path.glob("results/rte/search-*.json")]
+    assert [search["unfinished"] for search in searches] == [[], []]  # pruned runs are not taken for interrupted ones
 
 
 def test_a_trial_that_diverges_is_listed_and_not_trained_again(

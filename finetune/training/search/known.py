@@ -1,7 +1,7 @@
 """What is known of a search's runs from their folders: finished ones, unfinished ones, scores after an epoch."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -75,8 +75,11 @@ def score_after(run: SeedRun, epoch: int, out: Path) -> float | None:
     return scores[-1] if scores else None
 
 
-def fitting(out: Path, runs: SeedRuns, space: Space) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Settings of the space of which all seeds are finished, the oldest first, and those with unfinished runs.
+def fitting(
+    out: Path, runs: SeedRuns, space: Space, *, left: Collection[str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Settings of the space of which all seeds are finished, the oldest first, and those with unfinished runs, without
+    the runs that were `left` so.
 
     A run fits if its id is that of the base recipe with these settings.
     """
@@ -88,6 +91,7 @@ def fitting(out: Path, runs: SeedRuns, space: Space) -> tuple[list[dict[str, Any
     whole = {
         key: max(done[run.id] for run in some) for key, (_, some) in told.items() if all(r.id in done for r in some)
     }
+    begun = [path for path in begun if path.name not in left]
     started = [(path, dict(one["recipe"])) for path in begun for one in _logged(path / "events.jsonl", "start")[:1]]
     rest = _of_folders(started, runs, space)
     return (

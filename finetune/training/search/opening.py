@@ -1,7 +1,7 @@
 """The file of a search: what run folders cannot tell. `<out>/<task>/search-<hash>.json`.
 
 It has the settings that were known before the search began, so that a repeated search asks in the same order, the
-runs that diverged, which have no record, and the scores on held-out rows.
+runs that were pruned or diverged, which have no record, and the scores on held-out rows.
 """
 
 import hashlib
@@ -21,13 +21,14 @@ MOST_BYTES = 16_000_000
 
 @dataclass(kw_only=True)
 class Opening:
-    """Settings with finished runs and with unfinished ones when the search began, in order; the reason for which a run
-    diverged, and its scores on held-out rows, by run id.
+    """Settings with finished runs and with unfinished ones when the search began, in order; the ids of pruned
+    runs; the reason for which a run diverged, and its scores on held-out rows, by run id.
     """
 
     file: Path
     finished: list[dict[str, Any]] = field(default_factory=list)
     unfinished: list[dict[str, Any]] = field(default_factory=list)
+    pruned: list[str] = field(default_factory=list)
     diverged: dict[str, str] = field(default_factory=dict)
     held_out: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -39,6 +40,13 @@ class Opening:
         if opening.exists:
             opening._read()
         return opening
+
+    def pruned_by_any(self) -> set[str]:
+        """The ids of runs that any search of the task pruned, and left unfinished on purpose."""
+        others = [Opening(file=file) for file in self.file.parent.glob("search-*.json")]
+        for other in others:
+            other._read()
+        return {run for other in others for run in other.pruned}
 
     @property
     def exists(self) -> bool:
@@ -59,7 +67,13 @@ class Opening:
     def _read(self) -> None:
         try:
             found = json.loads(read_small(self.file, most=MOST_BYTES))
-            for name, kind in (("finished", list), ("unfinished", list), ("diverged", dict), ("held_out", dict)):
+            for name, kind in (
+                ("finished", list),
+                ("unfinished", list),
+                ("pruned", list),
+                ("diverged", dict),
+                ("held_out", dict),
+            ):
                 if not isinstance(found[name], kind):
                     raise ValueError(f"{name} is not a {kind.__name__}")
                 setattr(self, name, found[name])

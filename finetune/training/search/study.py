@@ -66,7 +66,9 @@ class Study:
         }  # fmt: skip
         opening = Opening.of(self.out, base.task.name, decides)
         if not opening.exists:
-            opening.finished, opening.unfinished = fitting(self.out, self.runs, self.space)
+            opening.finished, opening.unfinished = fitting(
+                self.out, self.runs, self.space, left=opening.pruned_by_any()
+            )
             opening.write()
         return opening
 
@@ -161,6 +163,13 @@ class Study:
         for trial, rank in zip(live, ranks, strict=True):
             if is_behind(self.prune, rank, finished=finished, reached=reached):
                 trial.pruned_at = epoch
+                self._note_pruned(trial)
+
+    def _note_pruned(self, trial: Trial) -> None:
+        """Keeps other searches from taking its runs for interrupted ones."""
+        if new := [run.id for run in trial.runs if run.id not in self.opening.pruned]:
+            self.opening.pruned += new
+            self.opening.write()
 
     def _outcomes(self, trials: Sequence[Trial], epoch: int | None) -> list[list[Outcome]]:
         """What became of the runs of each trial, after an epoch or at their end; what is known is not run."""

@@ -2,9 +2,10 @@
 
 from finetune.runs.recipe import Recipe
 from finetune.runs.search_space import Choices, Range
-from finetune.training.search.influence import idle_notes
+from finetune.training.search.influence import equal_notes, idle_notes
 from finetune.training.search.proposals import Proposals
 from finetune.training.search.pruning import is_behind, rungs
+from finetune.training.search.trial import Trial
 
 RATE = {"train.learning_rate": Range(low=1e-5, high=1e-3, whole=False, log=True)}
 
@@ -63,3 +64,21 @@ def test_settings_without_influence_are_named() -> None:
     assert "one point" in idle_notes({"train.epochs": Range(low=3, high=3, whole=True)}, frozen)[0]
     one, *rest = idle_notes(RATE | {"train.batch_size": Choices(values=[8])}, frozen)
     assert ("train.batch_size has one value, 8" in one, rest) == (True, [])
+
+
+def test_settings_whose_trials_are_equal_are_named() -> None:
+    class Scored(Trial):
+        @property
+        def scores(self) -> list[float]:
+            return [0.5, 0.7] if self.settings["train.batch_size"] == 8 else [0.5, 0.6]
+
+        @property
+        def value(self) -> float:
+            return sum(self.scores) / 2
+
+    space = {"train.batch_size": Choices(values=[8, 16]), "train.patience": Choices(values=[8, 9])}
+    trials = [
+        Scored(settings={"train.batch_size": size, "train.patience": last}) for size in (8, 16) for last in (8, 9)
+    ]
+    (note,) = equal_notes(space, trials)
+    assert note.startswith("train.patience had no influence")
