@@ -207,3 +207,18 @@ def lora_table(measured: dict[str, Any]) -> str:
             "Saved: the model, or LoRA's adapter. The memory includes Python and its libraries.",
         ]
     )
+
+
+def search_table(measured: dict[str, Any]) -> str:
+    """The winners of each method on each task: on dev, and on rows that chose nothing."""
+    head = ["task", "method", "epochs trained", "winner on dev", "less optimism", "on held-out rows"]
+    lines = list[Cells]()
+    for task, methods in measured["results"].items():
+        for method, found in methods.items():
+            spread = "" if found["held_out_sd"] is None else f" ± {100 * found['held_out_sd']:.1f}"
+            less = "" if found["optimism"] is None else f"{100 * (found['dev'] - found['optimism']):.1f}"
+            dev, held_out = f"{found['metric']} {100 * found['dev']:.1f}", f"{100 * found['held_out']:.1f}{spread}"
+            lines.append([task, method, f"{found['epochs']:,}", dev, less, held_out])
+    given = measured["settings"]
+    note = f"{given['model']}, {given['trials']} settings with {given['seeds']} seeds each, {measured['date'][:10]}."
+    return "\n".join([markdown_table(head, lines), "", note, ""])

@@ -57,6 +57,11 @@ def blocks() -> dict[str, str]:
                 if (ROOT / "results" / "benchmarks" / "lora.json").is_file()
                 else {}
             ),
+            **(
+                {"search": benchmark_tables.search_table(_benchmark("search.json"))}
+                if (ROOT / "results" / "benchmarks" / "search.json").is_file()
+                else {}
+            ),
             "structure": benchmark_tables.structure_table(
                 _benchmark("structure_before.json"), _benchmark("structure.json")
             ),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from finetune.api.report import report
     from finetune.api.run import Run, open_run
     from finetune.api.score import score
+    from finetune.api.search import search
+    from finetune.api.search_result import Search
     from finetune.api.submission import submission
     from finetune.api.table import ResultTable, table
     from finetune.api.train import FailedRun, train
@@ -39,6 +41,7 @@ __all__ = [
     "Model",
     "ResultTable",
     "Run",
+    "Search",
     "UserError",
     "check",
     "compare",
@@ -51,6 +54,7 @@ __all__ = [
     "open_run",
     "report",
     "score",
+    "search",
     "submission",
     "table",
     "train",
@@ -72,6 +76,8 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "api.report": ("report",),
     "api.run": ("Run", "open_run"),
     "api.score": ("score",),
+    "api.search": ("search",),
+    "api.search_result": ("Search",),
     "api.submission": ("submission",),
     "api.table": ("ResultTable", "table"),
     "api.train": ("FailedRun", "train"),

@@ -72,7 +72,6 @@ def execute(
     device: str | None = None,
     force: bool = False,
     wait: bool = True,
-    discard: bool = False,
     saving: "Saving | None" = None,
     executor: "Executor | None" = None,
 ) -> tuple[list[RunRecord], list[UserError]]:
@@ -84,4 +83,4 @@ def execute(
     options = RunOptions(
         source=source_of(data), out=out, device=device, force=force, wait=wait, saving=saving or EVERY_FEW_MINUTES
     )
-    return run_all(planned, options, watch=watch, executor=executor or InSequence(), discard=discard)
+    return run_all(planned, options, watch=watch, executor=executor or InSequence())

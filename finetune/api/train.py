@@ -45,7 +45,6 @@ def train(
     data_folder: str | Path | None = None,
     device: str | None = None,
     force: bool = False,
-    discard_half: bool = False,
     on: str | None = None,
     workers: int | None = None,
     gpus_each: float | None = None,
@@ -77,7 +76,6 @@ def train(
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         force: Train again, and replace the finished run when done.
-        discard_half: Of runs with several settings, stop the worse half after a quarter of training.
         on: Train several runs at once, as tasks of `ray` or jobs of `slurm`.
         workers: With `on`, train at most so many runs at a time; default: as many as the machines have room for.
         gpus_each: With `on`, the GPUs of a run, for `ray` also a part of one, such as 0.5.
@@ -113,8 +111,7 @@ def train(
         )
         folder = None if data_folder is None else Path(data_folder)
         records, failures = execute(
-            planned, data=folder, out=Path(out), watch=watch, device=device, force=force, discard=discard_half,
-            executor=executor,
+            planned, data=folder, out=Path(out), watch=watch, device=device, force=force, executor=executor,
         )  # fmt: skip
     if failures and not records:
         raise failures[0]

@@ -22,6 +22,14 @@ GROUPS: dict[str, dict[str, Listed]] = {
                 ("finetune run glue-rte --seeds 3", "mean, spread and interval"),
             ),
         ),
+        "search": Listed(
+            "Search settings, and score the best honestly.",
+            (
+                ("finetune search glue-rte --trials 20", "around the paper's settings"),
+                ("finetune search reviews.csv space.toml --test-share 0.2", "your own space"),
+                ("finetune search glue-rte preset=paper-grid --prune halving", "a grid, half of it"),
+            ),
+        ),
         "init": Listed(
             "Print a recipe for your data.",
             (("finetune init reviews.csv > my.toml", "then: finetune run my.toml"),),

@@ -50,10 +50,6 @@ def run(
     force: Annotated[
         bool, typer.Option("--force", help="Train again, and replace the finished run when done.")
     ] = False,
-    discard: Annotated[
-        bool,
-        typer.Option("--discard-half", help="Stop the worse half of the settings after a quarter of training."),
-    ] = False,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Stop if another process trains this run, rather than wait for it.")
     ] = False,
@@ -96,18 +92,15 @@ def run(
     display = ProgressDisplay(standard_error())
     watch = unwatched if silent else display
     records, failures = execute(
-        planned, data=data, out=out, watch=watch, device=device, force=force, discard=discard,
-        wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
+        planned, data=data, out=out, watch=watch, device=device, force=force, wait=not no_wait,
+        saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
         executor=executor_of(
-            on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=_pairs(sbatch),
+            on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
         ),
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
-        _print_records(
-            records, as_json=as_json, short=quiet or bool(shares), discarded=discard, diverged=diverged,
-            noted=display.noted,
-        )  # fmt: skip
+        _print_records(records, as_json=as_json, short=quiet or bool(shares), diverged=diverged, noted=display.noted)
         loud = bool(records) and not (as_json or quiet)
         for text in verdict_lines(of_largest_sizes(records)) if loud else ():
             standard_output().print_line(text)
@@ -121,7 +114,7 @@ def run(
         raise typer.Exit(2)
 
 
-def _pairs(options: list[str] | None) -> dict[str, str] | None:
+def pairs(options: list[str] | None) -> dict[str, str] | None:
     """Options given as `key=value`; None without any. Raises UserError for one without `=`."""
     pairs = [option.partition("=") for option in options or ()]
     if wrong := [key for key, equals, _ in pairs if not equals]:
@@ -153,9 +146,7 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
         console.print(layout_table(read.layout))
 
 
-def _print_records(
-    records: list[RunRecord], *, as_json: bool, short: bool, discarded: bool, diverged: int, noted: set[str]
-) -> None:
+def _print_records(records: list[RunRecord], *, as_json: bool, short: bool, diverged: int, noted: set[str]) -> None:
     """Prints finished runs, `short` with a line each, else without the notes that were printed before, `noted`; and
     for several a summary.
     """
@@ -169,5 +160,5 @@ def _print_records(
             print_record(console, record, printed=noted)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
-        for text in summary_lines(of_largest_sizes(records), discarded=discarded, diverged=diverged):
+        for text in summary_lines(of_largest_sizes(records), diverged=diverged):
             console.print_line(text)

@@ -192,10 +192,10 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
         ]
 
 
-def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, diverged: int = 0) -> list[str]:
+def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[str]:
     """The best of several settings and the split it was chosen on; spread over head initialisations and data orders.
 
-    `discarded`: other settings were stopped early; `diverged`: number of runs without a score.
+    `diverged` is the number of runs without a score.
     """
     found = groups(records)
     which = f"{so_many(diverged, 'run')} diverged and {noun(diverged, 'is', 'are')}"
@@ -214,9 +214,8 @@ def summary_lines(records: Sequence[RunRecord], *, discarded: bool = False, dive
             best = best_group([record for group in mine for record in group])
             chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
             others = [other for other in best[0].scores if other != split]
-            tried = f"{len(mine)} settings" + " that were not discarded" * discarded
             lines.append(
-                f"{task}: best of {tried} on {split} by {name}: {plain(chosen)}"
+                f"{task}: best of {len(mine)} settings on {split} by {name}: {plain(chosen)}"
                 + "".join(f"; {_mean(best, other, name)} on {other}" for other in others)
                 + f" (it was chosen on {split}, so its score there is optimistic)"
             )

@@ -94,6 +94,20 @@ class Train(Settings):
         return self
 
 
+class HeldOut(Settings):
+    """The `[held_out]` table: training rows that runs leave out, so that a search can score its winner on them."""
+
+    share: float = Field(0.0, ge=0, le=0.9, description="share of the training rows to leave out, stratified by label")
+    fold: int = Field(0, ge=0, le=1_000, description="which of the parts of that size, counted from 0")
+    seed: Seed = Field(42, description="what the parts depend on")
+
+    @model_validator(mode="after")
+    def _fold_exists(self) -> Self:
+        if (self.fold + 1) * self.share > 1 + 1e-9:
+            raise ValueError(f"fold {self.fold} of parts of {self.share:g} is beyond the end of the rows")
+        return self
+
+
 class Recipe(Settings):
     """One run, or with `[grid]` several."""
 
@@ -135,6 +149,7 @@ class Recipe(Settings):
         {}, description="options of the task"
     )
     train: Train = Train()
+    held_out: HeldOut = HeldOut()
     grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
 
     @model_validator(mode="after")

@@ -25,7 +25,7 @@ def with_share(task: Task, train: Rows, share: float, *, seed: int) -> Rows:
     wanted = max(1, round(share * len(train.rows)))
     _require_classes(task, train, wanted, share)
     kept: Unit = []
-    for unit in _in_order(task, train.rows, seed):
+    for unit in in_order(task, train.rows, _units(task, train.rows), seed=seed):
         if len(kept) >= wanted:
             break
         kept += unit
@@ -43,12 +43,12 @@ def _require_classes(task: Task, train: Rows, wanted: int, share: float) -> None
         )
 
 
-def _in_order(task: Task, rows: Sequence[Row], seed: int) -> list[Unit]:
+def in_order(task: Task, rows: Sequence[Row], units: Sequence[Unit], *, seed: int) -> list[Unit]:
     """The units so that each beginning of the list has about the same share of every stratum, and each stratum early.
 
     Unit number `rank` of the `n` of its stratum has its place at `rank / n`.
     """
-    units, kind = _units(task, rows), type_of(task)
+    kind = type_of(task)
     strata = [""] * len(rows) if kind is None else kind.strata([row.gold for row in rows])
     members: defaultdict[str, list[tuple[bytes, int]]] = defaultdict(list)
     for number, unit in enumerate(units):

@@ -23,6 +23,7 @@ from finetune.runs.recipe import Recipe
 from finetune.runs.run_id import data_fingerprint, run_id
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
+from finetune.task_types.held_out import divided
 from finetune.task_types.options import changed_options, resolved
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Task
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedRun:
-    """A recipe with all that decides its result: `data` is the fingerprint of all rows, `id` ten hex digits."""
+    """A recipe with all that decides its result: `data` is the fingerprint of all rows, `default` the task without
+    options.
+    """
 
     recipe: Recipe
+    default: Task
     task: Task
     source: Source
     splits: Mapping[str, Rows]
@@ -47,7 +51,16 @@ class PlannedRun:
     weights: Weights
     device: torch.device
     precision: str
-    id: str
+
+    @cached_property
+    def id(self) -> str:
+        """The run's id: ten hex digits."""
+        return run_id(
+            self.recipe, task=self.task.name, version=self.task.version, data=self.data,
+            weights=self.weights.fingerprint, precision=self.precision,
+            options=changed_options(self.default, self.task), columns=columns_of(self.task),
+            task_file=registry.file_hash(self.recipe.task),
+        )  # fmt: skip
 
     @cached_property
     def rows(self) -> dict[str, Sequence[Row]]:
@@ -90,16 +103,13 @@ def plan_run(
     weights = pretrained.resolve(recipe.model)
     splits = load_splits(task, source, limit=recipe.limit)
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
-    train = with_share(task, splits[task.train_split], recipe.train_share, seed=recipe.seeds[1])
+    train, _ = divided(task, splits[task.train_split], recipe.held_out)
+    train = with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
     splits[task.train_split] = train
     task = task.seen(train.rows)
-    name = run_id(
-        recipe, task=task.name, version=task.version, data=data, weights=weights.fingerprint, precision=precision,
-        options=changed_options(default, task), columns=columns_of(task), task_file=registry.file_hash(recipe.task),
-    )  # fmt: skip
     return PlannedRun(
-        recipe=recipe, task=task, source=source, splits=splits, data=data, weights=weights, device=where,
-        precision=precision, id=name,
+        recipe=recipe, default=default, task=task, source=source, splits=splits, data=data, weights=weights,
+        device=where, precision=precision,
     )  # fmt: skip
 
 
@@ -122,6 +132,10 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
 
 def _content(planned: PlannedRun, split: str) -> str:
     """What decides the rows of a split, for the cache of features."""
-    recipe = planned.recipe
-    share = recipe.train_share if split == planned.task.train_split else 1
-    return f"{planned.data}:{split}" + (f":{share}:{recipe.seeds[1]}" if share < 1 else "")
+    recipe, trained = planned.recipe, split == planned.task.train_split
+    share, held_out = recipe.train_share if trained else 1, recipe.held_out
+    return (
+        f"{planned.data}:{split}"
+        + (f":{share}:{recipe.seeds[1]}" if share < 1 else "")
+        + (f":{held_out!r}" if trained and held_out.share else "")
+    )

@@ -85,7 +85,7 @@ def test_every_command_can_be_parsed_and_its_targets_exist(
     given = group.commands[name].make_context(name, list(arguments)).params  # type: ignore[attr-defined]
     if name in ("run", "init"):
         targets, settings = split_arguments(given.get("targets") or [given["data"], *(given["settings"] or [])])
-        made = {"my.toml": "reviews.csv", "mine.toml": "glue-mrpc"}
+        made = {"my.toml": "reviews.csv", "honest.toml": "reviews.csv", "mine.toml": "glue-mrpc"}
         assert expand_targets([made.get(target, target) for target in targets], settings, seeds=given.get("seeds", 1))
 
 
@@ -107,7 +107,9 @@ class Reader:
         read, written = file_after("<", arguments), file_after(">", arguments)
         arguments = [self._here(argument, arguments[0]) for argument in arguments]
         if arguments[0] in ("run", "check"):
-            arguments += [f"model={self.encoder}", *SMALL, *["train.epochs=2"] * ("--discard-half" in arguments)]
+            arguments += [f"model={self.encoder}", *SMALL]
+        if arguments[0] == "search":  # whose spaces have numbers of epochs
+            arguments += [f"model={self.encoder}", "limit=16", "max_length=64"]
         if "--fix" in arguments:
             Path(arguments[arguments.index("--fix") + 1]).unlink(missing_ok=True)
         if read is not None:

@@ -79,3 +79,27 @@ def test_every_benchmark_can_be_imported_and_asked_for_help() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("--out") >= len(SCRIPTS)
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_searches_resumes_and_has_a_table(tmp_path: Path, tiny_bert: Path) -> None:
+    """With a tiny encoder on one task whose files are made up here."""
+    pytest.importorskip("optuna", reason="needs the extra `search`")
+    (tmp_path / "CoLA").mkdir()
+    for split in ("train", "dev"):
+        lines = [f"x\t{i % 2}\t\tthe {'cat' if i % 2 else 'dog'} sat {i}" for i in range(40)]
+        (tmp_path / "CoLA" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    out = tmp_path / "search.json"
+    command = [sys.executable, "search.py", "--tasks", "glue-cola", "--seeds", "2", "--trials", "2"]
+    command += ["--model", tiny_bert, "--data", tmp_path, "--runs", tmp_path / "runs", "--out", out]
+    for expected in (4, 0):  # the second time everything is there
+        done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) == expected
+    for found in json.loads(out.read_text())["results"]["glue-cola"].values():
+        assert found["trials"] == 2 and -1 <= found["held_out"] <= 1
+    printed = "import json, sys, benchmark_tables as t; print(t.search_table(json.load(open(sys.argv[1]))))"
+    table = subprocess.run(
+        [sys.executable, "-c", printed, out], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
+    )
+    assert table.stdout.count("| glue-cola |") == 4

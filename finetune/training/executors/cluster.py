@@ -30,10 +30,15 @@ QUIET = {
 def cluster(cpus: int | None, shared: Path | None) -> Iterator[Any]:
     """The module `ray`, connected to the cluster at $RAY_ADDRESS, or to a new one with so many CPU cores.
 
+    Within another `cluster` it is that one's.
+
     Raises UserError where Ray is not installed or does not start, and where a machine of the cluster has other
     versions or does not see the folder that all share, if there is one.
     """
     ray = _imported()
+    if ray.is_initialized():
+        yield ray
+        return
     handler = signal.getsignal(signal.SIGTERM)  # which Ray replaces
     folder = Path(tempfile.mkdtemp(prefix="ray-"))
     try:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -44,6 +45,9 @@ class Job:
 class Executor(Protocol):
     """Trains the runs of a command."""
 
+    def held(self, out: Path) -> AbstractContextManager[None]:
+        """Keeps what several calls of `outcomes` with runs under `out` can share."""
+
     def outcomes(self, jobs: Sequence[Job], watch: Watcher) -> list[Outcome]:
         """What became of each job. Raises what is not the user's to fix, and Interrupted after a signal."""
 
@@ -57,6 +61,10 @@ def require_numbers(**given: int | None) -> None:
 
 class InSequence:
     """Trains one run after the other in this process."""
+
+    def held(self, out: Path) -> AbstractContextManager[None]:
+        """Nothing."""
+        return nullcontext()
 
     def outcomes(self, jobs: Sequence[Job], watch: Watcher) -> list[Outcome]:
         """What became of each job; a failed one does not stop the rest."""

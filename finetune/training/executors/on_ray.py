@@ -2,9 +2,10 @@
 
 import os
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from finetune.errors import UserError, first_line
@@ -43,6 +44,12 @@ class OnRay:
         if self.gpus_each is not None and (self.gpus_each < 0 or (self.gpus_each > 1 and self.gpus_each % 1)):
             raise UserError(f"`gpus_each` is {self.gpus_each}", "Give a part of one GPU, such as 0.5, or whole ones")
 
+    @contextmanager
+    def held(self, out: Path) -> Iterator[None]:
+        """A cluster, which takes seconds to start. Raises UserError where none can be used."""
+        with self._cluster(out):
+            yield
+
     def outcomes(self, jobs: Sequence[Job], watch: Watcher) -> list[Outcome]:
         """What became of each job; a worker that dies is replaced, and its run resumes.
 
@@ -51,16 +58,18 @@ class OnRay:
         """
         if not jobs:
             return []
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        wanted = None if self.workers is None else self.workers * (self.cpus_each or 1)
-        shared = None if self.collect else jobs[0].options.out
-        with cluster(max(wanted or cores, self.cpus_each or 1), shared) as ray:
+        with self._cluster(jobs[0].options.out) as ray:
             cpus, gpus = self._each(ray)
             task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES, max_calls=1 if gpus else 0)(_train)
             sweep = Sweep(jobs=jobs, watch=watch)
             most = self.workers or len(jobs)
             tasks = _Tasks(ray=ray, task=task, threads=cpus, most=most, collect=self.collect, sweep=sweep)
             return tasks.run()
+
+    def _cluster(self, out: Path) -> AbstractContextManager[Any]:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        wanted = None if self.workers is None else self.workers * (self.cpus_each or 1)
+        return cluster(max(wanted or cores, self.cpus_each or 1), None if self.collect else out)
 
     def _each(self, ray: Any) -> tuple[int, float]:
         """CPU cores and GPUs of a task. Raises UserError where the cluster has no machine with as many."""

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,10 @@ class OnSlurm:
         require_numbers(workers=self.workers, cpus_each=self.cpus_each)
         if self.gpus_each is not None and (self.gpus_each < 0 or self.gpus_each % 1):
             raise UserError(f"`gpus_each` is {self.gpus_each}: Slurm has no parts of GPUs", "Give a whole number")
+
+    def held(self, out: Path) -> AbstractContextManager[None]:
+        """Nothing: each call is a job array."""
+        return nullcontext()
 
     def outcomes(self, jobs: Sequence[Job], watch: Watcher) -> list[Outcome]:
         """What became of each job. Raises UserError where Slurm cannot be used, and Interrupted after a signal."""

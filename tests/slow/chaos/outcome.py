@@ -91,7 +91,7 @@ def differences(expected: Any, found: Any, where: str = "") -> Iterator[str]:
 
 
 def litter(place: Path) -> list[str]:
-    """What a finished command must not leave in its folder; runs that `--discard-half` stopped keep checkpoints."""
+    """What a finished command must not leave in its folder; runs that a search pruned keep checkpoints."""
     found = (file for pattern in LITTER for file in place.rglob(pattern))
     return sorted(file.relative_to(place).as_posix() for file in found if not _paused(file))
 

@@ -47,6 +47,12 @@ def training(target: str, *more: str) -> tuple[str, ...]:
     return ("run", target, *(f"{key}={value}" for key, value in settings.items() if value), *OFTEN, *options)
 
 
+def searching(target: str, *more: str) -> tuple[str, ...]:
+    """`finetune search` of a tiny encoder with these settings and options, without the recipe's learning rate."""
+    settings = {key: value for key, value in TINY.items() if key not in ("train.learning_rate", "train.epochs")}
+    return ("search", target, *(f"{key}={value}" for key, value in settings.items()), "--device", "cpu", *more)
+
+
 def _own(kind: str) -> dict[str, str]:
     name, content, _ = DATA[kind]
     return {name: content}
@@ -85,8 +91,8 @@ TRAINING = (
     _run("--force", "sentence", "train.epochs=1", "--force", before=(training(REVIEW, "train.epochs=1"),)),
     Scenario(name="GLUE task", command=training("glue-rte"), files=GLUE),
     Scenario(
-        name="--discard-half",
-        command=training("grid.toml", "train.learning_rate=", "train.epochs=4", "--discard-half"),
+        name="search --prune halving",
+        command=searching("grid.toml", "train.epochs=4", "--seeds", "2", "--prune", "halving", "--force"),
         files={**_own("sentence"), "grid.toml": GRID},
         runs=4,
     ),

@@ -132,16 +132,6 @@ def test_shares_of_the_data_are_runs_with_a_curve(
         finetune.train(frame, model=tiny_bert, data_sizes=0.5, **FAST)
 
 
-def test_half_of_the_settings_is_discarded(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    frame = pd.DataFrame(REVIEWS, columns=["review", "mark"])
-    grid = {"train.learning_rate": [2e-3, 1e-7]}
-    settings = FAST | {"train": {"epochs": 4, "batch_size": 8}}
-    run = finetune.train(frame, model=tiny_bert, grid=grid, discard_half=True, **settings)
-    assert len(run.records) == 1
-    assert len(finetune.ls().unfinished) == 1
-
-
 def test_lists_are_those_of_the_command(finished_run: FinishedRun, in_process: InProcess, tmp_path: Path) -> None:
     out = finished_run("sentence").parents[1]
     found = finetune.ls(out)

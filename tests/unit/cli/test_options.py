@@ -28,7 +28,7 @@ NOT_OURS = (
     "pip install",
     "finetune ",
 )
-IN_COMMANDS = {"paper_table_formats.py", "use.py"}  # commands that a page shows
+IN_COMMANDS = {"paper_grid.py", "paper_table_formats.py", "use.py"}  # commands that are shown
 
 
 def texts_of(file: Path) -> Iterator[str]:

@@ -1,0 +1,54 @@
+"""Training rows that the runs of a search leave out, so that its winner can be scored on rows that chose nothing."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from finetune.data.rows import Row, Rows
+from finetune.errors import UserError
+from finetune.runs.recipe import HeldOut
+from finetune.task_types.own_data import own_data
+from finetune.task_types.task import Task
+from finetune.task_types.train_share import Unit, in_order
+from finetune.task_types.types import type_of
+
+
+def divided(task: Task, train: Rows, held_out: HeldOut) -> tuple[Rows, Rows]:
+    """(rows to train on, rows held out), each in their order; the folds of a share and seed have no row in common.
+
+    Stratified by label; rows with the same text, context or document stay together. Raises UserError where one part
+    would have no row, and for data with a column of groups, which rows do not keep.
+    """
+    if not held_out.share:
+        return train, replace(train, rows=[])
+    read = own_data(task)
+    if read is not None and read.layout.group:
+        raise UserError(
+            f"rows cannot be held out while those of one {read.layout.group} must stay together",
+            "Make a file of test rows yourself: test=FILE",
+        )
+    first, last = (
+        held_out.fold * held_out.share * len(train.rows),
+        (held_out.fold + 1) * held_out.share * len(train.rows),
+    )
+    chosen: set[int] = set()
+    place = 0
+    for unit in in_order(task, train.rows, _units(task, train.rows), seed=held_out.seed):
+        if first - 0.5 <= place < last - 0.5:
+            chosen.update(unit)
+        place += len(unit)
+    if not 0 < len(chosen) < len(train.rows):
+        raise UserError(
+            f"held_out.share: {held_out.share:g} of {len(train.rows):,} training rows leaves one part without rows",
+            "Change the share",
+        )
+    kept = [row for index, row in enumerate(train.rows) if index not in chosen]
+    return replace(train, rows=kept), replace(train, rows=[train.rows[index] for index in sorted(chosen)])
+
+
+def _units(task: Task, rows: Sequence[Row]) -> list[Unit]:
+    """Rows that stay together; where all share one document or context, each row alone."""
+    kind = type_of(task)
+    units: dict[object, Unit] = {}
+    for index, row in enumerate(rows):
+        units.setdefault(index if kind is None else kind.unit(row), []).append(index)
+    return list(units.values()) if len(units) > 1 else [[index] for index in range(len(rows))]
