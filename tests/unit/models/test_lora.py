@@ -189,8 +189,8 @@ def test_a_family_without_a_row_needs_targets_and_has_no_adapter(tiny_bert: Path
         ({"lora_alpha": 16}, "'lora_alpha' does nothing without LoRA"),
         ({"adapter": True}, "'adapter' does nothing without LoRA"),
         ({"lora": 8, "adapter": True, "bilstm": True}, "adapter = true with a layer mix or a BiLSTM"),
-        ({"lora": -1}, "'lora' is -1; it must be a whole number at least 0 and at most 1,024"),
-        ({"lora": 8, "lora_targets": "query"}, "'lora_targets' is 'query'; it must be a list"),
+        ({"lora": -1}, "'lora' is -1. It must be a whole number at least 0 and at most 1,024"),
+        ({"lora": 8, "lora_targets": "query"}, "'lora_targets' is 'query'. It must be a list"),
     ],
 )
 def test_settings_that_do_not_go_together_are_one_line(settings: dict[str, Any], words: str) -> None:
