@@ -24,6 +24,7 @@ from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import own_data
 from finetune.training.targets import Planned, split_arguments
+from finetune.training.tracking.names import tracker_names
 
 LARGE = 2_000_000  # bytes
 
@@ -57,6 +58,9 @@ def run(
     workers: Annotated[int | None, typer.Option(help="With --on: at most N runs at a time.")] = None,
     gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a run, such as 0.5.")] = None,
     cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a run.")] = None,
+    track: Annotated[
+        str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
+    ] = "",
     checkpoint_minutes: Annotated[
         float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
     ] = 2.0,
@@ -67,6 +71,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
+    trackers = tracker_names(track)
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     silent = quiet or as_json or not first_process()
@@ -85,6 +90,7 @@ def run(
         planned, data=data, out=out, watch=watch, device=device, force=force, discard=discard,
         wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
         executor=executor_of(on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each),
+        track=trackers,
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
