@@ -137,8 +137,8 @@ class MLflow(Library):
         return {"run_id": found[0].info.run_id} if found else {"run_name": run.id, "tags": {ID_TAG: run.id}}
 
     def at(self, time: float) -> dict[str, Any]:
-        """Milliseconds."""
-        return {"timestamp": round(1000 * time)}
+        """Milliseconds of a whole second, so that a point that is sent twice is one."""
+        return {"timestamp": 1000 * int(time)}
 
     def send_record(self, tracker: Any, record: RunRecord, file: Path) -> None:
         """Both as artifacts."""
@@ -191,6 +191,10 @@ class Trackio(Library):
     def options(self, run: TrackedRun) -> dict[str, Any]:
         """The name, to be continued if it is there."""
         return {"name": run.id, "resume": "allow", "embed": False, "auto_log_cpu": False, "auto_log_gpu": False}
+
+    def configure(self, tracker: Any, settings: dict[str, Any]) -> None:
+        """Accelerate's class adds an option of another library to them."""
+        tracker.tracker.config.update(settings)
 
     def send_record(self, tracker: Any, record: RunRecord, file: Path) -> None:
         """A table, and an artifact."""
