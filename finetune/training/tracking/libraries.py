@@ -175,9 +175,14 @@ class Wandb(Library):
         tracker.tracker.log_artifact(artifact)
 
     def give_up(self) -> None:
-        """Ends its process, for which the end of this one would wait minutes."""
-        with suppress(AttributeError, OSError):
-            import_module("wandb").setup()._connection._proc._process.kill()
+        """Takes back that this process waits for wandb's when it ends, which takes minutes without a server.
+
+        Not where the program has a run of wandb too.
+        """
+        wandb = import_module("wandb")
+        with suppress(AttributeError):
+            if wandb.run is None and (connection := wandb.setup()._connection) is not None:
+                connection._cleanup()
 
 
 class Trackio(Library):

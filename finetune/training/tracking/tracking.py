@@ -1,6 +1,7 @@
 """Sends the events of runs to trackers as they come, or those of finished runs from what they left."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from finetune.errors import first_line
 from finetune.runs.events import AlreadyDone, Done, Event, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe
+from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.training.tracking.libraries import Library, TrackedRun, library
 from finetune.training.tracking.sender import Sender
@@ -47,7 +49,7 @@ def send_finished(folder: RunFolder, names: Sequence[str]) -> list[str]:
 
     tracking = Tracking(names, watch)
     tracking.begin(folder.path, record.recipe)
-    for line in _logged(folder.events):
+    for line in list(_logged(folder.events)) or _recorded(record):
         with suppress(KeyError, TypeError, ZeroDivisionError):  # a line of another version
             tracking.send_points(list(tracking.points.of(line["event"], line, line["time"])))
     tracking.end(folder)
@@ -149,6 +151,16 @@ class Tracking:
 
 def _logging(point: Point, one: Library) -> Callable[[Any], None]:
     return lambda tracker: tracker.log(point.numbers, step=point.step, **one.at(point.time))
+
+
+def _recorded(record: RunRecord) -> Iterator[dict[str, Any]]:
+    """The epochs of a record as events, for a run whose log was not kept."""
+    batch = record.recipe.get("train", {}).get("batch_size", 1)
+    updates = math.ceil(record.features.get("train", 0) / batch)
+    now = time.time()
+    for epoch in record.epochs:
+        yield {"event": "updates", "time": now, "update": updates * epoch["epoch"], "losses": [], "seconds": 0.0}
+        yield {"event": "epoch", "time": now, **epoch}
 
 
 def _logged(file: Path) -> Iterator[dict[str, Any]]:

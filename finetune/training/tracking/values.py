@@ -43,8 +43,8 @@ class Points:
             self.update = facts["update"]
             yield from self._of_updates(facts, time)
         elif name == "epoch":
-            given = {"train/epoch_loss": facts["loss"], "dev/loss": facts["dev_loss"], "epoch": facts["epoch"]}
-            yield from self.at_end(given | _by_split(facts["scores"]), time)
+            given = {"train/epoch_loss": facts["loss"], "dev/loss": facts.get("dev_loss"), "epoch": facts["epoch"]}
+            yield from self.at_end(given | _by_split(facts.get("scores", {})), time)
 
     def at_end(self, numbers: Mapping[str, Any], time: float) -> Iterator[Point]:
         """Points with these numbers at the last update, as many as limits demand."""
@@ -55,6 +55,7 @@ class Points:
     def _of_updates(self, facts: Mapping[str, Any], time: float) -> Iterator[Point]:
         """The means of a few updates each; the speed is that of all."""
         losses, rates, seconds = facts["losses"], facts.get("rates", ()), facts["seconds"]
+        each = seconds / max(1, len(losses))
         speed = {"train/examples_per_second": self.examples * len(losses) / seconds} if seconds else {}
         for begin in range(0, len(losses), TOGETHER):
             end = min(begin + TOGETHER, len(losses))
@@ -62,7 +63,6 @@ class Points:
             if rates:
                 numbers["train/learning_rate"] = rates[end - 1]
             left = len(losses) - end
-            each = seconds / len(losses)
             yield Point(step=self.update - left, time=time - left * each, numbers=finite(numbers))
 
 
