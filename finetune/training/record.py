@@ -18,6 +18,7 @@ from finetune.models.device import describe_device, peak_memory
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import truncated_rows
 from finetune.runs import environment
+from finetune.runs.cost import Cost
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, saved_metrics
@@ -45,6 +46,7 @@ def build_record(
     baselines: Mapping[str, Answers],
     accelerator: Accelerator,
     *,
+    cost: Cost,
     started: float,
 ) -> RunRecord:
     """The record of a finished run; `baselines` are their predictions by split and method, `started` seconds."""
@@ -86,6 +88,7 @@ def build_record(
         metrics=saved_metrics(task.metrics),
         labels={split: counts for split, rows in planned.rows.items() if (counts := label_counts(task, rows))},
         margins=dev.margins(baselines, found),
+        cost=cost,
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )
     return record.model_copy(update={"notes": all_notes(record)})

@@ -11,6 +11,7 @@ from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
 from finetune.models.device import build_accelerator
 from finetune.models.saving import save_checkpoint
+from finetune.runs.cost import Cost, logged_seconds
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
@@ -24,6 +25,7 @@ from finetune.task_types.task import Task
 from finetune.training.checkpoints import EVERY_FEW_MINUTES, Checkpoints, Saving
 from finetune.training.evaluation import Evaluation
 from finetune.training.logistic import fit_logistic
+from finetune.training.meter import Meter
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
 from finetune.training.record import Trained, build_record
 from finetune.training.trainer import Trainer
@@ -54,6 +56,8 @@ def run(
     folder = RunFolder.of(out, planned.task.name, planned.id)
     if not force and (done := folder.record()) is not None:
         return _already_done(folder, done, watch)
+    meter = Meter(planned.device)
+    watch = meter.watching(watch)
     built = build_run(planned, watch)
     accelerator = build_accelerator(planned.device, planned.precision)
     main, wait = accelerator.is_main_process, wait and accelerator.num_processes == 1
@@ -62,6 +66,8 @@ def run(
         if not force and (done := folder.record()) is not None:  # finished by the process that had the lock
             return _already_done(folder, done, watch)
         attempt = folder.attempt
+        earlier = logged_seconds(attempt.events)
+        accelerator.wait_for_everyone()
         log = EventLog(attempt.events, then=watch) if main else watch
         settings = recipe.model_dump(exclude_defaults=True)
         log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device)))
@@ -70,8 +76,9 @@ def run(
         engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=log)
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=saving)
         trained = _train(planned, built, engine, checkpoints, pause_after)
+        cost = meter.cost(accelerator, earlier=earlier)
         if main:
-            _save(planned, built, engine, trained, attempt, replaces=folder, started=started)
+            _save(planned, built, engine, trained, attempt, replaces=folder, cost=cost, started=started)
             checkpoints.delete()
             folder.publish()
             log = EventLog(folder.events, then=watch)
@@ -109,6 +116,7 @@ def _save(
     attempt: RunFolder,
     *,
     replaces: RunFolder,
+    cost: Cost,
     started: float,
 ) -> None:
     """Writes predictions, model and last the record into `attempt`, while the folder that it replaces is locked."""
@@ -123,7 +131,7 @@ def _save(
     use = settings_for_use(planned.recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     watch(Working("scoring, with intervals"))
-    record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
+    record = build_record(planned, built, trained, baselines, engine.accelerator, cost=cost, started=started)
     replaces.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
 
