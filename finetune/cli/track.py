@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from finetune.api.tracking import track as send
+from finetune.api.tracking import send_runs
 from finetune.cli.arguments import RESULTS, Out, Quiet
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import echo, one_line, print_error
 from finetune.errors import UserError
+from finetune.runs.lookup import require_run
 from finetune.training.tracking.names import tracker_names
 
 
@@ -22,8 +23,9 @@ def track(
     names = tracker_names(to)
     if not names:
         raise UserError("--to names no tracker", "Give one, such as --to tensorboard")
+    folders = [require_run(name, out) for name in runs]
     load_libraries("" if quiet else f"sending to {', '.join(names)}")
-    found = send(runs, names, out=out)
+    found = send_runs(folders, names)
     for run, problems in found.items():
         for text in problems:
             print_error(UserError(f"{run}: {text}"))
