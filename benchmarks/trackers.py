@@ -4,7 +4,8 @@ python benchmarks/trackers.py --out results/benchmarks/trackers.json
 
 Every run is in a process and a folder of its own: MiniLM on MRPC, one epoch. Contestants take turns, and the order
 changes by round. `share` is the extra time per update by the medians of all rounds, with the smallest and largest of
-the rounds; `in_main_thread` is what the run itself spends on a tracker, a share of its time too.
+the rounds, which needs an idle machine. `in_main_thread` is what the run itself spends on a tracker, `cpu_of_thread`
+what the tracker's thread computes, both as shares of the time of training.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +54,26 @@ def measured(name: str, updates: int, seed: int, port: int) -> dict[str, float]:
 
 
 def child(tracker: str, updates: int, seed: int) -> dict[str, float]:
-    """Seconds per update, those of them in the tracker's watcher, and the loss; seconds at the end of the run."""
+    """Seconds per update, the tracker's shares of them, and the loss; seconds at the end of the run."""
     import finetune
+    from finetune.training.tracking.sender import Sender
     from finetune.training.tracking.tracking import Tracking
 
     ends: list[tuple[int, float]] = []
     losses: list[float] = []
-    inside = [0.0]
-    tracked, close, closing = Tracking.__call__, Tracking.close, [0.0]
+    inside, computing, closing = [0.0], [0.0], [0.0]
+    tracked, close, opened, attempt = Tracking.__call__, Tracking.close, Sender._opened, Sender._try
+
+    def without_opening(self: Sender) -> Any:
+        found = opened(self)
+        computing[0] = 0.0
+        return found
+
+    def timed_attempt(self: Sender, call: Callable[[], Any]) -> bool:
+        started = time.thread_time()
+        done = attempt(self, call)
+        computing[0] += time.thread_time() - started
+        return done
 
     def timed_call(self: Tracking, event: Event) -> None:
         started = time.perf_counter()
@@ -78,6 +92,7 @@ def child(tracker: str, updates: int, seed: int) -> dict[str, float]:
                 ends.append((event.update, time.perf_counter()))
 
     Tracking.__call__, Tracking.close = timed_call, timed_close  # type: ignore[method-assign]
+    Sender._opened, Sender._try = without_opening, timed_attempt  # type: ignore[method-assign]
     finetune.train(
         "glue-mrpc", model="minilm", limit=(updates + WARM_UP) * BATCH, device="cpu", seed=seed, out="runs",
         train={"epochs": 1, "batch_size": BATCH, "precision": "fp32"}, callbacks=watch, track=tracker,
@@ -86,6 +101,7 @@ def child(tracker: str, updates: int, seed: int) -> dict[str, float]:
     return {
         "seconds_per_update": (end - begin) / (last - first),
         "in_main_thread": inside[0] / (end - begin),
+        "cpu_of_thread": computing[0] / (end - begin),
         "seconds_at_end": closing[0],
         "loss": statistics.fmean(losses),
     }
@@ -103,6 +119,7 @@ def summary(found: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
             "share": statistics.median(shares),
             "share_of_rounds": [min(shares), max(shares)],
             "in_main_thread": statistics.median(one["in_main_thread"] for one in some),
+            "cpu_of_thread": statistics.median(one["cpu_of_thread"] for one in some),
             "seconds_at_end": max(one["seconds_at_end"] for one in some),
             "equal_losses": [one["loss"] for one in some] == [one["loss"] for one in found[NONE]],
         }

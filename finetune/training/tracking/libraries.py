@@ -150,6 +150,11 @@ class MLflow(Library):
 class Wandb(Library):
     """A run with the id, in the project of the task."""
 
+    def prepare(self) -> None:
+        """Imports it; it neither prints nor asks for a key on the terminal, where one is missing."""
+        os.environ.setdefault("WANDB_SILENT", "true")
+        import_module("wandb").setup()
+
     def address(self) -> str:
         """The server, unless it is offline."""
         settings = import_module("wandb").setup().settings

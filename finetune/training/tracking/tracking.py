@@ -73,7 +73,7 @@ class Tracking:
         match event:
             case Started():
                 self.begin(Path(event.folder), Recipe.model_validate(event.recipe).model_dump(exclude={"grid"}))
-            case AlreadyDone():
+            case AlreadyDone() if self.libraries:
                 names = ",".join(one.name for one in self.libraries)
                 self._note(f"finished runs are sent with `finetune track {Path(event.folder).name} --to {names}`")
             case Done():
@@ -130,7 +130,7 @@ class Tracking:
         """Says which trackers are given up, once."""
         for sender in self.senders:
             if why := sender.look():
-                self._note(f"{sender.library.name} is left out: {why}; {self._again(sender)}")
+                self._note(f"{sender.library.name} is left out: {why.rstrip('. ')}; {self._again(sender)}")
 
     def _again(self, sender: Sender) -> str:
         return f"once the run is finished, `finetune track {self.id} --to {sender.library.name}` sends it"
