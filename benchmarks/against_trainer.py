@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from comparing import compare
 from datasets import Dataset
-from measuring import MAX_LENGTH, MODEL, MRPC, TRAIN, Job, Measurement, Meter, sample, train_ours
+from measuring import MAX_LENGTH, MODEL, MRPC, TRAIN, Job, Measurement, Meter, as_in_a_run, sample, train_ours
 from torch import Tensor, nn
 from transformers import (
     AutoModelForSequenceClassification,
@@ -24,8 +24,6 @@ from transformers import (
 )
 
 from finetune.models import pretrained as weights
-from finetune.models.backbone import Backbone, Head, Model
-from finetune.models.kernels import cpu
 from finetune.models.tokenizers.load import load_tokenizer
 
 
@@ -113,15 +111,8 @@ def dataset(job: Job, tokenizer: PreTrainedTokenizerBase, *, padding: bool | str
     return Dataset.from_dict({**encoded, "label": [MRPC.labels.index(row.gold) for row in rows]})
 
 
-def build(backbone: Backbone, head: Head) -> Model:
-    """Our model as `finetune.training.run` builds it on a CPU."""
-    model = Model(backbone, head)
-    cpu.speed_up(model, backbone.encoder)
-    return model
-
-
 CONTESTANTS = {
-    "finetune": partial(train_ours, build),
+    "finetune": partial(train_ours, as_in_a_run),
     "trainer-padded-fp32": partial(train_theirs, grouped=False, bf16=False),
     "trainer-grouped-fp32": partial(train_theirs, grouped=True, bf16=False),
     "trainer-grouped-bf16": partial(train_theirs, grouped=True, bf16=True),

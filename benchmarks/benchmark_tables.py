@@ -4,6 +4,7 @@ import statistics
 from typing import Any
 
 from finetune.analysis.paper_table_formats import Cells, markdown_table
+from finetune.data.messages import so_many
 
 UNCACHED = "anew"  # its key in saved results
 STRUCTURE = {
@@ -147,6 +148,18 @@ def api_start_table(measured: dict[str, Any]) -> str:
     return f"{markdown_table(head, lines)}\n\n{text}"
 
 
+def label_errors_table(measured: dict[str, Any]) -> str:
+    """How many changed labels are among the first rows, in each draw and by chance."""
+    head, lines = ["rows read", "changed labels found", "by chance"], list[Cells]()
+    for place, depth in enumerate(measured["depths"]):
+        found = ", ".join(str(draw[place]) for draw in measured["found"])
+        chance = measured["changed"] * depth / measured["rows"]
+        lines.append([f"{depth} of {measured['rows']}", f"{found} of {measured['changed']}", f"{chance:.0f}"])
+    draws = so_many(len(measured["found"]), "draw")
+    made = f"{draws} of rows and changed labels, MiniLM, {measured['date'][:10]}."
+    return f"{markdown_table(head, lines)}\n\n{made}"
+
+
 def report_page_table(measured: dict[str, Any]) -> str:
     """Size of a report, and the seconds to write, open, filter and search it in Chromium."""
     head, lines = ["rows", "size", "written in", "usable after", "a filter", "a search"], list[Cells]()
@@ -161,5 +174,36 @@ def report_page_table(measured: dict[str, Any]) -> str:
             "",
             f"Medians of {measured['repeats']} times in Chromium on {cpu['threads']} cores ({cpu['name']}), "
             f"{machine['date'][:10]}.",
+        ]
+    )
+
+
+def lora_table(measured: dict[str, Any]) -> str:
+    """Full fine-tuning and LoRA on each task: means over the seeds."""
+    head = ["task", "method", "trained", "score on dev", "training", "peak memory", "checkpoint", "saved"]
+    lines = list[Cells]()
+    for task, methods in measured["summary"].items():
+        for method, found in methods.items():
+            spread = "" if found["score_sd"] is None else f" ± {100 * found['score_sd']:.1f}"
+            bytes_of = found["adapter_bytes"] or found["model_bytes"]
+            sizes = (f"{found[name] / 1e6:,.0f} MB" for name in ("peak_memory_bytes", "checkpoint_bytes"))
+            cells: Cells = [
+                task,
+                method,
+                f"{100 * found['trained_share']:.3g} %",
+                f"{found['headline']} {100 * found['score']:.1f}{spread}",
+                f"{found['seconds']:,.0f} s",
+                *sizes,
+                f"{bytes_of / 1e6:,.1f} MB",
+            ]
+            lines.append(cells)
+    seeds = max(found["seeds"] for methods in measured["summary"].values() for found in methods.values())
+    cpu, model = measured["cpu"], measured["settings"]["model"]
+    return "\n".join(
+        [
+            markdown_table(head, lines),
+            "",
+            f"{model}, means of {seeds} seeds on {cpu['threads']} cores ({cpu['name']}), {measured['date'][:10]}. "
+            "Saved: the model, or LoRA's adapter. The memory includes Python and its libraries.",
         ]
     )

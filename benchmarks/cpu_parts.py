@@ -8,7 +8,7 @@ from itertools import pairwise
 from unittest.mock import patch
 
 from comparing import compare
-from measuring import train_ours
+from measuring import as_in_a_run, train_ours
 
 from finetune.models import backbone as models
 from finetune.models.backbone import Backbone, Head, Model
@@ -43,19 +43,12 @@ def own_attention(backbone: Backbone, head: Head) -> Model:
     return model
 
 
-def first_token(backbone: Backbone, head: Head) -> Model:
-    """Own attention, with the last layer for the first token only: as in `finetune.training.run`."""
-    model = Model(backbone, head)
-    cpu.speed_up(model, backbone.encoder)
-    return model
-
-
 CONTESTANTS = {
     "plain": partial(train_ours, plain),
     "+ kept memory": partial(train_ours, kept_memory),
     "+ fast dropout": partial(train_ours, fast_dropout),
     "+ own attention": partial(train_ours, own_attention),
-    "+ first token": partial(train_ours, first_token),
+    "+ first token": partial(train_ours, as_in_a_run),
 }
 RATIOS = {
     "this / before": {name: (name, before) for before, name in pairwise(CONTESTANTS)},

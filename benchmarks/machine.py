@@ -1,9 +1,7 @@
 """Facts about the machine and versions of a measurement."""
 
 import os
-import platform
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,15 +16,9 @@ def facts() -> dict[str, Any]:
         "git_commit": environment.git_commit(),
         "versions": environment.versions(),
         "cpu": {
-            "name": _cpu_name(),
+            "name": environment.cpu_name(),
             "capability": torch.backends.cpu.get_cpu_capability(),
             "threads": torch.get_num_threads(),
             "load_before": os.getloadavg()[0],
         },
     }
-
-
-def _cpu_name() -> str:
-    file = Path("/proc/cpuinfo")
-    lines = file.read_text().splitlines() if file.is_file() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())

@@ -50,7 +50,13 @@ def blocks() -> dict[str, str]:
             "reliability": benchmark_tables.reliability_table(_benchmark("reliability.json")),
             "reliability-figures": benchmark_tables.reliability_figures(_benchmark("reliability.json")["figures"]),
             "api-start": benchmark_tables.api_start_table(_benchmark("api_start.json")),
+            "label-errors": benchmark_tables.label_errors_table(_benchmark("label_errors.json")),
             "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
+            **(
+                {"lora": benchmark_tables.lora_table(_benchmark("lora.json"))}
+                if (ROOT / "results" / "benchmarks" / "lora.json").is_file()
+                else {}
+            ),
             "structure": benchmark_tables.structure_table(
                 _benchmark("structure_before.json"), _benchmark("structure.json")
             ),

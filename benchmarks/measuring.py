@@ -19,6 +19,7 @@ from finetune.metrics.scores import Scores, accuracy
 from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone, Head, Model
 from finetune.models.device import build_accelerator
+from finetune.models.kernels import cpu
 from finetune.models.saving import load_backbone
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates
@@ -113,6 +114,13 @@ def sample(job: Job) -> Sequence[SentenceRow]:
             f"Set --updates to at most {len(rows) // TRAIN.batch_size - WARM_UP}",
         )
     return rows
+
+
+def as_in_a_run(backbone: Backbone, head: Head) -> Model:
+    """Our model as `finetune.training.run` builds it on a CPU: own attention, the last layer for the first token."""
+    model = Model(backbone, head)
+    cpu.speed_up(model, backbone.encoder)
+    return model
 
 
 def train_ours(build: Callable[[Backbone, Head], Model], job: Job) -> Measurement:

@@ -135,6 +135,8 @@ def main() -> None:
     parser.add_argument("--child", help="one run with this tracker")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    if given.updates < 2 * WARM_UP:
+        parser.error(f"--updates is {given.updates}, and fewer than {2 * WARM_UP} cannot be timed")
     if given.child is not None:
         print(json.dumps(child(given.child, given.updates, given.seed)))
         return

@@ -6,14 +6,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from finetune.api.callbacks import CallbackFailed
     from finetune.api.comparison import Comparison, compare
-    from finetune.api.evaluation import evaluate
+    from finetune.api.evaluate import evaluate
+    from finetune.api.evaluation import Evaluation
+    from finetune.api.explanation import Explanations
+    from finetune.api.features import Features, features
     from finetune.api.findings import Findings, check
+    from finetune.api.label_errors import label_errors
+    from finetune.api.learning_curve import LearningCurve
+    from finetune.api.listing import Listing, ls
     from finetune.api.model import Model, load
     from finetune.api.report import report
     from finetune.api.run import Run, open_run
-    from finetune.api.score import Evaluation, score
+    from finetune.api.score import score
+    from finetune.api.submission import submission
     from finetune.api.table import ResultTable, table
     from finetune.api.train import FailedRun, train
+    from finetune.api.view import view
     from finetune.errors import UserError
     from finetune.runs import events
 
@@ -22,8 +30,12 @@ __all__ = [
     "CallbackFailed",
     "Comparison",
     "Evaluation",
+    "Explanations",
     "FailedRun",
+    "Features",
     "Findings",
+    "LearningCurve",
+    "Listing",
     "Model",
     "ResultTable",
     "Run",
@@ -32,25 +44,38 @@ __all__ = [
     "compare",
     "evaluate",
     "events",
+    "features",
+    "label_errors",
     "load",
+    "ls",
     "open_run",
     "report",
     "score",
+    "submission",
     "table",
     "train",
+    "view",
 ]
 
 _HOMES = {  # modules with what they give, imported when a name is first used, since torch takes seconds
     "api.callbacks": ("CallbackFailed",),
     "api.comparison": ("Comparison", "compare"),
-    "api.evaluation": ("evaluate",),
+    "api.evaluate": ("evaluate",),
+    "api.evaluation": ("Evaluation",),
+    "api.explanation": ("Explanations",),
+    "api.features": ("Features", "features"),
     "api.findings": ("Findings", "check"),
+    "api.label_errors": ("label_errors",),
+    "api.learning_curve": ("LearningCurve",),
+    "api.listing": ("Listing", "ls"),
     "api.model": ("Model", "load"),
     "api.report": ("report",),
     "api.run": ("Run", "open_run"),
-    "api.score": ("Evaluation", "score"),
+    "api.score": ("score",),
+    "api.submission": ("submission",),
     "api.table": ("ResultTable", "table"),
     "api.train": ("FailedRun", "train"),
+    "api.view": ("view",),
     "errors": ("UserError",),
     "runs": ("events",),
 }

@@ -65,6 +65,7 @@ TASKS = [
     TaggingTask(
         name="conll-2003",
         types=CONLL_TYPES,
+        signs_apart=True,
         context="document",
         dev_splits=("dev", "test"),
         read=Columns(
@@ -81,6 +82,7 @@ TASKS = [
     TaggingTask(
         name="wnut-17",
         types=WNUT_TYPES,
+        signs_apart=True,
         dev_splits=("dev", "test"),
         read=Columns(
             folders=("wnut17", "wnut-17", "wnut2017"),

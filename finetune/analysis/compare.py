@@ -1,8 +1,7 @@
-"""`finetune compare A B`: tests whether two runs, or two groups of seeds, differ significantly."""
+"""Tests whether two runs, or two groups of seeds, differ significantly."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,9 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.significance import RESAMPLES, Difference, Resampled, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import require_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord
-from finetune.runs.record_files import all_records, load_record
-from finetune.runs.seeds import same_but_seeds
+from finetune.runs.record_files import load_record
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import resampled_metrics
 from finetune.task_types.run_task import trained_on
@@ -66,6 +63,45 @@ class Comparison:
     changed: Sequence[Changed]
     notes: Sequence[str]
 
+    @property
+    def title(self) -> str:
+        """The task, the number of rows and the runs of each side."""
+        a, b = (ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (self.a, self.b))
+        return f"{self.task}, {so_many(self.rows)} of {self.split}; A is {a}, B is {b}"
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of `cells`; p adjusted by Holm's method only of several metrics."""
+        adjusted = ["p (Holm)"] * (len(self.differences) > 1)
+        return ["metric", "A", "B", "B - A", "95 % interval", "p", *adjusted, "rows needed (80 % power)"]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """For each metric both sides, the difference, its interval and p, and the rows needed to detect it."""
+        return [self._cells(name) for name in self.differences]
+
+    @property
+    def tests(self) -> str:
+        """How p and intervals were computed, in sentences."""
+        count = len(self.differences)
+        exact = "" if self.mcnemar is None else f"McNemar's exact test: p {self.mcnemar:.4f}. "
+        adjusted = f"p (Holm): adjusted for the {count} metrics. " * (count > 1)
+        how = "p and interval: paired bootstrap over rows and seeds. "
+        return f"{exact}{how}{adjusted}Rows needed: for 80 % power at a level of 5 %."
+
+    def _cells(self, name: str) -> list[str]:
+        metric, each = self.metrics[name], self.differences[name]
+        return [
+            name if metric.greater_is_better else f"{name} (lower is better)",
+            metric.shown(each.a),
+            metric.shown(each.b),
+            metric.signed(each.value),
+            " to ".join(map(metric.signed, each.interval or ())),
+            f"{each.p:.4f}",
+            *[f"{self.holm[name]:.4f}"] * (len(self.differences) > 1),
+            f"{each.rows_needed:,}" if each.rows_needed is not None else "more seeds" * bool(each.value),
+        ]
+
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
         plain = asdict(replace(self, metrics={}))
@@ -73,18 +109,6 @@ class Comparison:
         for name, difference in self.differences.items():
             plain["differences"][name]["difference"] = difference.value
         return plain
-
-
-def compare(
-    a: str, b: str, *, out: Path, split: str | None = None, seeds: bool = False, task: Task | None = None
-) -> Comparison:
-    """Compares the saved predictions of two runs; with `seeds`, of all runs that differ from them only in seeds.
-
-    `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
-    of different tasks or rows, and if predictions are not available.
-    """
-    sides = [_folders(name, out, seeds=seeds) for name in (a, b)]
-    return compare_runs(*sides, split=split, task=task, names=(a, b))
 
 
 def compare_runs(
@@ -95,9 +119,11 @@ def compare_runs(
     task: Task | None = None,
     names: tuple[str, str] | None = None,
 ) -> Comparison:
-    """Compares the saved predictions of two groups of runs, each of which differ only in seeds; raises as `compare`.
+    """Compares the saved predictions of two groups of runs, each of which differ only in seeds.
 
     Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages.
+    `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
+    of different tasks or rows, and if predictions are not available.
     """
     names, several = names or (a[0].path.name, b[0].path.name), len(a) > 1 or len(b) > 1
     folders = [[some[0], *filter(_has_predictions, some[1:])] for some in (a, b)]
@@ -108,7 +134,7 @@ def compare_runs(
         )
     if {folder.path for folder in a} & {folder.path for folder in b}:
         same = "are the same run" + ", or differ only in seeds" * several
-        raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out --seeds" * several)
+        raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out `seeds`" * several)
     split = split or first[0].first_split
     if split not in first[0].scores or split not in first[1].scores:
         both = [name for name in first[0].scores if name in first[1].scores]
@@ -121,15 +147,6 @@ def compare_runs(
     if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return _compared(task, rows, left, right, split=split, notes=notes)
-
-
-def _folders(name: str, out: Path, *, seeds: bool) -> list[RunFolder]:
-    """The named run, then those with other seeds."""
-    found = require_run(name, out)
-    if not seeds:
-        return [found]
-    others = same_but_seeds(load_record(found.record_file), all_records(out))
-    return [found, *(RunFolder.of(out, record.task, record.id) for record in others)]
 
 
 def _has_predictions(folder: RunFolder) -> bool:
@@ -173,6 +190,8 @@ def _notes(left: Side, right: Side, *, rows: int) -> list[str]:
         notes.append(f"only {so_many(rows)}: the bootstrap's interval is too narrow and its p too small for so few")
     if len(left.records) < 2 or len(right.records) < 2:
         notes.append("one seed on a side: this compares models, not training methods")
+    elif min(len(left.records), len(right.records)) == 2:
+        notes.append("two seeds on a side: use 3 or more, as the interval of two is too wide to tell anything")
     return notes
 
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from finetune.analysis.compare import compare_runs
 from finetune.errors import UserError
-from finetune.runs.data_sizes import by_share
+from finetune.runs.data_sizes import by_share, percent
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
+from finetune.runs.seeds import failed
 from finetune.runs.verdict import Verdict, verdict_of
 
+FAILED = "no better than constant"  # the heading of the runs that `failed` finds
 SMALL = 0.01  # a gain, of the scale of a score, that is hardly worth labels
 SAME = 0.1  # of a doubling: a step as near to one is called so
 
@@ -47,6 +49,40 @@ class Gain:
     def doublings(self) -> float:
         """How many times the rows doubled."""
         return math.log2(self.after.rows / self.before.rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningCurve:
+    """The sizes of one setting, smallest first, and whether more labels would help, in a sentence."""
+
+    sizes: Sequence[Size]
+    answer: str
+
+    @property
+    def score(self) -> str:
+        """`dev macro f1`."""
+        first = self.sizes[0].verdict
+        return f"{first.split} {first.metric.name}"
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of `cells`."""
+        return ["size", "rows", self.score, "95 % interval", "best baseline", *[FAILED] * self.fails]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """For each size its rows, the mean score, its interval, the best baseline at that size, and failed runs."""
+        return [_cells(size) + [_failed(size)] * self.fails for size in self.sizes]
+
+    @property
+    def fails(self) -> bool:
+        """Whether a run was no better than a constant prediction."""
+        return any(map(_failed, self.sizes))
+
+
+def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolder]) -> list[LearningCurve]:
+    """The curve of each setting that was run with several sizes; the folders of the runs are by id."""
+    return [LearningCurve(sizes=sizes, answer=more_labels(last_gain(sizes, folders))) for sizes in curves_of(records)]
 
 
 def curves_of(records: Sequence[RunRecord]) -> list[list[Size]]:
@@ -94,6 +130,19 @@ def _answer(low: float, high: float) -> str:
     if high < SMALL:
         return "More labels would hardly help"
     return "Whether more labels would help is unclear, and more seeds may tell"
+
+
+def _cells(size: Size) -> list[str]:
+    shown, found = size.verdict.metric.shown, size.verdict
+    interval = "" if found.interval is None else " to ".join(map(shown, found.interval))
+    base = "" if size.baseline is None else shown(size.baseline)
+    return [percent(size.share), f"{size.rows:,}", shown(found.score), interval, base]
+
+
+def _failed(size: Size) -> str:
+    """How many runs of a size were no better than a constant prediction: `2 of 3`; empty for none."""
+    count = sum(bool(failed(record, size.verdict.split)) for record in size.records)
+    return f"{count} of {len(size.records)}" if count else ""
 
 
 def _size(share: float, records: Sequence[RunRecord]) -> Size:

@@ -46,7 +46,7 @@ def paper_form(table: Table, lines: Sequence[Line]) -> Form:
     """A row for each system. Raises UserError for a table whose rows name no columns."""
     rows = [row for row in table.row if row.column]
     if not rows:
-        raise UserError(f"the table '{table.title}' has no form with tasks as columns", "Leave --form out")
+        raise UserError(f"the table '{table.title}' has no form with tasks as columns", "Leave `form` out")
     mine = [line for line in lines if any(_is_of(line, row) for row in rows)]
     systems = sorted(_systems(mine), key=lambda one: (OURS, BASELINES, OUR_TEST, DEV, TEST).index(one.group))
     every = [(row.name, row.metric) for row in rows]

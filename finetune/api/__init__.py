@@ -1,1 +1,1 @@
-"""The Python API: what `import finetune` gives; the command line calls the same functions."""
+"""The Python API: what `import finetune` gives; a command that has a function here calls it."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from finetune.analysis import compare as comparing
 from finetune.api.html import html_list, html_table
@@ -17,8 +17,6 @@ from finetune.task_types import registry
 
 if TYPE_CHECKING:
     import pandas as pd
-
-COLUMNS = ("metric", "A", "B", "B - A", "95 % interval", "p", "p (Holm)")
 
 
 class Comparison(comparing.Comparison):
@@ -57,16 +55,7 @@ class Comparison(comparing.Comparison):
         return f"<Comparison on {so_many(self.rows)} of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"
 
     def _repr_html_(self) -> str:
-        sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (self.a, self.b)]
-        title = f"{self.task}, {so_many(self.rows)} of {self.split}; A is {sides[0]}, B is {sides[1]}"
-        rows = [self._cells(name) for name in self.differences]
-        return html_table(COLUMNS, rows, title=title) + html_list(self.notes)
-
-    def _cells(self, name: str) -> list[Any]:
-        metric, one = self.metrics[name], self.differences[name]
-        interval = " to ".join(map(metric.signed, one.interval or ()))
-        scores = [metric.shown(one.a), metric.shown(one.b), metric.signed(one.value)]
-        return [name, *scores, interval, f"{one.p:.4f}", f"{self.holm[name]:.4f}"]
+        return html_table(self.columns, self.cells, title=self.title) + html_list([*self.notes, self.tests])
 
 
 @plainly

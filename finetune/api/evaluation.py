@@ -1,70 +1,53 @@
-"""`finetune.evaluate`: scores a trained model on a task, or on rows with the columns that it was trained on."""
+"""Evaluation: scores of a model or of predictions, as `finetune.evaluate` and `finetune.score` return them."""
 
-import tempfile
-from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from finetune.api.inputs import in_memory, is_path
-from finetune.api.model import Model
-from finetune.api.quiet import plainly, quiet
-from finetune.api.run import Run
-from finetune.api.score import Evaluation
-from finetune.data.source import source_of
-from finetune.inference import evaluate as evaluating
-from finetune.runs.events import Event, Note
+from finetune.api.html import html_list, html_table
+from finetune.metrics.scores import Scores, plain_metrics
+from finetune.task_types.task import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-@plainly
-def evaluate(
-    model: Run | Model | str | Path,
-    task: Any,
-    *,
-    split: str | None = None,
-    predictions: str | Path | None = None,
-    data_folder: str | Path | None = None,
-    device: str | None = None,
-    out: str | Path = "results",
-) -> Evaluation:
-    """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What `finetune.evaluate` and `finetune.score` return.
 
-    Example: `finetune.evaluate(run.model, "mrpc")`, `finetune.evaluate(run, df)`
+    Example: `finetune.evaluate(run.model, "mrpc").scores["dev"]["f1"]`
 
-    Args:
-        model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name).
-        task: The name of a task, the path of a data file, or rows in memory as for `finetune.train`.
-        split: Default: the task's dev splits.
-        predictions: A Parquet file to write every prediction to.
-        data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
-        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
-        out: The folder of the runs that are named.
-
-    Returns:
-        The scores of each split with labels.
-
-    Raises:
-        UserError: For an unknown model or task, rows without the model's columns, and rows without labels.
+    Attributes:
+        task: The task.
+        scores: For each split the score of each metric, as computed: 0.843 is 84.3 points.
+        thresholds: Thresholds that were used (SQuAD 2.0).
+        notes: What to take into account, such as that these are rows of the training data.
     """
-    notes: list[str] = []
 
-    def watch(event: Event) -> None:
-        if isinstance(event, Note):
-            notes.append(event.text)
+    task: Task
+    scores: Scores
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
-    with quiet(), ExitStack() as stack:
-        if not is_path(task):
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            task = stack.enter_context(in_memory(task, folder))
-        found, scores = evaluating.evaluate(
-            _name_of(model), str(task), source=source_of(None if data_folder is None else Path(data_folder)),
-            out=Path(out), watch=watch, split=split, device=device,
-            predictions=None if predictions is None else Path(predictions),
-        )  # fmt: skip
-    return Evaluation(task=found, scores=scores, notes=tuple(notes))
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each split and metric."""
+        import pandas as pd
 
+        return pd.DataFrame(self._rows(), columns=["split", "metric", "score"])
 
-def _name_of(model: Run | Model | str | Path) -> str:
-    """The name by which a model is found."""
-    if isinstance(model, Run):
-        return str(model.folder)
-    return model.name if isinstance(model, Model) else str(model)
+    def __repr__(self) -> str:
+        shown = [
+            f"{split} {name} {self.task.metric(name).shown(given[name])}"
+            for split, given in self.scores.items()
+            for name in plain_metrics(given)
+        ]
+        return f"<Evaluation on {self.task.name}: {', '.join(shown) or 'no labels, so no scores'}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(split, name, self.task.metric(name).shown(score)) for split, name, score in self._rows()]
+        return html_table(("split", "metric", "score"), rows, title=self.task.name) + html_list(self.notes)
+
+    def _rows(self) -> list[tuple[str, str, float]]:
+        return [(split, name, score) for split, given in self.scores.items() for name, score in given.items()]

@@ -1,7 +1,7 @@
 """`finetune.check`: what is wrong with data, before anything is trained."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -41,10 +41,14 @@ class Findings(Report):
         return pd.DataFrame([{name: getattr(one, name) for name in names} for one in self.findings], columns=names)
 
     @plainly
-    def fix(self, file: str | Path) -> dict[str, int]:
+    def fix(self, file: str | Path, *, escape_formulas: bool = False) -> dict[str, int]:
         """Writes a copy of the training data in which what can be fixed is fixed.
 
         Example: `findings.fix("fixed.csv")`
+
+        Args:
+            file: The file to write.
+            escape_formulas: Add an apostrophe to cells that a spreadsheet would run as formulas.
 
         Returns:
             The number of fixes of each kind.
@@ -53,18 +57,15 @@ class Findings(Report):
             UserError: If the file exists, or its format cannot hold the columns.
         """
         require_new_file(Path(file), str(self.parts[0].table.path))
-        return write_fixed(self.parts[0], Path(file))
+        return write_fixed(self.parts[0], Path(file), escape=escape_formulas)
 
     def __repr__(self) -> str:
         rows = sum(len(part.table) for part in self.parts)
-        return f"<Findings in {so_many(rows)}: {self._counted()}>"
+        return f"<Findings in {so_many(rows)}: {self.counted}>"
 
     def _repr_html_(self) -> str:
         rows = [(one.severity, one.code, one.what, _place(one), one.remedy) for one in self.findings]
-        return html_table(("severity", "code", "what", "where", "remedy"), rows, title=self._counted())
-
-    def _counted(self) -> str:
-        return ", ".join(so_many(count, severity) for severity, count in self.counts.items())
+        return html_table(("severity", "code", "what", "where", "remedy"), rows, title=self.counted)
 
 
 @plainly
@@ -88,15 +89,20 @@ def check(
         UserError: For data that cannot be read, and columns that it does not have.
     """
     given = column_setting(text=text, label=label) | dotted(settings)
-    with without_hints(), ExitStack() as stack:
-        if is_path(data):
-            found = check_data(str(data), given)
-            return Findings(layout=found.layout, parts=found.parts, findings=found.findings)
+    if is_path(data):
+        return findings_of(str(data), given)
+    with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = stack.enter_context(in_memory(data, folder))
-        found = check_data(str(path), given)
-        named = tuple(_without(path, one) for one in found.findings)
-        return Findings(layout=found.layout, parts=found.parts, findings=named)
+        found = findings_of(str(path), given)
+        return replace(found, findings=tuple(_without(path, one) for one in found.findings))
+
+
+def findings_of(path: str, settings: Mapping[str, Any]) -> Findings:
+    """`check` of a file or folder, with settings that have dotted keys."""
+    with without_hints():
+        found = check_data(path, settings)
+    return Findings(layout=found.layout, parts=found.parts, findings=found.findings)
 
 
 def _without(path: Path, finding: Finding) -> Finding:

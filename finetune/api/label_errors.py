@@ -1,28 +1,95 @@
-"""Rows whose label may be wrong, the least believed first."""
+"""`finetune.label_errors`: every row of a data set, judged by a model that was not trained on it."""
 
-from collections.abc import Iterator
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from finetune.analysis.report.label_errors import beliefs
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import read_lines
-from finetune.runs.record import RunRecord
-from finetune.task_types.run_view import split_view_of
+from finetune.api.inputs import column_setting, dotted, in_memory, is_path
+from finetune.api.planning import plan
+from finetune.api.quiet import plainly
+from finetune.api.train import train
+from finetune.data.source import source_of
+from finetune.errors import UserError
+from finetune.task_types.folds import in_folds
+from finetune.task_types.own_data import own_data
+from finetune.task_types.types import named_type
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST = 2  # folds
+COLUMNS = ("id", "text", "pair", "gold", "answer", "label_probability", "belief")
 
 
-def believed_lines(record: RunRecord, out: Path) -> list[dict[str, Any]]:
-    """The predictions of a run, each with the probability of its label and how far that is believed, least first."""
-    return sorted(_lines(record, RunFolder.of(out, record.task, record.id)), key=lambda line: line["belief"])
+@plainly
+def label_errors(
+    data: Any,
+    *,
+    text: str | Sequence[str] | None = None,
+    label: str | None = None,
+    model: str | Path = "minilm",
+    folds: int = 5,
+    device: str | None = None,
+    progress: bool | None = None,
+    **settings: Any,
+) -> "pd.DataFrame":
+    """All rows, those first whose label is believed least: trains once for each fold, which it then judges.
+
+    Example: `finetune.label_errors(df).head(20)`
+
+    Args:
+        data: Rows in memory as for `finetune.train`, or a data file.
+        text: The column of the text, or the columns of a pair.
+        label: The column of the label.
+        model: A Hub name, a folder, or `minilm`.
+        folds: The number of parts of the rows, and of trainings. Rows with the same text are in one part.
+        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+        progress: Whether to show a line of progress; default: in a notebook only.
+        **settings: Settings of a recipe, such as `max_length=256`.
+
+    Returns:
+        A row for each usable row of the data: `id` (its own, or its number from 1), its texts, `gold` (the label),
+        `answer` (the prediction), `label_probability`, and `belief`, which is that less the mean of the label's class.
+        No run is left in `results`.
+
+    Raises:
+        UserError: For data that `finetune.train` refuses, and for data without single labels.
+    """
+    if folds < FEWEST:
+        raise UserError(f"folds is {folds}", f"Give at least {FEWEST}")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        path = os.fspath(data) if is_path(data) else str(stack.enter_context(in_memory(data, folder)))
+        given = column_setting(text=text, label=label) | {"model": str(model)} | dotted(settings)
+        found = [
+            train(path, split=str(split), out=folder / "runs", device=device, progress=progress, **given).label_errors
+            for split in _splits(path, given, folds, folder)
+        ]
+    return _together(found)
 
 
-def _lines(record: RunRecord, folder: RunFolder) -> Iterator[dict[str, Any]]:
-    for split in record.scores:
-        lines = read_lines(folder, split)
-        view = split_view_of(record, folder, split, lines)
-        found = None if view is None else beliefs(view)
-        if view is None or found is None:
-            continue
-        for line, chance, belief in zip(view.lines, *found, strict=True):
-            kept = {key: value for key, value in line.items() if value is not None and ":" not in key}
-            yield {"split": split} | kept | {"label_probability": float(chance), "belief": float(belief)}
+def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> Iterator[Path]:
+    """A split.json for each fold, which is dev there."""
+    task = plan([path], settings)[0].task
+    read = own_data(task)
+    if read is None or len(read.files) > 1:
+        raise UserError(f"{path} is not a single table of rows", "Give a DataFrame or a data file, without a dev split")
+    kind = named_type(read.layout.shape)
+    if not kind.view.softmax:
+        raise UserError(f"{path}: a {kind.name} task has no single labels", "Label errors are found in classes alone")
+    rows = [row for split in ("train", "dev") for row in task.load(source_of(None), split).rows]
+    for number, part in enumerate(in_folds(kind, rows, folds), start=1):
+        file = folder / f"fold-{number}.json"
+        file.write_text(json.dumps({"dev": [rows[index].id for index in part]}))
+        yield file
+
+
+def _together(found: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
+    import pandas as pd
+
+    every = pd.concat(found, ignore_index=True).sort_values("belief", ignore_index=True)
+    return every[[name for name in COLUMNS if name in every.columns]]

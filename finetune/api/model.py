@@ -3,15 +3,24 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from finetune.api.explanation import Explanations, explained
+from finetune.api.inputs import column_setting
 from finetune.api.quiet import plainly, quiet
 from finetune.errors import UserError
-from finetune.inference import predictor as predictors
 from finetune.inference.answer_rows import ERROR, free_name
-from finetune.inference.predictor import Predictor
+from finetune.inference.model_source import ModelSource
+from finetune.inference.shards.begin import inputs
+from finetune.runs.events import Watcher, unwatched
+from finetune.runs.folder import RECORD
 from finetune.task_types import registry
+from finetune.task_types.explained import Asked
 from finetune.task_types.task import Answer, Task
+
+if TYPE_CHECKING:
+    from finetune.inference.predictor import Predictor
+    from finetune.inference.shards.work import FolderPrediction
 
 Cells = dict[str, Any]
 
@@ -30,7 +39,7 @@ class Model:
 
     name: str
     folder: Path
-    predictor: Predictor
+    predictor: "Predictor"
 
     @property
     def task(self) -> Task:
@@ -91,6 +100,79 @@ class Model:
             {**row, **{free_name(k, taken): v for k, v in one.items()}} for row, one in zip(rows, found, strict=True)
         ]
 
+    @plainly
+    def predict_files(
+        self,
+        files: str | Path | Sequence[str | Path],
+        out: str | Path,
+        *,
+        text: str | Sequence[str] | None = None,
+        workers: int = 1,
+    ) -> "FolderPrediction":
+        """Predicts Parquet files of any size into a folder, as `finetune predict FILES -o OUT` does.
+
+        Call it again after an interruption: it resumes, and checks what is done. `out/manifest.json` has the number of
+        rows and the checksums of each file.
+
+        Example: `model.predict_files("s3://bucket/rows", "predicted", workers=4).rows`
+
+        Args:
+            files: Files, folders, patterns, or addresses that fsspec knows.
+            out: The folder of the outputs, which have the names of the inputs below the folder that these share.
+            text: The column or columns of the inputs, if they have other names than in training.
+            workers: Processes of this machine that share the work.
+
+        Returns:
+            The numbers of files and rows, and of rows without a prediction; `errors` has the files that could not be
+            read.
+
+        Raises:
+            UserError: For files that are not found or have changed since, or lack the model's columns.
+        """
+        from finetune.inference.shards.work import predict_files
+        from finetune.inference.shards.workers import Processes
+
+        targets = [str(files)] if isinstance(files, str | Path) else [str(one) for one in files]
+        with quiet():
+            executor = Processes(self._source(), workers) if workers > 1 else None
+            stored, options = inputs(targets, Path(out)), column_setting(text=text)
+            return predict_files(self.predictor, stored, Path(out), options=options, watch=unwatched, executor=executor)
+
+    @plainly
+    def explain(
+        self,
+        *texts: str,
+        row: str | None = None,
+        split: str | None = None,
+        rows: Any = None,
+        label: str | None = None,
+        word: str | None = None,
+    ) -> Explanations:
+        """What each word adds to a prediction, by integrated gradients; the parts add up to the logits within 5 %.
+
+        Example: `model.explain("a good film").frame`, `model.explain(rows=df).write("why.html")`
+
+        Args:
+            *texts: A row's inputs: a text, or two; a question and a context; a context and choices.
+            row: The id of a row that the model's run predicted, in place of texts.
+            split: The split of `row`; default: the first dev split.
+            rows: A data file, or rows in memory, of which the first 20 are explained, in place of texts.
+            label: Explain this label, tag, answer or choice instead of the prediction.
+            word: Explain the tag of this word, not those of entities.
+
+        Returns:
+            The rows with their words; a notebook shows them coloured.
+
+        Raises:
+            UserError: Without the extra `explain`; for an empty or very long text, and an unknown label, word or row.
+        """
+        run = self.folder.parent if (self.folder.parent / RECORD).is_file() else self.name
+        with quiet():
+            found, notes = explained(
+                self.predictor, str(run), texts, row=row, split=split, rows=rows, asked=Asked(label=label, word=word)
+            )
+        return Explanations(model=self.name, rows=found, notes=notes)
+
     def transformers(self) -> tuple[Any, Any]:
         """The model and its tokenizer as objects of transformers, in the class of its task.
 
@@ -104,6 +186,14 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<Model of {self.task.name}: {self.name}>"
+
+    def _source(self) -> ModelSource:
+        """How another process loads this model."""
+        from finetune.inference.predictor import saved
+
+        named = "task" in saved(self.folder).settings
+        device = self.predictor.engine.accelerator.device.type
+        return ModelSource(model=str(self.folder), task=None if named else self.task.name, device=device)
 
     def _frame(self, frame: Any, text: str | Sequence[str] | None) -> Any:
         new = _by_column(self._answers(frame, text), taken=[str(name) for name in frame.columns])
@@ -157,10 +247,17 @@ def load(
     Raises:
         UserError: If the model or its task is not found.
     """
+    return loaded(model, task=task, out=out, device=device, watch=unwatched)
+
+
+def loaded(model: str | Path, *, task: str | None, out: str | Path, device: str | None, watch: Watcher) -> Model:
+    """`load` with a watcher of notes, such as one on which of several runs it is."""
     with quiet():
+        from finetune.inference import predictor as predictors
+
         named = None if task is None else registry.find(task)
         folder = predictors.saved(model, out=out).files.folder
-        return Model(str(model), Path(folder), predictors.load(model, task=named, out=out, device=device))
+        return Model(str(model), Path(folder), predictors.load(model, task=named, out=out, device=device, watch=watch))
 
 
 def _by_column(answers: Sequence[Cells], *, taken: Iterable[str]) -> dict[str, list[Any]]:

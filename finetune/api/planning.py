@@ -1,10 +1,12 @@
 """From recipes or data to finished runs: what `finetune run` and `finetune.train` both call."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.checks.refusal import require_sound_data
+from finetune.data.messages import noun
 from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
 from finetune.runs.events import Watcher
@@ -33,24 +35,32 @@ def plan(
     return planned
 
 
-def executor_of(
-    name: str | None, *, workers: int | None = None, gpus_each: float | None = None, cpus_each: int | None = None
-) -> "Executor":
-    """Where several runs are trained: one after the other in this process, or `ray`. Needs torch.
+EXECUTORS = ("ray", "slurm")
 
-    Raises UserError for another name, for numbers that are out of range, and for numbers without an executor.
+
+def executor_of(name: str | None, **settings: Any) -> "Executor":
+    """Where several runs are trained: one after the other in this process, or as tasks of `ray` or jobs of `slurm`.
+
+    `settings` are those of `OnRay` or `OnSlurm`; None is their default. Needs torch. Raises UserError for another name,
+    for a setting that the executor lacks or whose value is out of range, and for settings without an executor.
     """
     from finetune.training.executors.job import InSequence
     from finetune.training.executors.on_ray import OnRay
+    from finetune.training.executors.on_slurm import OnSlurm
 
-    numbers = {"workers": workers, "gpus_each": gpus_each, "cpus_each": cpus_each}
+    given = {key: value for key, value in settings.items() if value is not None}
     if name is None:
-        if given := [key for key, value in numbers.items() if value is not None]:
-            raise UserError(f"{', '.join(given)} is for runs that are trained at once", "Add on=ray, or leave it out")
+        if given:
+            names = ", ".join(f"`{key}`" for key in given)
+            for_several = f"{names} {noun(len(given), 'is', 'are')} for runs that are trained at once"
+            raise UserError(for_several, "Add `on`, or leave it out")
         return InSequence()
-    if name != "ray":
-        raise UserError(f"there is no executor '{name}'", f"{nearest(name, ['ray'])}Give ray")
-    return OnRay(workers=workers, gpus_each=gpus_each, cpus_each=cpus_each)
+    if name not in EXECUTORS:
+        raise UserError(f"`on` is '{name}'", f"{nearest(name, list(EXECUTORS))}Give {' or '.join(EXECUTORS)}")
+    kind = OnRay if name == "ray" else OnSlurm
+    if other := sorted(given.keys() - {field.name for field in fields(kind)}):
+        raise UserError(f"{name} has no {', '.join(f'`{key}`' for key in other)}", "Leave it out")
+    return kind(**given)
 
 
 def execute(

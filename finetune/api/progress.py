@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from finetune.runs.events import AlreadyDone, Ended, EpochDone, Event, Started, Training, Updates, Watcher, unwatched
+from finetune.runs.pace import Pace, duration
 
 EVERY = 0.5  # seconds between two changes of the line
 
@@ -40,7 +41,7 @@ class ProgressLine:
     def __init__(self, display: Any) -> None:
         self.display = display
         self.handle: Any = None
-        self.plan: Training | None = None
+        self.pace: Pace | None = None
         self.place = self.score = ""
         self.width = 0
         self.drawn = 0.0
@@ -54,22 +55,25 @@ class ProgressLine:
                 self.place = event.folder
                 self._draw(f"running on {event.device}: {event.folder}")
             case Training():
-                self.plan, self.score = event, ""
+                self.pace, self.score = Pace(event), ""
             case Updates():
                 self._draw_updates(event)
             case EpochDone():
+                if self.pace is not None:
+                    self.pace.end_epoch(event.result.epoch)
                 self.score = f"{event.metrics[0].name} {event.metrics[0].shown(event.result.headline)}"
             case Ended():
                 self._end()
 
     def _draw_updates(self, some: Updates) -> None:
-        plan = self.plan
-        if plan is None or time.monotonic() - self.drawn < EVERY:
+        pace = self.pace
+        if pace is None:
             return
-        a_second = len(some.losses) / max(some.seconds, 1e-9)
-        left = (plan.updates - some.update) / a_second
-        parts = [f"epoch {some.epoch}/{plan.epochs}", f"update {some.update:,}/{plan.updates:,}"]
-        parts += [f"loss {statistics.fmean(some.losses):.3f}", f"{left:.0f} s left", self.score]
+        pace.add(some)
+        if time.monotonic() - self.drawn < EVERY:
+            return
+        parts = [f"epoch {some.epoch}/{pace.plan.epochs}", f"update {some.update:,}/{pace.plan.updates:,}"]
+        parts += [f"loss {statistics.fmean(some.losses):.3f}", f"{duration(pace.left)} left", self.score]
         self._draw("  ".join(filter(None, parts)))
 
     def _draw(self, text: str) -> None:
@@ -87,8 +91,8 @@ class ProgressLine:
 
     def _end(self) -> None:
         """The last line of a run; the next run has a new one."""
-        if self.plan is not None:
+        if self.pace is not None:
             self._draw("  ".join(filter(None, [f"finished: {self.place}", self.score])))
         if self.display is None and self.width:
             sys.stderr.write("\n")
-        self.handle, self.plan, self.width = None, None, 0
+        self.handle, self.pace, self.width = None, None, 0

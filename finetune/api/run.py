@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from html import escape
 from math import isnan, nan
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
-from finetune.data.stored import STORE
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.best import best_group, best_run
@@ -26,6 +25,7 @@ from finetune.runs.verdict import Verdict, verdict_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from finetune.api.learning_curve import LearningCurve
     from finetune.api.model import Model
 
 OURS = "model"  # the method of the trained model, among the baselines
@@ -66,6 +66,11 @@ class Run:
         return RunFolder.of(self.out, self.record.task, self.id).path
 
     @property
+    def folders(self) -> list[str]:
+        """The folder of each run."""
+        return [str(one.folder) for one in self.runs]
+
+    @property
     def runs(self) -> "list[Run]":
         """Each run as an object of its own."""
         return [Run(records=(record,), out=self.out) for record in self.records]
@@ -101,6 +106,16 @@ class Run:
         return scores[scores["method"] != OURS].reset_index(drop=True)
 
     @property
+    def learning_curves(self) -> "list[LearningCurve]":
+        """The score over the size of the data, a curve for each setting that was run with several `data_sizes`.
+
+        Example: `run.learning_curves[0].frame`
+        """
+        from finetune.api.learning_curve import curves_of
+
+        return curves_of(self.records, [RunFolder.of(self.out, one.task, one.id) for one in self.records])
+
+    @property
     def predictions(self) -> "pd.DataFrame":
         """Every prediction: the split, the row's fields, its label (`gold`), prediction (`answer`) and probabilities.
 
@@ -130,7 +145,7 @@ class Run:
         """
         import pandas as pd
 
-        from finetune.api.label_errors import believed_lines
+        from finetune.api.beliefs import believed_lines
 
         return pd.DataFrame(believed_lines(self.record, self.out))
 
@@ -142,23 +157,24 @@ class Run:
         return load(self.folder, out=self.out)
 
     @plainly
-    def report(self, path: str | Path = "report.html") -> Path:
+    def report(self, path: str | Path = "report.html", *, explain: int = 0) -> Path:
         """Writes an HTML report of all runs, and in a notebook shows it.
 
         Example: `run.report("reviews.html")`
 
         Args:
             path: The file to write.
+            explain: Show what words add, for so many confident errors and some right rows; this loads the model.
 
         Returns:
             The path of the file.
 
         Raises:
-            UserError: Without the extra `report`, or if the file cannot be written.
+            UserError: Without the extra `report` (or `explain`, if asked for), or if the file cannot be written.
         """
         from finetune.api.page import write_page
 
-        return write_page([str(one.folder) for one in self.runs], Path(path), out=self.out)
+        return write_page(self.folders, Path(path), out=self.out, explain=explain)
 
     def __repr__(self) -> str:
         first = self.records[0]
@@ -175,9 +191,8 @@ class Run:
         several = f"{len(self.records)} runs" if len(self.records) > 1 else f"run {self.id}"
         title = f"{self.records[0].task}, {self.records[0].model}: {several}"
         table = html_table([SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
-        notes = dict.fromkeys(note for record in self.records for note in _notes(record))
-        folders = [str(one.folder) for one in self.runs]
-        return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *folders])}"
+        notes = dict.fromkeys(note for record in self.records for note in all_notes(record))
+        return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *self.folders])}"
 
 
 def runs_of_records(records: Sequence[RunRecord], *, out: Path) -> Run:
@@ -223,12 +238,6 @@ def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ..
                 spread = (nan if found.sd is None else found.sd, *(found.interval or (nan, nan)))
                 rows.append((settings, split, name, method, found.mean, *spread, len(every)))
     return rows
-
-
-def _notes(record: RunRecord) -> list[str]:
-    """Its notes, which speak of rows in memory as the data."""
-    kept = [origin for origin in set(record.data_origin.values()) if STORE in Path(origin).parts]
-    return [reduce(lambda text, origin: text.replace(origin, "the data"), kept, note) for note in all_notes(record)]
 
 
 def _points(row: dict[str, Any], metric: Metric) -> tuple[str, str]:

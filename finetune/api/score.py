@@ -1,66 +1,19 @@
 """`finetune.score`: scores predictions that are there already; no model is needed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from finetune.api.html import html_list, html_table
+from finetune.api.evaluation import Evaluation
 from finetune.api.inputs import is_path
 from finetune.api.quiet import plainly
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.inference.score_answers import score_answers
-from finetune.metrics.scores import Scores, plain_metrics
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
-from finetune.task_types.task import Task
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ID, ANSWER = "id", "answer"  # columns of predictions
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """What `finetune.evaluate` and `finetune.score` return.
-
-    Example: `finetune.evaluate(run.model, "mrpc").scores["dev"]["f1"]`
-
-    Attributes:
-        task: The task.
-        scores: For each split the score of each metric, as computed: 0.843 is 84.3 points.
-        thresholds: Thresholds that were used (SQuAD 2.0).
-        notes: What to take into account, such as that these are rows of the training data.
-    """
-
-    task: Task
-    scores: Scores
-    thresholds: Mapping[str, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """A row for each split and metric."""
-        import pandas as pd
-
-        return pd.DataFrame(self._rows(), columns=["split", "metric", "score"])
-
-    def __repr__(self) -> str:
-        shown = [
-            f"{split} {name} {self.task.metric(name).shown(given[name])}"
-            for split, given in self.scores.items()
-            for name in plain_metrics(given)
-        ]
-        return f"<Evaluation on {self.task.name}: {', '.join(shown) or 'no labels, so no scores'}>"
-
-    def _repr_html_(self) -> str:
-        rows = [(split, name, self.task.metric(name).shown(score)) for split, name, score in self._rows()]
-        return html_table(("split", "metric", "score"), rows, title=self.task.name) + html_list(self.notes)
-
-    def _rows(self) -> list[tuple[str, str, float]]:
-        return [(split, name, score) for split, given in self.scores.items() for name, score in given.items()]
 
 
 @plainly

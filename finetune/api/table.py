@@ -127,7 +127,7 @@ def table(name: str | Path, *, out: str | Path = "results", cost: bool = False) 
     if any(line.runs for line in lines):
         return ResultTable(name=str(name), table=declared, lines=lines, note=others, cost=cost)
     nothing = UserError(
-        f"no finished run in {out} fits this table{others and f' ({others})'}", "--out names the folder of runs"
+        f"no finished run in {out} fits this table{others and f' ({others})'}", "Name the folder of runs with `out`"
     )
     if not any(line.published_dev or line.published_test for line in lines):
         raise nothing

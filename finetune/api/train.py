@@ -9,13 +9,14 @@ from typing import Any
 
 from finetune.api.callbacks import Callback, watcher_of
 from finetune.api.inputs import column_setting, dotted, in_memory, is_path
-from finetune.api.planning import execute, plan
+from finetune.api.planning import execute, executor_of, plan
 from finetune.api.progress import progress_of
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
 from finetune.data.source import source_of
 from finetune.data.stored import STORE
 from finetune.errors import UserError
+from finetune.runs.data_sizes import shares_of
 from finetune.runs.events import Event
 from finetune.runs.record_files import records_on
 from finetune.runs.run_id import data_fingerprint
@@ -39,11 +40,19 @@ def train(
     label: str | Sequence[str] | None = None,
     model: str | Path | None = None,
     seeds: int = 1,
+    data_sizes: str | Sequence[float] | None = None,
     name: str | None = None,
     out: str | Path = "results",
     data_folder: str | Path | None = None,
     device: str | None = None,
     force: bool = False,
+    discard_half: bool = False,
+    on: str | None = None,
+    workers: int | None = None,
+    gpus_each: float | None = None,
+    cpus_each: int | None = None,
+    collect: str | None = None,
+    sbatch: Mapping[str, str] | None = None,
     progress: bool | None = None,
     callbacks: Callback | Iterable[Callback] = (),
     track: str | Sequence[str] = (),
@@ -61,13 +70,22 @@ def train(
         label: The column of the label, or for several labels a row their columns.
         model: A Hub name, a folder, or `minilm`.
         seeds: The number of runs, which differ in their seeds alone.
+        data_sizes: Run with each of these shares of the training rows, such as `[0.1, 0.5, 1]` or `"10%,50%,100%"`;
+            then `run.learning_curves` says whether more labels would help.
         name: The name of the task of rows in memory, for example that of the file that they were read from: then
             `finetune run` on the file and this call find each other's runs. Default: the name of an earlier run
             on the same rows, else `data.parquet`.
-        out: The folder of runs, as `--out` of the command line.
-        data_folder: The folder with the data sets of tasks, as `--data`; default: `$FINETUNE_DATA`, then the Hub.
+        out: The folder of runs, in which the command line looks too.
+        data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         force: Train again, and replace the finished run when done.
+        discard_half: Of runs with several settings, stop the worse half after a quarter of training.
+        on: Train several runs at once, as tasks of `ray` or jobs of `slurm`.
+        workers: With `on`, train at most so many runs at a time; default: as many as the machines have room for.
+        gpus_each: With `on`, the GPUs of a run, for `ray` also a part of one, such as 0.5.
+        cpus_each: With `on`, the CPU cores, and threads, of a run.
+        collect: With `ray`, send runs back from machines that do not see `out`: `all`, or `scores` without models.
+        sbatch: With `slurm`, options of sbatch, such as `{"partition": "gpu"}`.
         progress: Whether to show a line of progress; default: in a notebook only.
         callbacks: Functions that are called with each event, or objects with methods for some of them, such as
             `on_epoch_done`. A callback that raises an exception is reported by a warning, and not called again.
@@ -92,12 +110,17 @@ def train(
         for one in watchers:
             one(event)
 
-    planned = _planned(data, wanted, seeds=seeds, name=name, out=Path(out))
+    shares = shares_of(data_sizes) if data_sizes is not None else ()
+    planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
     with quiet():
+        executor = executor_of(
+            on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=sbatch
+        )
         folder = None if data_folder is None else Path(data_folder)
         records, failures = execute(
-            planned, data=folder, out=Path(out), watch=watch, device=device, force=force, track=trackers
-        )
+            planned, data=folder, out=Path(out), watch=watch, device=device, force=force, discard=discard_half,
+            executor=executor, track=trackers,
+        )  # fmt: skip
     if failures and not records:
         raise failures[0]
     for failure in failures:
@@ -105,14 +128,16 @@ def train(
     return runs_of_records(records, out=Path(out))
 
 
-def _planned(data: Any, settings: Mapping[str, Any], *, seeds: int, name: str | None, out: Path) -> list[Planned]:
+def _planned(
+    data: Any, settings: Mapping[str, Any], *, seeds: int, shares: Sequence[float], name: str | None, out: Path
+) -> list[Planned]:
     """The runs; those on rows in memory have a name of their task."""
     if is_path(data):
         if name is not None:
             raise UserError("name= is for rows in memory: a file has a name", "Leave it out")
-        return plan([os.fspath(data)], settings, seeds=seeds)
+        return plan([os.fspath(data)], settings, seeds=seeds, shares=shares)
     with in_memory(data, out / STORE) as path:
-        planned = plan([str(path)], settings, seeds=seeds)
+        planned = plan([str(path)], settings, seeds=seeds, shares=shares)
         found = name or _name_in(out, planned[0])
     return planned if found is None else [_renamed(one, found) for one in planned]
 

@@ -17,7 +17,7 @@ DUPLICATE = Issue(
     severity="note",
     worst="warning",
     meaning="rows with the text and the label of an earlier row",
-    remedy="Drop them, as `--fix` does; otherwise they count twice",
+    remedy="Drop them, as `fix` does; otherwise they count twice",
 )
 CONTRADICTION = Issue(
     code="contradiction",

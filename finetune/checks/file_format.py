@@ -22,18 +22,18 @@ AROUND = " \t\r\n\ufeff\0"  # stripped from column names
 FEW_LOST, MOST_LOST = 3, 0.1  # number and share of unreadable rows from which they are an error
 MANY_LINES = 50  # in one cell, from which an unclosed quote is suspected
 MARKS = ("=", "+", "-", "@", "#")
-FORMULA = re.compile(r"(=[A-Za-z]+[\d(]|=[-+]?\d|[-+@][A-Za-z]+\(|#(REF!|NAME\?|VALUE!|DIV/0!|N/A|NUM!|NULL!))")
+FORMULA = re.compile(r"(=[^\W\d_]+[\d(]|=[-+]?\d|[-+@][^\W\d_]+\(|#(REF!|NAME\?|VALUE!|DIV/0!|N/A|NUM!|NULL!))")
 ENCODING = Issue(
     code="encoding",
     severity="note",
     meaning="the file is not UTF-8",
-    remedy="If the text is garbled, set encoding=NAME; `--fix` writes UTF-8",
+    remedy="If the text is garbled, set encoding=NAME; `fix` writes UTF-8",
 )
 BYTE_ORDER_MARK = Issue(
     code="byte-order-mark",
     severity="note",
     meaning="the file starts with a byte-order mark (BOM)",
-    remedy="It is ignored here, and `--fix` keeps it in CSV and TSV for Excel; some programs read it as text",
+    remedy="It is ignored here, and `fix` keeps it in CSV and TSV for Excel; some programs read it as text",
 )
 NO_HEADER = Issue(
     code="no-header",
@@ -45,19 +45,19 @@ HEADER_SPACES = Issue(
     code="header-spaces",
     severity="note",
     meaning="spaces or marks around column names",
-    remedy="They are ignored here; `--fix` removes them",
+    remedy="They are ignored here; `fix` removes them",
 )
 HEADER_EMPTY = Issue(
     code="header-empty",
     severity="warning",
     meaning="columns without a name",
-    remedy="Name them; they are read as '{name}' and so on, which `--fix` writes",
+    remedy="Name them; they are read as '{name}' and so on, which `fix` writes",
 )
 HEADER_DOUBLE = Issue(
     code="header-double",
     severity="warning",
     meaning="duplicate column names",
-    remedy="Rename one; the second is read as '{name}', which `--fix` writes",
+    remedy="Rename one; the second is read as '{name}', which `fix` writes",
 )
 SWALLOWED_ROWS = Issue(
     code="swallowed-rows",

@@ -21,10 +21,10 @@ from finetune.errors import UserError
 def require_new_file(to: Path, target: str) -> None:
     """Raises UserError where no fixed copy of the target can be written to that file."""
     if is_folder(target):
-        raise UserError(f"--fix writes one file, and {target} is a folder", "Check its files one by one")
+        raise UserError(f"`fix` writes one file, and {target} is a folder", "Check its files one by one")
     written_format(to)
     if exists(to):
-        raise UserError(f"{to} already exists, and --fix does not overwrite", "Name another file")
+        raise UserError(f"{to} already exists, and `fix` does not overwrite", "Name another file")
 
 
 def write_fixed(part: Part, to: Path, *, escape: bool = False) -> dict[str, int]:

@@ -32,7 +32,7 @@ MISSING_LABEL = Issue(
     severity="warning",
     worst="error",
     meaning="rows without a label",
-    remedy="Label them; rows without a label are skipped, and `--fix` drops them",
+    remedy="Label them; rows without a label are skipped, and `fix` drops them",
 )
 BLANK_LABEL = Issue(
     code="blank-label",
@@ -44,13 +44,13 @@ LABEL_SPACES = Issue(
     code="label-spaces",
     severity="note",
     meaning="spaces around labels",
-    remedy="They are ignored here; `--fix` removes them",
+    remedy="They are ignored here; `fix` removes them",
 )
 LABEL_VARIANT = Issue(
     code="label-variant",
     severity="warning",
     meaning="labels that differ only in case or spaces",
-    remedy="Use one spelling, as `--fix` does; they count as different labels",
+    remedy="Use one spelling, as `fix` does; they count as different labels",
 )
 LABEL_NUMBER = Issue(
     code="label-number",
@@ -97,7 +97,7 @@ def missing_labels(part: Part) -> Iterator[Finding]:
     if indexes:
         most = len(indexes) > MOSTLY * part.size and part.split != "test"
         what = "most rows have no label" if most else ""
-        other = "Drop them with `finetune check FILE --fix NEW.csv`, or name another column: label=COLUMN"
+        other = "Drop them with `fix`, or name another column: label=COLUMN"
         yield part.found(MISSING_LABEL, indexes, what=what, remedy=other if most else "", worst=most)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.device import resolve_device, resolve_precision
+from finetune.models.lora import lora_targets, require_peft
 from finetune.models.saving import empty_model, load_config
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
@@ -27,12 +28,16 @@ class Preview:
 
 def check(recipe: Recipe, task: Task, *, source: Source, device: str | None = None, shown: int = 2) -> Preview:
     """Resolves data and model and encodes all rows. Raises UserError where a run would."""
+    if recipe.lora:
+        require_peft()
     where = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, where)
     splits = load_splits(task, source, limit=recipe.limit)
     files = pretrained.resolve(recipe.model)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
-    empty_model(config, task.head)
+    probe = empty_model(config, task.head)
+    if recipe.lora:
+        lora_targets(probe.backbone.encoder, recipe)
     facts: dict[str, dict[str, Any]] = {
         "task": {
             "name": task.name,

@@ -12,6 +12,7 @@ from finetune.checks.split_data import Part, part_of
 from finetune.checks.tokenization import tokens
 from finetune.data.files import split_files
 from finetune.data.issues import SEVERITIES
+from finetune.data.messages import so_many
 from finetune.data.reading import table_of
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
@@ -38,6 +39,11 @@ class Report:
     def fails(self, *, strict: bool = False) -> bool:
         """Whether there is an error or, with `strict`, a warning."""
         return self.counts["error"] > 0 or (strict and self.counts["warning"] > 0)
+
+    @property
+    def counted(self) -> str:
+        """`2 errors, 1 warning, 3 notes`."""
+        return ", ".join(so_many(count, severity) for severity, count in self.counts.items())
 
     def as_json(self) -> dict[str, Any]:
         """The report as JSON values."""

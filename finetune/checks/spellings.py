@@ -1,6 +1,7 @@
 """Spelling variants of a label: case, spaces, and rare ones that look like typos."""
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -8,6 +9,7 @@ from finetune.data.characters import cleaned
 
 TYPO_LENGTH, TYPO_SHARE = 4, 0.1  # letters, and rows as a share of those of the label that was meant
 SPACES, BETWEEN_DIGITS = re.compile(r"(?<!\d)\s+|\s+(?!\d)"), re.compile(r"\s+")
+HANGUL = re.compile("[\uac00-\ud7a3\u3131-\u318e\\s]+")
 LONGEST, MOST_LETTERS = 60, 400_000  # letters of a label, and of all that are searched
 
 
@@ -28,25 +30,32 @@ def _key(name: str) -> str:
 def misspelled(counts: Mapping[str, int]) -> dict[str, str]:
     """Each rare label that is one edit away from one at least ten times as frequent, with that one; not numbers.
 
-    Labels of a text's length are left out, and none is searched for where there are too many: memory grows with the
-    square of a label's length.
+    The letters of Hangul are jamo: two syllables are long enough, and `긍졍` is one edit away from `긍정`. Labels of a
+    text's length are left out, and none is searched for where there are too many: memory grows with the square of a
+    label's length.
     """
-    names = [name for name in counts if TYPO_LENGTH <= len(name) <= LONGEST]
+    letters = {name: _letters(name) for name in counts}
+    names = [name for name in counts if TYPO_LENGTH <= len(letters[name]) <= LONGEST]
     most = max((counts[name] for name in names), default=0)
     frequent = sorted((name for name in names if TYPO_SHARE * counts[name] >= 1), key=lambda name: -counts[name])
     rare = [name for name in names if counts[name] <= TYPO_SHARE * most]
-    if sum(map(len, frequent)) > MOST_LETTERS or sum(map(len, rare)) > MOST_LETTERS:
+    if any(sum(len(letters[name]) for name in some) > MOST_LETTERS for some in (frequent, rare)):
         return {}
     near: defaultdict[str, list[str]] = defaultdict(list)
     for name in frequent:
-        for key in _with_one_left_out(name):
+        for key in _with_one_left_out(letters[name]):
             near[key].append(name)
     found: dict[str, str] = {}
     for name in rare:
-        for key in _with_one_left_out(name):
+        for key in _with_one_left_out(letters[name]):
             meant = next((other for other in near.get(key, ()) if _is_typo(name, other, counts)), name)
             found[name] = max(meant, found.get(name, meant), key=lambda name: counts[name])
     return {name: meant for name, meant in found.items() if meant != name}
+
+
+def _letters(name: str) -> str:
+    """A label with the jamo of its syllables, if it is Hangul."""
+    return unicodedata.normalize("NFKD", name) if HANGUL.fullmatch(name) else name
 
 
 def _with_one_left_out(name: str) -> set[str]:
@@ -62,6 +71,7 @@ def _one_edit(one: str, other: str) -> bool:
     """Whether a letter was changed, added, left out, or exchanged with the next; not digits, mere case or spaces."""
     if _key(one) == _key(other):
         return False
+    one, other = _letters(one), _letters(other)
     start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     tails = [one[start:], other[start:]]
     if any(tail[:1].isdigit() for tail in tails):

@@ -54,14 +54,14 @@ IN_FOREIGN: Mapping[Issue, Holds] = {
         code="mojibake",
         severity="warning",
         meaning="mojibake: texts decoded in the wrong encoding (such as Ã© for é, or 移쒓뎄 for 친구)",
-        remedy="Export the data again as UTF-8; `--fix` repairs UTF-8 that was decoded as another encoding, where all "
+        remedy="Export the data again as UTF-8; `fix` repairs UTF-8 that was decoded as another encoding, where all "
         "of it is still there",
     ): is_mojibake,
     Issue(
         code="not-nfc",
         severity="warning",
         meaning="texts with decomposed letters (not in NFC: é or 한 as several characters)",
-        remedy="Normalise to NFC, as `--fix` does; a tokenizer splits such letters",
+        remedy="Normalise to NFC, as `fix` does; a tokenizer splits such letters",
     ): lambda text: not unicodedata.is_normalized("NFC", text),
     Issue(
         code="jamo",
@@ -75,7 +75,7 @@ COUNTED: Mapping[str, Issue] = {
         code="control",
         severity="note",
         meaning="control or invisible characters (NUL, zero-width space)",
-        remedy="Remove them, as `--fix` does",
+        remedy="Remove them, as `fix` does",
     ),
     "replacement": Issue(
         code="replacement",

@@ -10,14 +10,14 @@ from finetune.checks.finding import Finding
 from finetune.checks.split_data import Part
 from finetune.data.characters import runs_of
 from finetune.data.issues import Issue
+from finetune.data.messages import percent
 from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
-from finetune.task_types.vocabulary import MANY_UNKNOWN, misfit
+from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
 SAMPLE = 20_000  # rows that are tokenized
-SOME_UNKNOWN = 0.001  # share of the tokens
 NO_TOKENS = Issue(
     code="no-tokens",
     severity="note",
@@ -93,8 +93,12 @@ def tokens(parts: Sequence[Part], model: str, max_length: int, question_length: 
         if tokenized is not None:
             yield from _lengths(part, tokenized, max_length)
             yield from _questions(part, tokenized, tokenizer, question_length)
-            yield from _unknown(part, tokenized, model)
-            yield from _vocabulary(part, tokenized, tokenizer, model)
+            found = misfit([part.texts[row] for row in tokenized.rows], tokenizer, model)
+            if found is not None:
+                rows = tokenized.rows[tokenized.unknown > 0]
+                yield part.found(VOCABULARY, rows, what=found.what, remedy=found.remedy)
+            if found is None or found.unknown < SOME_UNKNOWN:  # else the share is in the other finding
+                yield from _unknown(part, tokenized, model)
 
 
 def _lengths(part: Part, tokenized: Tokens, max_length: int) -> Iterator[Finding]:
@@ -104,9 +108,8 @@ def _lengths(part: Part, tokenized: Tokens, max_length: int) -> Iterator[Finding
     longer = tokenized.rows[tokenized.lengths > max_length]
     if not len(longer):
         return
-    share = (
-        f"{_percent(len(longer) / len(tokenized.rows))} of the rows{tokenized.sampled} exceed max_length {max_length}"
-    )
+    how_many = percent(len(longer) / len(tokenized.rows))
+    share = f"{how_many} of the rows{tokenized.sampled} are longer than max_length {max_length}"
     if part.kind.truncates(part.layout):
         yield part.found(TRUNCATED, longer, what=f"{share}: the longer text is truncated")
     else:
@@ -121,7 +124,7 @@ def _questions(part: Part, tokenized: Tokens, tokenizer: TextTokenizer, most: in
     encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
     longer = tokenized.rows[np.fromiter(map(len, encoded), np.int64, len(encoded)) > most]
     if len(longer):
-        share = f"{_percent(len(longer) / len(tokenized.rows))} of the questions{tokenized.sampled}"
+        share = f"{percent(len(longer) / len(tokenized.rows))} of the questions{tokenized.sampled}"
         what = f"{share} exceed max_question_tokens {most}: they are truncated"
         yield part.found(QUESTION_TRUNCATED, longer, what=what)
 
@@ -130,14 +133,8 @@ def _unknown(part: Part, tokenized: Tokens, model: str) -> Iterator[Finding]:
     share = tokenized.unknown.sum() / max(1, tokenized.lengths.sum())
     if share < SOME_UNKNOWN:
         return
-    what = f"{_percent(share)} of the tokens{tokenized.sampled} are unknown to {model}"
+    what = f"{percent(share)} of the tokens{tokenized.sampled} are unknown to {model}"
     yield part.found(UNKNOWN_TOKENS, tokenized.rows[tokenized.unknown > 0], what=what, worst=share >= MANY_UNKNOWN)
-
-
-def _vocabulary(part: Part, tokenized: Tokens, tokenizer: TextTokenizer, model: str) -> Iterator[Finding]:
-    if found := misfit([part.texts[row] for row in tokenized.rows], tokenizer, model):
-        what, remedy = found
-        yield part.found(VOCABULARY, what=what, remedy=remedy)
 
 
 def _tokenized(part: Part, tokenizer: TextTokenizer) -> Tokens | None:
@@ -163,7 +160,3 @@ def _ids(part: Part, tokenizer: TextTokenizer, rows: Sequence[int]) -> tuple[NDA
     encoded = tokenizer(firsts, seconds, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
     sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
     return np.concatenate([np.asarray(some, np.int64) for some in encoded]), sizes
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"

@@ -1,6 +1,7 @@
 """The command line. A command's module is imported only when it is called, so that `--help` is instant."""
 
 import os
+import re
 import sys
 import traceback
 from importlib import import_module
@@ -18,6 +19,7 @@ from finetune.runs import interrupts
 UsageError: Any = typer.BadParameter.__mro__[
     2
 ]  # click's error of any kind, of which newer versions of typer have their own
+TAKE_SETTINGS = ("run", "init", "check", "show", "features")  # of a recipe, as key=value
 RECIPES = ("init", "ls", "show", "cp")  # the commands of recipes.py; every other has a module of its name
 
 
@@ -149,14 +151,30 @@ def _as_user_error(error: Any) -> UserError:
     """What typer says of wrong options in one line, with the nearest option and how to see the others."""
     if hasattr(error, "possibilities") and error.ctx is not None:
         return _unknown_option(error.option_name, error.ctx)
-    what = str(error.format_message()).strip().rstrip(".").replace("\n", " ")
+    what = str(error.format_message()).strip().rstrip(".").replace("\n", " ").replace("Value error, ", "")
     return UserError(what, f"`{_path(error.ctx)} --help` shows how to call it")
 
 
 def _unknown_option(name: str, ctx: Any) -> UserError:
     """The error for an option that a command does not have."""
     known = [option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")]
-    return UserError(f"there is no option '{name}'", f"{nearest(name, known)}`{_path(ctx)} --help` lists the options")
+    near = _near_option(name, known) or (_as_setting(name) if ctx.info_name in TAKE_SETTINGS else "")
+    return UserError(f"there is no option '{name}'", f"{near}`{_path(ctx)} --help` lists the options")
+
+
+def _near_option(name: str, known: list[str]) -> str:
+    """`Did you mean '--out'? `: compared without the dashes, which all options share."""
+    near = nearest(name.lstrip("-"), [option.lstrip("-") for option in known])
+    return re.sub("'([^']+)'", r"'--\1'", near)
+
+
+def _as_setting(name: str) -> str:
+    """`Did you mean train.epochs=VALUE? ` for an option that is a setting of a recipe, or of the user's data."""
+    from finetune.runs.recipe import nearest_key
+    from finetune.task_types.own_data import OPTIONS
+
+    key = name.lstrip("-").partition("=")[0].replace("-", "_")
+    return re.sub("'([^']+)'", r"\1=VALUE", nearest_key(key, OPTIONS))
 
 
 def _path(ctx: Any) -> str:

@@ -2,21 +2,22 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
+from finetune.api.findings import Findings, findings_of
 from finetune.checks.finding import Finding
-from finetune.checks.fix import require_new_file, write_fixed
-from finetune.checks.run_checks import Report, check_data
+from finetune.checks.fix import require_new_file
 from finetune.cli.arguments import Data, Device, Escape, Json, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
+from finetune.cli.options import note_line, with_options
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
 from finetune.data.formats.registry import BY_SUFFIX
@@ -84,8 +85,8 @@ def _check_data(
     """Prints findings and writes the fixed copy; exits with 1 for an error or, with `strict`, a warning."""
     if fix is not None:
         require_new_file(fix, target)
-    report = asking(lambda given: check_data(target, given), settings)
-    fixes = {} if fix is None else write_fixed(report.parts[0], fix, escape=escape)
+    report = _with_options(asking(lambda given: findings_of(target, given), settings))
+    fixes = {} if fix is None else report.fix(fix, escape_formulas=escape)
     if as_json:
         echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "fixes": fixes})))
     else:
@@ -98,19 +99,24 @@ def _check_data(
         raise typer.Exit(1)
 
 
-def _print_fixed(report: Report, fix: Path, fixes: dict[str, int], settings: dict[str, Any]) -> None:
+def _with_options(report: Findings) -> Findings:
+    """The report with options of the command in its remedies."""
+    return replace(report, findings=tuple(replace(one, remedy=with_options(one.remedy)) for one in report.findings))
+
+
+def _print_fixed(report: Findings, fix: Path, fixes: dict[str, int], settings: dict[str, Any]) -> None:
     """Prints what was fixed, in which encoding the copy is where that may surprise, and what remains in it."""
     console = standard_output()
     console.print(facts_table(str(fix), fixes or {"fixed": "no fixes needed; file copied"}))
-    if note := encoding_note(fix, report.parts[0].table.form, option="--fix"):
-        console.print_line(f"note: {note}")
+    if note := encoding_note(fix, report.parts[0].table.form):
+        console.print_line(note_line(note))
     console.print_line(_remaining(fix, {name: value for name, value in settings.items() if name != "encoding"}))
 
 
 def _remaining(fix: Path, settings: dict[str, Any]) -> str:
     """`4 findings remain in fixed.csv: mojibake (row 3), vocabulary and 2 notes`."""
     try:
-        found = [finding for finding in check_data(str(fix), settings).findings if finding.file == str(fix)]
+        found = [finding for finding in findings_of(str(fix), settings).findings if finding.file == str(fix)]
     except UserError as error:
         return f"{fix} has an error: {error}"
     if not found:
@@ -127,7 +133,7 @@ def _named(finding: Finding) -> str:
     return finding.code + (f" ({places(rows, most=3, count=finding.count)})" if rows else "")
 
 
-def _print_next(target: str, report: Report, fix: Path | None) -> None:
+def _print_next(target: str, report: Findings, fix: Path | None) -> None:
     """What to do next: train if there is no error, else fix the data."""
     data = str(fix or target)
     suffix = written_suffix(Path(target))
@@ -137,7 +143,7 @@ def _print_next(target: str, report: Report, fix: Path | None) -> None:
     standard_output().print_next(*training, *fixing)
 
 
-def _print_report(report: Report) -> None:
+def _print_report(report: Findings) -> None:
     """Prints files, first rows, columns, findings and their counts."""
     console = standard_output()
     for part in report.parts:
@@ -147,7 +153,7 @@ def _print_report(report: Report) -> None:
     console.print(layout_table(report.layout))
     for text in _finding_lines(report.findings):
         console.print(*text, sep="", soft_wrap=True)
-    console.print(_summary(report))
+    console.print(report.counted)
 
 
 def _finding_lines(findings: Sequence[Finding]) -> Iterator[tuple[Text, str]]:
@@ -155,11 +161,6 @@ def _finding_lines(findings: Sequence[Finding]) -> Iterator[tuple[Text, str]]:
     for finding in findings:
         code = Text(f"{finding.severity} {finding.code}", STYLES[finding.severity])
         yield code, f": {finding.what}\n  {_place(finding)}\n  -> {finding.remedy}"
-
-
-def _summary(report: Report) -> str:
-    """`2 errors, 1 warning, 3 notes`."""
-    return ", ".join(so_many(count, severity) for severity, count in report.counts.items())
 
 
 def _place(finding: Finding) -> str:

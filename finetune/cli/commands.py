@@ -31,10 +31,11 @@ GROUPS: dict[str, dict[str, Listed]] = {
     },
     "Use": {
         "predict": Listed(
-            "Predict every row of a file.",
+            "Predict every row of a file, or of a folder of Parquet.",
             (
                 ("finetune predict reviews.csv new.csv -o out.csv", "by its model"),
                 ("finetune predict RUN - < lines.txt", "a text a line"),
+                ("finetune predict RUN rows -o predicted --workers 2", "a folder of Parquet"),
             ),
         ),
         "evaluate": Listed(

@@ -6,14 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from finetune.analysis.compare import Changed, Comparison
-from finetune.analysis.compare import compare as compared
+from finetune.api.comparison import compare as compared
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, columns
+from finetune.cli.options import note_line
 from finetune.cli.terminal import echo, one_line
 from finetune.data.messages import so_many
-from finetune.metrics.significance import Difference
-from finetune.task_types.registry import find
 from finetune.task_types.types import view_of
 
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
@@ -30,59 +29,29 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Prints the difference in each metric, and some rows that only one side has right."""
-    named = None if task is None else find(task)
-    found = compared(a, b, out=out, split=split, seeds=seeds, task=named)
+    found = compared(a, b, out=out, split=split, seeds=seeds, task=task)
     if as_json:
         echo(json.dumps(found.as_json(), default=str))
         return
     console = standard_output()
     console.print(_comparison_table(found))
     for note in found.notes:
-        console.print_line(f"note: {note}")
+        console.print_line(note_line(note))
     if changed and found.changed:
         console.print(_changed_table(found, changed))
-    console.print_next(f"finetune report {found.a[0]} {found.b[0]}", *["finetune compare A B --seeds"] * (not seeds))
+    runs = " ".join([*found.a, *found.b])
+    console.print_next(f"finetune report {runs}", *["finetune compare A B --seeds"] * (not seeds))
 
 
 def _comparison_table(found: Comparison) -> FittedTable:
-    """Per metric: both sides, the difference with its interval and p (of several metrics also adjusted by Holm's
-    method), and the number of rows needed to detect it.
-    """
-    several = len(found.differences) > 1
-    sides = [ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (found.a, found.b)]
-    title = f"{found.task}, {so_many(found.rows)} of {found.split}; A is {sides[0]}, B is {sides[1]}"
-    numbers = ["A", "B", "B - A", "95 % interval", "p", *["p (Holm)"] * several, "rows needed (80 % power)"]
-    rows = [_difference_cells(name, each, found, several=several) for name, each in found.differences.items()]
-    test = "" if found.mcnemar is None else f"McNemar's exact test: p {found.mcnemar:.4f}. "
-    adjusted = f"p (Holm): adjusted for the {len(found.differences)} metrics. " * several
-    needed = "Rows needed: for 80 % power at a level of 5 %."
+    """A line for each metric."""
+    name, *numbers = found.columns
     return FittedTable(
-        title=one_line(title),
-        columns=[Column(name="metric", words=True), *columns(*numbers, right=numbers)],
-        rows=rows,
-        notes=[f"{test}p and interval: paired bootstrap. {adjusted}{needed}"],
+        title=one_line(found.title),
+        columns=[Column(name=name, words=True), *columns(*numbers, right=numbers)],
+        rows=list(map(tuple, found.cells)),
+        notes=[found.tests],
     )
-
-
-def _difference_cells(name: str, each: Difference, found: Comparison, *, several: bool) -> list[str]:
-    """A metric's cells."""
-    metric = found.metrics[name]
-    return [
-        name if metric.greater_is_better else f"{name} (lower is better)",
-        metric.shown(each.a),
-        metric.shown(each.b),
-        metric.signed(each.value),
-        " to ".join(map(metric.signed, each.interval or ())),
-        f"{each.p:.4f}",
-        *[f"{found.holm[name]:.4f}"] * several,
-        _rows_needed(each),
-    ]
-
-
-def _rows_needed(each: Difference) -> str:
-    if each.rows_needed is not None:
-        return f"{each.rows_needed:,}"
-    return "more seeds" if each.value else ""
 
 
 def _changed_table(found: Comparison, most: int) -> FittedTable:

@@ -1,11 +1,13 @@
 """`finetune evaluate`: scores a checkpoint on a task or a file."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from finetune.api.evaluate import evaluated
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out
 from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
@@ -14,8 +16,9 @@ from finetune.cli.run_tables import in_words
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
 from finetune.data.paths import require_place
-from finetune.data.source import source_of
-from finetune.errors import UserError
+from finetune.errors import UserError, nearest
+from finetune.runs.lookup import near_files
+from finetune.task_types.registry import in_file
 from finetune.training.targets import split_arguments
 
 
@@ -24,7 +27,9 @@ def evaluate(
         str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
     ],
     task: Annotated[str, typer.Argument(help="A task, or a data file with the columns of the training data.")],
-    settings: Annotated[list[str] | None, typer.Argument(help="encoding=NAME, for a data file.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, for a data file.")
+    ] = None,
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="Write every prediction to this Parquet file.")] = None,
     data: Data = None,
@@ -34,19 +39,24 @@ def evaluate(
 ) -> None:
     """Prints the scores of each split."""
     others, given = split_arguments(settings or [])
-    encoding = str(given.pop("encoding", ""))
-    if unknown := [*others, *given, *(["encoding"] if encoding and not is_data(task) else [])]:
-        raise UserError(f"unknown setting '{unknown[0]}'", "Only encoding=NAME can be set, for a data file")
+    _require_task(task, others)
     if predictions is not None:
         require_place(predictions)
     load_libraries(f"{task}: loading {model}", "finetune.inference.evaluate")
-    from finetune.inference.evaluate import evaluate as score
-
     with ProgressDisplay(standard_error()) as watch:
-        scored, scores = score(
-            model, task, source=source_of(data), out=out, watch=watch, split=split, device=device,
-            predictions=predictions, encoding=encoding,
+        found = evaluated(
+            model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,
+            options={name: str(value) for name, value in given.items()},
         )  # fmt: skip
     if predictions is not None:
         echo(f"predictions: {predictions}", err=True)
-    echo(json.dumps(scores) if as_json else in_words(scores, scored.metric) or "no labels, so no scores")
+    named = {Path(task).name: score for score in found.scores.values()} if Path(task).is_file() else found.scores
+    echo(json.dumps(found.scores) if as_json else in_words(named, found.task.metric) or "no labels, so no scores")
+
+
+def _require_task(task: str, others: Sequence[str]) -> None:
+    """Raises UserError for further arguments that are no settings, and for a data file that does not exist."""
+    if others:
+        raise UserError(f"'{others[0]}' is not a setting", "Write key=value, after the model and one task or file")
+    if Path(task).suffix and not (is_data(task) or in_file(task)):
+        raise UserError(f"{task}: no such file", f"{nearest(task, near_files(task))}Name a data file or a task")

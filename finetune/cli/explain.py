@@ -7,20 +7,17 @@ from typing import Annotated
 
 import typer
 
+from finetune.api.explanation import MOST_ROWS, require_one
 from finetune.cli.arguments import RESULTS, Device, Json, Out, Quiet, TaskOf
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.explained_words import explained_lines
 from finetune.cli.libraries import load_libraries
+from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
 from finetune.data.paths import require_place
-from finetune.errors import UserError
 from finetune.inference.explain.explanation import ExplainedRow
 from finetune.runs.events import unwatched
-from finetune.task_types.explained import Asked
-from finetune.task_types.registry import find
-
-MOST_ROWS = 20  # of a file
 
 
 def explain(
@@ -41,38 +38,27 @@ def explain(
     quiet: Quiet = False,
 ) -> None:
     """Prints the words with what they add to the prediction, which adds up to the logits within 5 %."""
-    if sum(given is not None for given in (texts or None, row, rows)) != 1:
-        raise UserError("give one of a text, --row and --rows", 'For example: finetune explain RUN "a good film"')
+    require_one(texts or [], row, rows)
     if output is not None:
         require_place(output)
-    named = None if task is None else find(task)
     load_libraries("" if quiet else f"loading {model}", "finetune.inference.explain.explain")
-    from finetune.inference.explain.explain import explain as explained
+    from finetune.api.model import loaded
     from finetune.inference.explain.gradients import require_captum
-    from finetune.inference.explain.rows import row_of_run, row_of_texts, rows_of_file
-    from finetune.inference.predictor import load
 
     require_captum()
     watch = unwatched if quiet else ProgressDisplay(standard_error())
-    predictor = load(model, task=named, out=out, watch=watch, device=device)
-    notes: list[str] = []
-    if rows is not None:
-        chosen, notes = rows_of_file(predictor, rows, most=MOST_ROWS)
-    elif row is not None:
-        chosen = [row_of_run(predictor, model, row, split=split, out=out)]
-    else:
-        chosen = [row_of_texts(predictor, texts or [])]
-    done = [explained(predictor, each, Asked(label=label, word=word)) for each in chosen]
+    given = loaded(model, task=task, out=out, device=device, watch=watch)
+    found = given.explain(*texts or (), row=row, split=split, rows=rows, label=label, word=word)
     if output is not None:
-        _write(done, model, output)
+        echo(f"{found.write(output)}: {output.stat().st_size / 1e6:.2f} MB")
     elif as_json:
-        for each in done:
+        for each in found.rows:
             echo(json.dumps(each.facts(), ensure_ascii=False))
     else:
-        _print(done)
+        _print(found.rows)
     if not quiet:
-        for note in notes:
-            standard_error().print_line(f"note: {note}")
+        for note in found.notes:
+            standard_error().print_line(note_line(note))
 
 
 def _print(done: Sequence[ExplainedRow]) -> None:
@@ -82,10 +68,3 @@ def _print(done: Sequence[ExplainedRow]) -> None:
             console.print()
         for line in explained_lines(each):
             console.print(line, soft_wrap=True)
-
-
-def _write(done: Sequence[ExplainedRow], model: str, output: Path) -> None:
-    from finetune.analysis.explain.page import write_explained
-
-    size = write_explained(done, output, model=model)
-    echo(f"{output}: {size / 1e6:.2f} MB")

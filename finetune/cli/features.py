@@ -6,20 +6,15 @@ from typing import Annotated
 
 import typer
 
+from finetune.api.features import wanted_rows, written
 from finetune.cli.arguments import RESULTS, Data, Device, Out, Settings
 from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
-from finetune.data.files import is_data, split_files
 from finetune.data.messages import so_many
-from finetune.data.paths import is_folder
-from finetune.data.source import source_of
-from finetune.errors import UserError
-from finetune.runs.events import Note
-from finetune.runs.lookup import latest_words
 from finetune.runs.toml import override_value
-from finetune.training.targets import load_target, split_arguments
+from finetune.training.targets import split_arguments
 
 
 class Pool(StrEnum):
@@ -46,34 +41,11 @@ def features(
 ) -> None:
     """Writes the file and prints the number and width of its vectors."""
     _, given = split_arguments(settings or [])
-    given |= {"model": model, "layers": override_value(layers)}
-    file = _file(target, split) if is_data(target) else None
-    planned = load_target(target, given) if file is None else None
+    wanted = wanted_rows(model, target, given | {"layers": override_value(layers)}, split=split)
     load_libraries(f"{target}: loading {model}", "finetune.inference.embeddings")
-    from finetune.inference.embeddings import write_features
-    from finetune.inference.predictor import saved
-    from finetune.inference.rows_to_embed import rows_of_file, rows_of_task
-
     with ProgressDisplay(standard_error()) as watch:
-        found = saved(model, out=out)
-        if found.candidates:
-            watch(Note(latest_words(model, found.candidates)))
-        if planned is None:
-            assert file is not None
-            rows = rows_of_file(file, given, trained=found.layout, length=found.settings.get("max_length"))
-        else:
-            rows = rows_of_task(planned.recipe, planned.task, source_of(data), split or "train")
-        count, width = write_features(rows, found.files.folder, output, pool=pool.value, watch=watch, device=device)
-    of = "" if planned is None else f" of the split '{split or 'train'}'"
-    each = "each token or word" if pool is Pool.NONE else "each"
-    echo(f"{so_many(count)}{of}, a vector of {so_many(width, 'number')} for {each} -> {output}")
-
-
-def _file(target: str, split: str | None) -> Path:
-    """The file of the user's data. Raises UserError for a split that it does not have."""
-    files = split_files(Path(target))
-    if split is not None and not is_folder(Path(target)):
-        raise UserError(f"{target}: every row of a file is embedded, so --split does not apply", "Leave --split out")
-    if (split or "train") not in files:
-        raise UserError(f"{target}: has no file for the split '{split}'", f"It has {', '.join(files)}")
-    return files[split or "train"]
+        found = written(wanted, output, pool=pool.value, data=data, out=out, device=device, watch=watch)
+    of = "" if wanted.planned is None else f" of the split '{wanted.split}'"
+    each = "each token or word (--pool mean: one for each text)" if pool is Pool.NONE else "each"
+    width = so_many(found.width, "number")
+    echo(f"{so_many(found.rows)}{of}, a vector of {width} for {each} -> {output}")

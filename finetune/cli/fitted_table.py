@@ -26,13 +26,15 @@ Row = Sequence[Cell]
 class Column:
     """A column: its heading, and what may be done to make a table fit. Numbers and ids are never folded.
 
-    `words` may be wrapped, `names` be folded where nothing else helps, and `short` gives a shorter form of a cell.
+    `words` may be wrapped, `names` be folded where nothing else helps, and `short` gives a shorter form of a cell;
+    one that `stays` is not taken into the title where its cells are equal.
     """
 
     name: str
     right: bool = False
     words: bool = False
     names: bool = False
+    stays: bool = False
     short: Callable[[str], str] | None = None
 
 
@@ -102,12 +104,15 @@ class FittedTable:
             return self
         kept, constant = [], []
         for index, cells in enumerate(zip(*rows, strict=True)):
-            same = len({str(cell) for cell in cells}) == 1 and not self.columns[index].right
-            constant += [f"{self.columns[index].name} {cells[0]}".strip()] * same
+            column = self.columns[index]
+            same = len({str(cell) for cell in cells}) == 1 and not (column.right or column.stays)
+            constant += [f"{column.name} {cells[0]}".strip()] * (same and bool(str(cells[0])))
             kept += [index] * (not same)
-        if not constant or not kept:
+        if len(kept) == len(self.columns) or not kept:
             return self
-        return replace(self._with_columns(kept), title=one_line(f"{self.title} ({', '.join(constant)})"))
+        said = ", ".join(constant)
+        title = f"{self.title} ({said})" if self.title and said else self.title or said
+        return replace(self._with_columns(kept), title=one_line(title))
 
     def _shortened(self) -> "FittedTable":
         """With the short forms of cells; of names only where no two become the same."""

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task
 from rich.text import Text
 
 from finetune.cli.console import Terminal
-from finetune.cli.pace import duration
+from finetune.runs.pace import duration
 
 BAR = 12  # characters
 

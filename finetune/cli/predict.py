@@ -12,11 +12,15 @@ import typer
 from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, TaskOf
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries
+from finetune.cli.options import note_line
+from finetune.cli.predict_files import predict_files
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line
+from finetune.data.addresses import is_remote
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.inference.predict_plan import default_output, require_predictable
+from finetune.inference.shards.begin import SUFFIX, is_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import unwatched
 from finetune.task_types.registry import find
@@ -26,11 +30,18 @@ from finetune.training.targets import split_arguments
 
 def predict(
     model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
-    file: Annotated[str, typer.Argument(help="A data file in any format; - reads lines from standard input.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A data file in any format; - reads lines from standard input. Several Parquet files, a folder of"
+            " them, a pattern or an address (s3://, hf://) are predicted into the folder -o."
+        ),
+    ],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, temperature=dev.")
+        list[str] | None, typer.Argument(help="More files; text=COLUMN, label=COLUMN, encoding=NAME, temperature=dev.")
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that share the work on several Parquet files.")] = 1,
     escape: Escape = False,
     task: TaskOf = None,
     out: Out = RESULTS,
@@ -39,36 +50,68 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Writes the predictions to a file, or prints them for rows from standard input."""
-    _, given = split_arguments(settings or [])
+    targets, given = _arguments([file, *(settings or [])])
     if file == "-" and (output or escape or given.keys() - {"temperature"}):
         raise UserError(
             "-o, --escape-formulas and column settings do not apply to lines of standard input", "Leave them out"
         )
-    named = None if task is None else find(task)
-    to = output or default_output(Path(file))
-    if file != "-":
-        require_predictable(model, Path(file), to, given, out=out)
-    load_libraries("" if quiet else f"{file}: loading {model}", "finetune.inference.predict_file")
-    from finetune.inference.answer_rows import answer_lines, lines_of
-    from finetune.inference.predict_file import predict_file
-    from finetune.inference.predictor import load
-    from finetune.inference.temperature import with_dev_temperature
+    if task is not None:
+        find(task)
+    source = {"model": model, "task": task, "out": str(out), "device": device, "temperature": given.get("temperature")}
+    if file == "-":
+        _predict_lines(source, quiet=quiet)
+    elif is_many(targets, output):
+        if escape:
+            raise UserError("--escape-formulas does not apply to Parquet", "Leave it out")
+        predict_files(targets, output, given, source=source, workers=workers, as_json=as_json, quiet=quiet)
+    elif workers > 1:
+        raise UserError("--workers is for several Parquet files", "Leave it out, or name a folder with -o")
+    else:
+        _predict_file(Path(file), output, given, source=source, escape=escape, as_json=as_json, quiet=quiet)
 
-    display = None if quiet or file == "-" else ProgressDisplay(standard_error())
+
+def _predict_lines(source: Mapping[str, Any], *, quiet: bool) -> None:
+    load_libraries("" if quiet else f"-: loading {source['model']}", "finetune.inference.model_source")
+    from finetune.inference.answer_rows import answer_lines, lines_of
+    from finetune.inference.model_source import ModelSource
+
+    predictor = ModelSource(**source).load()
+    for answer in answer_lines(predictor, lines_of(sys.stdin)):
+        echo(json.dumps(answer, ensure_ascii=False))
+
+
+def _predict_file(
+    file: Path,
+    output: Path | None,
+    given: Mapping[str, Any],
+    *,
+    source: Mapping[str, Any],
+    escape: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    to = output or default_output(file)
+    require_predictable(source["model"], file, to, given, out=Path(source["out"]))
+    load_libraries("" if quiet else f"{file}: loading {source['model']}", "finetune.inference.predict_file")
+    from finetune.inference.model_source import ModelSource
+    from finetune.inference.predict_file import predict_file
+
+    display = None if quiet else ProgressDisplay(standard_error())
     watch = display or unwatched
     with display or nullcontext():
-        predictor = load(model, task=named, out=out, watch=watch, device=device)
-        if "temperature" in given:
-            predictor = with_dev_temperature(predictor, model, given.pop("temperature"), out=out)
-        if file == "-":
-            for answer in answer_lines(predictor, lines_of(sys.stdin)):
-                echo(json.dumps(answer, ensure_ascii=False))
-            return
-        options = {name: str(value) for name, value in given.items()}
-        found = predict_file(predictor, Path(file), to, options=options, watch=watch, escape=escape)
+        predictor = ModelSource(**source).load(watch=watch)
+        options = {name: str(value) for name, value in given.items() if name != "temperature"}
+        found = predict_file(predictor, file, to, options=options, watch=watch, escape=escape)
     echo(json.dumps(found.facts(to)) if as_json else _summary(found.facts(to), predictor.task))
     if not (as_json or quiet):
-        standard_output().print_next(f"finetune evaluate {model} FILE, for a file with labels")
+        standard_output().print_next(f"finetune evaluate {source['model']} FILE, for a file with labels")
+
+
+def _arguments(given: list[str]) -> tuple[list[str], dict[str, Any]]:
+    """Files, whose names may have an equals sign, and settings."""
+    files = [one for one in given if is_remote(one) or one.endswith(SUFFIX)]
+    others, settings = split_arguments([one for one in given if one not in files])
+    return [one for one in given if one in files or one in others], settings
 
 
 def _summary(facts: Mapping[str, Any], task: Task) -> str:
@@ -76,7 +119,7 @@ def _summary(facts: Mapping[str, Any], task: Task) -> str:
     lines = [f"{so_many(facts['rows'])} in {facts['seconds']:.1f} s -> {facts['output']}"]
     if count := facts["errors"]:
         lines.append(f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why")
-    lines += [one_line(f"note: {note}") for note in facts["notes"]]
+    lines += [one_line(note_line(note)) for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:
         shown = {name: task.metric(name).shown(score) for name, score in scores.items()}

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from finetune.cli.console import Terminal
 from finetune.cli.live_line import LiveLine
-from finetune.cli.pace import Pace, duration
+from finetune.cli.options import note_line
 from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
 from finetune.runs.events import (
@@ -26,6 +26,7 @@ from finetune.runs.events import (
     Working,
 )
 from finetune.runs.interrupted import Interrupted
+from finetune.runs.pace import Pace, duration
 from finetune.runs.sweep_events import RunEnded, SweepProgress
 
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
@@ -39,6 +40,7 @@ class ProgressDisplay:
         self.live: LiveLine | None = None
         self.pace: Pace | None = None
         self.best: list[str] = []
+        self.noted: set[str] = set()
         self.line_at = time.monotonic()
         self.in_rows = False  # of a file that is predicted in windows, whose own progress says less
 
@@ -58,7 +60,7 @@ class ProgressDisplay:
             case AlreadyDone():
                 self._show_done_before(event)
             case Note():
-                self.console.print_line(f"note: {event.text}")
+                self._show_note(event.text)
             case Started():
                 self.console.print_line(f"running on {event.device}: {event.folder}")
             case Working():
@@ -81,6 +83,12 @@ class ProgressDisplay:
                 self._show_run(event)
             case Ended():
                 self._end()
+
+    def _show_note(self, text: str) -> None:
+        """Prints a note, but once where several runs have it."""
+        if text not in self.noted:
+            self.console.print_line(note_line(text))
+        self.noted.add(text)
 
     def _show_done_before(self, run: AlreadyDone) -> None:
         changed = [f"{name} {run.then.get(name)} -> {n}" for name, n in run.now.items() if run.then.get(name) != n]

@@ -7,50 +7,52 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from finetune.api.listing import ls as listed
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.run_facts import every_fact, six_facts, verdict_lines
-from finetune.cli.run_tables import interrupted_table, print_record, runs_table
+from finetune.cli.run_tables import interrupted_table, print_record, running_table, runs_table
 from finetune.cli.terminal import echo
 from finetune.data.atomic import output_file
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.paths import exists, is_file, read_small_text
 from finetune.errors import UserError
-from finetune.metrics.scores import plain_metrics
-from finetune.runs import recipe as recipes
 from finetune.runs.folder import RunFolder
-from finetune.runs.interrupted import interrupted_runs
 from finetune.runs.lookup import find_run, latest_run, no_run
 from finetune.runs.predictions import read_predictions
-from finetune.runs.record_files import listed_runs, load_record
+from finetune.runs.record_files import load_record
 from finetune.runs.toml import MOST_BYTES, to_toml
-from finetune.task_types.options import option_names, option_values
-from finetune.task_types.registry import available
+from finetune.task_types.options import option_values
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.starting_recipe import commented, starting_recipe
 from finetune.task_types.view import Line, View
 from finetune.training.targets import find_recipes, load_target, recipe_files, split_arguments
 
+SIDES = ("label", "prediction")  # columns of a prediction that are shown even where all rows have the same
 
-def ls(out: Out = RESULTS) -> None:
+
+def ls(
+    running: Annotated[bool, typer.Option("--running", help="Only the runs that are trained now.")] = False,
+    out: Out = RESULTS,
+) -> None:
     """Prints tables of recipes, tasks, finished runs and interrupted ones."""
     console = standard_output()
-    named = {
-        name: f"{(r := recipes.load(file, options=option_names)).task} with {r.model}"
-        for name, file in recipe_files().items()
-    }
-    console.print(facts_table("recipes", named))
-    metrics = {name: ", ".join(plain_metrics(task.metric_names)) for name, task in sorted(available().items())}
-    console.print(facts_table("tasks", metrics))
+    found = listed(out)
+    if running:
+        under_way = [run for run in found.unfinished if run.running]
+        console.print(running_table(under_way) if under_way else f"no run in {out} is trained now")
+        return
+    console.print(facts_table("recipes", found.recipes))
+    console.print(facts_table("tasks", {name: ", ".join(metrics) for name, metrics in found.tasks.items()}))
     shown = []
-    if runs := listed_runs(out):
-        console.print(runs_table(runs))
-        shown = [f"finetune show {runs[-1].id}"]
-    if unfinished := interrupted_runs(out):
-        console.print(interrupted_table(unfinished))
+    if found.finished:
+        console.print(runs_table(found.finished))
+        shown = [f"finetune show {found.finished[-1].id}"]
+    if found.unfinished:
+        console.print(interrupted_table(found.unfinished))
     console.print_next(*shown, "finetune run FILE or RECIPE")
 
 
@@ -140,12 +142,12 @@ def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:
     lines = lines if view is None else view.lines
     wrong = [line["gold"] not in (None, line["answer"]) for line in lines] if view is None else view.wrong()
     cells = [_cells(line, view) for line in lines]
-    names = [name for name in cells[0] if any(each.get(name) is not None for each in cells)]
+    names = [name for name in cells[0] if any(each.get(name) not in (None, "", [], ()) for each in cells)]
     rows = [
         (Text("x", "red") if bad else "", *(plain(each[name]) for name in names))
         for bad, each in zip(wrong, cells, strict=True)
     ]
-    headings = [Column(name=""), *(Column(name=name, words=True) for name in names)]
+    headings = [Column(name=""), *(Column(name=name, words=True, stays=name in SIDES) for name in names)]
     return FittedTable(title="", columns=headings, rows=rows, ruled=True)
 
 
@@ -153,5 +155,5 @@ def _cells(line: Line, view: View | None) -> dict[str, Any]:
     """The row's fields, label, prediction and confidence."""
     if view is None:
         return {name: value for name, value in line.items() if ":" not in name}
-    sides = {"label": view.listed(line, "gold"), "prediction": view.listed(line, "answer")}
+    sides = dict(zip(SIDES, (view.listed(line, "gold"), view.listed(line, "answer")), strict=True))
     return view.fields(line) | sides | {"confidence": view.confidence(line)}

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from finetune.api.planning import execute, executor_of, plan
+from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
@@ -18,6 +19,7 @@ from finetune.cli.run_tables import in_words, print_record, summary_lines, summa
 from finetune.cli.terminal import echo, first_process, one_line, print_error
 from finetune.data.files import is_data
 from finetune.data.reading import table_of
+from finetune.errors import UserError
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
@@ -54,10 +56,14 @@ def run(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Stop if another process trains this run, rather than wait for it.")
     ] = False,
-    on: Annotated[str | None, typer.Option("--on", help="Train several runs at once: `ray`.")] = None,
+    on: Annotated[str | None, typer.Option("--on", help="Train several runs at once, with `ray` or `slurm`.")] = None,
     workers: Annotated[int | None, typer.Option(help="With --on: at most N runs at a time.")] = None,
     gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a run, such as 0.5.")] = None,
     cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a run.")] = None,
+    collect: Annotated[
+        str | None, typer.Option(help="With --on ray: send runs back here, `all`, or the `scores` without models.")
+    ] = None,
+    sbatch: Annotated[list[str] | None, typer.Option(help="With --on slurm: an option of sbatch as key=value.")] = None,
     track: Annotated[
         str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
     ] = "",
@@ -85,24 +91,41 @@ def run(
     from finetune.inference.engine import Diverged
     from finetune.training.checkpoints import Saving
 
-    watch = unwatched if silent else ProgressDisplay(standard_error())
+    display = ProgressDisplay(standard_error())
+    watch = unwatched if silent else display
     records, failures = execute(
         planned, data=data, out=out, watch=watch, device=device, force=force, discard=discard,
         wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
-        executor=executor_of(on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each),
+        executor=executor_of(
+            on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=_pairs(sbatch),
+        ),
         track=trackers,
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
-        _print_records(records, as_json=as_json, quiet=quiet, discarded=discard, diverged=diverged)
-        if shares and not as_json:
-            print_curves(standard_output(), records, out=out)
-        if records and not as_json and not quiet:
+        _print_records(
+            records, as_json=as_json, short=quiet or bool(shares), discarded=discard, diverged=diverged,
+            noted=display.noted,
+        )  # fmt: skip
+        loud = bool(records) and not (as_json or quiet)
+        for text in verdict_lines(of_largest_sizes(records)) if loud else ():
+            standard_output().print_line(text)
+        if shares and records and not as_json:
+            print_curves(standard_output(), runs_of_records(records, out=out).learning_curves)
+        if loud:
             standard_output().print_line(next_line(records))
     for failure in failures:
         print_error(failure)
     if failures:
         raise typer.Exit(2)
+
+
+def _pairs(options: list[str] | None) -> dict[str, str] | None:
+    """Options given as `key=value`; None without any. Raises UserError for one without `=`."""
+    pairs = [option.partition("=") for option in options or ()]
+    if wrong := [key for key, equals, _ in pairs if not equals]:
+        raise UserError(f"--sbatch {wrong[0]}: has no value", "Give it as --sbatch partition=gpu")
+    return {key.lstrip("-"): value for key, _, value in pairs} or None
 
 
 def _print_large(names: list[str]) -> None:
@@ -129,21 +152,21 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
         console.print(layout_table(read.layout))
 
 
-def _print_records(records: list[RunRecord], *, as_json: bool, quiet: bool, discarded: bool, diverged: int) -> None:
-    """Prints finished runs and, for several, a summary."""
-    console, leading = standard_output(), of_largest_sizes(records)
-    noted: set[str] = set()
+def _print_records(
+    records: list[RunRecord], *, as_json: bool, short: bool, discarded: bool, diverged: int, noted: set[str]
+) -> None:
+    """Prints finished runs, `short` with a line each, else without the notes that were printed before, `noted`; and
+    for several a summary.
+    """
+    console = standard_output()
     for record in records:
         if as_json:
             echo(record.model_dump_json())
-        elif quiet:
+        elif short:
             echo(one_line(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}"))
         else:
             print_record(console, record, printed=noted)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
-        for text in summary_lines(leading, discarded=discarded, diverged=diverged):
-            console.print_line(text)
-    if records and not as_json and not quiet:
-        for text in verdict_lines(leading):
+        for text in summary_lines(of_largest_sizes(records), discarded=discarded, diverged=diverged):
             console.print_line(text)

@@ -1,18 +1,21 @@
 """What `show` and `run` print of runs next to their scores: the verdict, six facts, and every field of the record."""
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
 from finetune.cli.console import plain
-from finetune.cli.pace import duration
+from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.runs.best import best_group
 from finetune.runs.data_sizes import of_largest_sizes
 from finetune.runs.folder import RunFolder
+from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import SEEDS, differing_settings, groups
 from finetune.runs.verdict import verdict_of
+from finetune.task_types.vocabulary import suggested_encoder
 
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record
 MOST_REPORTED = 9  # runs after the first in a suggested command
@@ -29,7 +32,8 @@ def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
         "settings": ", ".join(f"{one.key} {plain(one.values[0])}" for one in changed) or "defaults",
         "rows": rows,
         "data": record.data_origin,
-        "trained": f"{epochs} in {duration(record.seconds.get('total', 0))} on {record.device}, {record.finished[:10]}",
+        "trained": f"{epochs} in {duration(record.seconds.get('total', 0))} on {record.device}{_part(record)}, "
+        f"{record.finished[:10]}",
         "folder": str(folder.path),
     }
 
@@ -59,7 +63,7 @@ def next_line(records: Sequence[RunRecord]) -> str:
     """
     first, *others = [record.id for record in records]
     if not others:
-        return f"next: finetune predict {first} FILE, finetune report {first}"
+        return f"next: {_use(records[0])}, finetune report {first}"
     if len(of_largest_sizes(records)) < len(records):
         return f"next: finetune report {' '.join([first, *others])}"
     mine, *found = groups(records)
@@ -68,3 +72,17 @@ def next_line(records: Sequence[RunRecord]) -> str:
     commands = [f"finetune compare {first} {same[-1][0].id}{seeds}"] if same else []
     commands += [f"finetune report {' '.join([first, *others])}"] if len(others) <= MOST_REPORTED else []
     return f"next: {', '.join([*commands, f'finetune show {first}'])}"
+
+
+def _part(record: RunRecord) -> str:
+    """How many of the weights were trained, where not all were."""
+    trained, every = record.trained_of_all
+    return f", {trained:,} of {every:,} weights" if trained < every else ""
+
+
+def _use(record: RunRecord) -> str:
+    """A command that uses a run's model; where it is worse than a baseline, one that trains another encoder."""
+    task = str(record.recipe["task"])
+    if verdict_of([record]).level == "worse" and is_data(task):
+        return f"finetune run {quote(task)} model={suggested_encoder(record.notes) or 'NAME'}"
+    return f"finetune predict {record.id} FILE"

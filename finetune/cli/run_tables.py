@@ -8,6 +8,7 @@ from rich.text import Text
 from finetune.analysis.published import published_for
 from finetune.cli.console import Terminal, plain
 from finetune.cli.fitted_table import Column, FittedTable, Row, columns
+from finetune.cli.options import note_line
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
@@ -16,6 +17,7 @@ from finetune.runs.best import best_group
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.interrupted import Interrupted
 from finetune.runs.listed_run import ListedRun
+from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
@@ -39,7 +41,7 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
     known = set() if printed is None else printed
     for note in all_notes(record):
         if note not in known:
-            console.print_line(f"note: {note}")
+            console.print_line(note_line(note))
         known.add(note)
 
 
@@ -114,6 +116,24 @@ def interrupted_table(runs: Iterable[Interrupted]) -> FittedTable:
     headings = [Column(name="task", names=True), *columns("id", "update", "epoch", "checkpoint", "last written", "now")]
     note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
     return FittedTable(title="interrupted runs", columns=headings, rows=rows, notes=[note])
+
+
+def running_table(runs: Iterable[Interrupted]) -> FittedTable:
+    """A line per run that a process trains: where, how far it is, its rate, and the time that its updates will take."""
+    rows = [
+        (
+            run.task,
+            run.id,
+            run.where,
+            f"{run.epoch} of {run.epochs}" if run.epoch else "",
+            f"{run.update:,} of {run.updates:,}" if run.updates else "not yet",
+            f"{run.rate:.0f}" if run.rate else "",
+            duration(run.left) if run.rate else "",
+        )
+        for run in runs
+    ]
+    headings = [Column(name="task", names=True), *columns("id", "where", "epoch", "update", "examples/s", "left")]
+    return FittedTable(title="running", columns=headings, rows=rows)
 
 
 def summary_table(records: Sequence[RunRecord]) -> FittedTable:

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from finetune.api.submission import submitted
 from finetune.cli.arguments import RESULTS, Data, Device, Out
 from finetune.cli.console import facts_table, standard_error, standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
-from finetune.data.source import source_of
 
 
 def submission(
@@ -24,12 +24,8 @@ def submission(
 ) -> None:
     """Writes the zip and prints the run that predicted each file."""
     load_libraries(f"{output}: loading {len(runs)} models" if len(runs) > 1 else f"{output}: loading {runs[0]}")
-    from finetune.inference.glue_submission import submit
-
     with ProgressDisplay(standard_error()) as watch:
-        predicted = submit(
-            runs, output, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing
-        )
+        predicted = submitted(runs, output, fill_missing=fill_missing, data=data, out=out, device=device, watch=watch)
     facts = {
         name: f"predicted by {run}" if run else "constant baseline (no run given)" for name, run in predicted.items()
     }

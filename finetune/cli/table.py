@@ -13,6 +13,7 @@ from finetune.api import table as tables
 from finetune.cli.arguments import RESULTS, Out
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, Row
+from finetune.cli.options import note_line
 from finetune.cli.run_tables import short_model
 from finetune.cli.terminal import echo, one_line
 
@@ -46,7 +47,7 @@ def table(
         require_suffix(output)
     found = tables.table(name, out=out, cost=cost)
     if found.note:
-        echo(one_line(f"note: {found.note}"), err=True)
+        echo(one_line(note_line(found.note)), err=True)
     if output is None:
         made = found.form(form)
         console.print(as_table(made))

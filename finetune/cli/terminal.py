@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from finetune.cli.options import with_options
 from finetune.errors import UserError
 
 # Control characters (C0 without tab and newline, C1), line separators, bidi controls, and lone surrogates.
@@ -37,7 +38,7 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 
 def error_text(error: UserError) -> str:
     """An error as one line; several faults of a recipe have a line each."""
-    text = FORGED.sub(r"\\u000a", printable(str(error)))
+    text = FORGED.sub(r"\\u000a", printable(with_options(str(error))))
     return f"error: {text}" if len(text) < MOST else f"error: {text[: MOST // 2]} ... {text[-MOST // 2 :]}"
 
 
@@ -51,7 +52,7 @@ def print_warnings() -> None:
     seen: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        text = one_line(str(message))
+        text = one_line(with_options(str(message)))
         if text not in seen:
             seen.add(text)
             echo(f"warning: {text}", err=True)

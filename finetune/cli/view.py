@@ -10,8 +10,6 @@ from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import echo
 from finetune.data.paths import require_place
 
-FIRST, SECOND = "The ferry left the bank of the river.", "It carried money to the bank."
-
 
 def view(
     model: Annotated[str, typer.Argument(help="A Hub name, a folder, minilm, or a run.")],
@@ -31,12 +29,7 @@ def view(
     """Writes the page and prints its size. Without a text it shows a pair of ours."""
     require_place(output)
     load_libraries("" if quiet else f"loading {model}", "finetune.inference.inside.look")
-    from finetune.analysis.inside.page import write_inside
-    from finetune.inference.inside.look import load, look
-    from finetune.inference.inside.sentences import sentences_of, typed_sentences, word_of
+    from finetune.api.view import view as write
 
-    typed = [] if not text and second is None else [text] if second is None else [text, second]
-    word = word_of(typed) if word is None else word
-    found = [*sentences_of(word, sentences), *typed_sentences(word, typed)]
-    size = write_inside(look(load(model, out=out), typed or [FIRST, SECOND], word, found), output)
-    echo(f"{output}: {size / 1e6:.1f} MB")
+    write(model, text, second, word=word, sentences=sentences, path=output, out=out)
+    echo(f"{output}: {output.stat().st_size / 1e6:.1f} MB")

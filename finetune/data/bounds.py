@@ -51,7 +51,7 @@ def require_filled(path: Path, *, columns: int, rows: int, filled: int) -> None:
         )
 
 
-def require_expanded(path: Path, size: int, *, packed: int) -> None:
+def require_expanded(path: Path | str, size: int, *, packed: int) -> None:
     """Raises UserError where a compressed file of `packed` bytes expands to `size` bytes, as no text does."""
     if size > max(ALWAYS_EXPANDED, MOST_EXPANDED * packed):
         raise UserError(

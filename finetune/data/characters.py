@@ -31,6 +31,8 @@ CONTROL = re.compile(
     "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last, kind in RANGES if kind == "control") + "]"
 )
 
+CONJOINING = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
+
 
 def census(texts: Sequence[str]) -> NDArray[np.int32]:
     """Counts each text's characters by kind: `(texts, KINDS)`."""
@@ -67,6 +69,11 @@ def same_text(text: str) -> str:
     return " ".join(cleaned(text).lower().split())
 
 
+def shown_jamo(text: str) -> str:
+    """The text with conjoining jamo as letters that fonts show in full size: `##\u1162` is `##\u3150`."""
+    return CONJOINING.sub(lambda found: _letter(found[0]), unicodedata.normalize("NFC", text))
+
+
 def without_controls(text: str) -> str:
     """The text without control characters; those that separate words become spaces."""
     return CONTROL.sub(lambda found: " " if found[0].isspace() else "", text)
@@ -80,6 +87,14 @@ def codes_of(text: str) -> NDArray[np.uint32]:
 def kinds_of(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
     """The kind of each code point, as its number in KINDS."""
     return _table()[codes]
+
+
+def _letter(jamo: str) -> str:
+    """The compatibility letter of a conjoining jamo; the jamo itself where there is none."""
+    try:
+        return unicodedata.lookup(f"HANGUL LETTER {unicodedata.name(jamo).split()[-1]}")
+    except (KeyError, ValueError):
+        return jamo
 
 
 def _counted(texts: Sequence[str]) -> NDArray[np.int32]:

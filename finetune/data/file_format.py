@@ -82,7 +82,8 @@ class Format:
     """A file format; add one to the tuple in `formats/registry.py`, and it is read, written, fixed and predicted.
 
     - `name`, and `title` for messages; `text`: it is text in an encoding; `lines`: a row is a line
-      of it, or some; `compressed`: gzip would not help; `markable`: a byte-order mark may precede it.
+      of it, or some; `names_columns`: a file names its columns; `compressed`: gzip would not help; `markable`: a
+      byte-order mark may precede it.
     - `suffixes`: of the files that `write` writes, which returns how many cells it escaped. `cells` are
       the values it holds: texts only, values (numbers, dates), or also lists and objects. `fits` (path, columns,
       rows) raises UserError where it does not hold these columns, or about so many rows.
@@ -104,6 +105,7 @@ class Format:
     class_names: Callable[[Path, FileFormat], Mapping[str, Mapping[str, str]]] | None = None
     text: bool = True
     lines: bool = True
+    names_columns: bool = True
     compressed: bool = False
     markable: bool = False
     suffixes: tuple[str, ...] = ()

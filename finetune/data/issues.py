@@ -35,7 +35,7 @@ def _unreadable(code: str, meaning: str, remedy: str) -> Issue:
         severity="warning",
         worst="error",
         meaning=f"rows that cannot be read: {meaning}",
-        remedy=f"{remedy}; such rows are left out, `--fix` drops them",
+        remedy=f"{remedy}; such rows are left out, `fix` drops them",
     )
 
 

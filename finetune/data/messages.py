@@ -1,6 +1,6 @@
 """Formats texts, counts and row numbers for messages."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 
 def shown(text: str, most: int = 40) -> str:
@@ -14,6 +14,11 @@ def so_many(count: int, one: str = "row") -> str:
     return f"{count:,} {noun(count, one)}"
 
 
+def percent(share: float) -> str:
+    """A share with two digits: `0.67 %`, `12 %`, `100 %`."""
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
+
+
 def noun(count: float, one: str, several: str = "") -> str:
     """The form of a noun after a number: `row`, `rows`, `processes`, `entries`; of a verb with `several` given."""
     if count == 1 or several:
@@ -21,6 +26,12 @@ def noun(count: float, one: str, several: str = "") -> str:
     if one.endswith("y") and one[-2] not in "aeiou":
         return f"{one[:-1]}ies"
     return f"{one}{'es' if one.endswith(('s', 'x', 'tch', 'sh')) else 's'}"
+
+
+def lacking(wanted: Sequence[str], there: Collection[str]) -> str:
+    """`has no column 'text'`, `has no columns 'question' and 'reply'`: those of the wanted that are not there."""
+    names = [f"'{name}'" for name in wanted if name not in there]
+    return f"has no {noun(len(names), 'column')} {' and '.join(names)}"
 
 
 def places(found: Sequence[tuple[int, int]], *, most: int, count: int = 0) -> str:

@@ -14,7 +14,7 @@ from finetune.errors import UserError, first_line
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """`folder` is what `--data` or `$FINETUNE_DATA` names; `explicit` when it was named for this run (`--data`)."""
+    """`folder` is what `data_folder` or `$FINETUNE_DATA` names; `explicit` when it was named for this run."""
 
     folder: Path | None = None
     explicit: bool = False
@@ -28,7 +28,7 @@ class Source:
         if self.folder is None:
             return None
         if not is_folder(self.folder):
-            raise UserError(f"{self.folder}: no such folder", "Give --data or $FINETUNE_DATA a folder that exists")
+            raise UserError(f"{self.folder}: no such folder", "Name an existing one with `data_folder`")
         looked = [*(self.folder / name for name in names), self.folder]
         found: list[Path] = []
         for folder in looked:  # some file systems ignore case
@@ -37,12 +37,12 @@ class Source:
         if len(found) > 1:
             raise UserError(
                 f"{self.folder}: {' and '.join(str(folder / holds) for folder in found)} both match",
-                "Name the folder itself with --data",
+                "Name the folder itself with `data_folder`",
             )
         if not found and self.explicit:
             raise UserError(
                 f"no {holds} in {', '.join(map(str, looked))}",
-                "Point --data at the folder that holds it, or leave --data out to use the Hugging Face Hub",
+                "Point `data_folder` at the folder that holds it, or leave it out to use the Hugging Face Hub",
             )
         return found[0] if found else None
 
@@ -50,7 +50,7 @@ class Source:
         """`find`, but also raises UserError where there is none, for data that is not on the Hub."""
         found = self.find(names, holds=holds)
         if found is None:
-            raise UserError(f"no data: looked for {holds} in {', '.join(names)}", "Give their folder with --data DIR")
+            raise UserError(f"no data: looked for {holds} in {', '.join(names)}", "Name it with `data_folder`")
         return found
 
 
@@ -64,7 +64,7 @@ def content_hash(path: Path) -> str:
 
 
 def source_of(data: Path | None) -> Source:
-    """The source that `--data` names, else `$FINETUNE_DATA`, else only the Hub."""
+    """The source that `data_folder` names, else `$FINETUNE_DATA`, else only the Hub."""
     if data is not None:
         return Source(folder=data, explicit=True)
     folder = os.environ.get("FINETUNE_DATA")
@@ -89,9 +89,9 @@ def hub_rows(repository: str, config: str | None, split: str, *, looked_for: str
         return datasets.load_dataset(repository, config, split=split, revision=revision)
     except Exception as error:  # the client raises a dozen classes, from ConnectionError to ValueError
         raise UserError(
-            f"no data: looked for {looked_for} in --data and $FINETUNE_DATA, then for {name} ({split})"
+            f"no data: looked for {looked_for} in `data_folder` and $FINETUNE_DATA, then for {name} ({split})"
             f" on the Hugging Face Hub and in its cache ({first_line(unreachable or error)})",
-            "Give the folder with --data DIR, or run once with a network",
+            "Give the folder with `data_folder`, or run once with a network",
         ) from error
     finally:
         datasets.config.HF_HUB_OFFLINE = offline

@@ -32,6 +32,11 @@ def stored(splits: Mapping[str, Columns], folder: Path) -> Path:
     return own / (FILE if len(splits) == 1 else FOLDER)
 
 
+def data_name_of(file: Path) -> str:
+    """What messages call a file of data: its path, and `the data` if it was stored here from rows in memory."""
+    return "the data" if STORE in (folder.name for folder in list(file.parents)[1:3]) else str(file)
+
+
 def _fingerprint(splits: Mapping[str, Columns]) -> str:
     digest = hashlib.sha256()
     for split, columns in sorted(splits.items()):

@@ -41,13 +41,13 @@ def keeps_mark(path: Path, like: FileFormat) -> bool:
     return like.marked and written_format(path).markable
 
 
-def encoding_note(path: Path, like: FileFormat, *, option: str) -> str:
+def encoding_note(path: Path, like: FileFormat) -> str:
     """What to know about CSV and TSV in UTF-8 whose input is in an encoding that Excel expects; empty for others."""
     if not (written_format(path).markable and like.format.text) or like.marked or like.encoding == "utf-8":
         return ""
     name = f"{path.name.removesuffix('.gz').removesuffix(written_suffix(path))}.xlsx"
     read = spelled(like.encoding)
-    return f"{path}: is in UTF-8, the input in {read}; for Excel, which may garble it, write `{option} {name}`"
+    return f"{path}: is in UTF-8, the input in {read}; for Excel, which may garble it, write {name} instead"
 
 
 def write_rows(

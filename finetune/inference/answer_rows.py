@@ -9,10 +9,12 @@ from itertools import islice
 from typing import IO, Any, Protocol, TypeVar
 
 from finetune.data.issues import Fault
-from finetune.data.messages import so_many
+from finetune.data.messages import lacking, so_many
 from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
+from finetune.inference.ahead import ahead
+from finetune.models.feature import Feature
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.row_builder import row_of
@@ -23,6 +25,7 @@ from finetune.task_types.types import inputs_fault, named_type, type_of
 ERROR = "error"
 WINDOW = 4_096  # rows that are sorted by length and predicted together
 FIRST_WINDOW = 64
+NOT_A_ROW = (UserError, ValueError, TypeError, OverflowError)  # what encoding and predicting raise for a bad row
 T = TypeVar("T")
 
 
@@ -37,8 +40,17 @@ class Predicts(Protocol):
     def layout(self) -> Layout | None:
         """The columns that the model was trained on, where that was a user's own data."""
 
-    def answers_and_truncated(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
-        """A prediction for each row, and whether the row was truncated."""
+    @property
+    def overlaps(self) -> bool:
+        """Whether rows are encoded while the model predicts others."""
+
+    def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
+        """The features of the rows."""
+
+    def answers_and_truncated(
+        self, rows: Sequence[Row], features: Sequence[Feature] | None = None
+    ) -> tuple[list[Answer], list[bool]]:
+        """A prediction for each row, and whether the row was truncated; from the rows' features, if they are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +61,66 @@ class Answered:
     truncated: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """Records that are predicted together, the rows that they make with their indices, and the errors of the others.
+
+    `features` are those of the rows; None if they were not encoded, or cannot be.
+    """
+
+    records: Sequence[Record]
+    rows: list[Row]
+    kept: list[int]
+    errors: dict[int, str]
+    features: Sequence[Feature] | None = None
+
+
 def answer_records(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Answered]:
     """The prediction for each record, in order."""
-    bare, kind = replace(layout, label=()), named_type(layout.shape)
-    done: list[Answered] = [Answered({})] * len(records)
-    rows: list[Row] = []
-    kept: list[int] = []
+    return _answered(predictor, layout, _window(predictor, layout, records))
+
+
+def answer_windows(
+    predictor: Predicts, layout: Layout, windows: Iterable[Sequence[Record]]
+) -> Iterator[tuple[Sequence[Record], list[Answered]]]:
+    """The records of each window with their predictions. If the predictor `overlaps`, a thread reads and encodes a
+    window while the model predicts the one before it.
+    """
+    encoded = (_encoded(predictor, _window(predictor, layout, records)) for records in windows)
+    for window in ahead(encoded) if predictor.overlaps else encoded:
+        yield window.records, _answered(predictor, layout, window)
+
+
+def _window(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> Window:
+    bare = named_type(layout.shape).without_labels(layout, predictor.task)
+    window = Window(records=records, rows=[], kept=[], errors={})
     for index, record in enumerate(records):
         try:
             row = row_of(bare, record)
             if fault := predictor.task.fault(row):
                 raise NoRow(fault)
         except NoRow as fault:
-            done[index] = Answered({ERROR: str(fault)})
+            window.errors[index] = str(fault)
             continue
-        rows.append(row)
-        kept.append(index)
-    for index, row, (answer, truncated) in zip(kept, rows, _answers(predictor, rows), strict=True):
+        window.rows.append(row)
+        window.kept.append(index)
+    return window
+
+
+def _encoded(predictor: Predicts, window: Window) -> Window:
+    """The window with its features; unchanged if some row cannot be encoded."""
+    try:
+        return replace(window, features=predictor.encoded(window.rows) if window.rows else None)
+    except NOT_A_ROW:
+        return window
+
+
+def _answered(predictor: Predicts, layout: Layout, window: Window) -> list[Answered]:
+    """The prediction for each record of a window, in order."""
+    kind = named_type(layout.shape)
+    done = [Answered({ERROR: window.errors.get(index, "")}) for index in range(len(window.records))]
+    answers = _answers(predictor, window.rows, window.features)
+    for index, row, (answer, truncated) in zip(window.kept, window.rows, answers, strict=True):
         cells = {ERROR: answer} if isinstance(answer, str) else kind.cells(predictor.task, layout, answer, row)
         done[index] = Answered({name: _rounded(cell) for name, cell in cells.items()}, truncated)
     return done
@@ -132,7 +187,7 @@ def answer_lines(predictor: Predicts, lines: Iterable[str]) -> Iterator[dict[str
             except (ValueError, RecursionError) as error:
                 yield {ERROR: f"is not JSON ({first_line(error)})"}
                 continue
-        yield answer_values(predictor, [given])[0]
+        yield _window_values(predictor, [given])[0]
 
 
 def lines_of(stream: IO[str]) -> Iterable[str]:
@@ -154,7 +209,10 @@ def _rows_in(predictor: Predicts, given: Any) -> Iterable[Any]:
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         kind = type(given).__name__
         raise UserError(f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} is not rows", "Give a list of them, or a table")
-    return given
+    if isinstance(given, Sequence) and given and all(isinstance(row, Mapping) for row in given):
+        _require_columns(predictor, column_names(list(dict.fromkeys(name for row in given for name in row))))
+    rows: Iterable[Any] = given
+    return rows
 
 
 def _columns(table: Mapping[Any, Any]) -> list[Sequence[Any]]:
@@ -174,14 +232,22 @@ def _rows_of_table(
     predictor: Predicts, names: Sequence[Any], rows: Iterable[Sequence[Any]]
 ) -> Iterable[dict[str, Any]]:
     """The rows as mappings. Raises UserError for a table without the model's text columns."""
-    columns, inputs = column_names(names), list(signature(predictor.task.row).parameters)
-    wanted = predictor.layout.text if predictor.layout is not None else inputs[:1]
-    lacking = " and ".join(f"'{name}'" for name in wanted if name not in columns)
-    if lacking and not set(inputs) & set(columns):
-        raise UserError(
-            f"the rows have no column {lacking}, on which the model was trained", f"They have {', '.join(columns)}"
-        )
+    columns = column_names(names)
+    _require_columns(predictor, columns)
     return (dict(zip(columns, cells, strict=True)) for cells in rows)
+
+
+def _require_columns(predictor: Predicts, columns: Sequence[str]) -> None:
+    """Raises UserError where columns are neither those of training nor named as the inputs of the task's rows."""
+    inputs = list(signature(predictor.task.row).parameters)
+    wanted = predictor.layout.text if predictor.layout is not None else inputs[:1]
+    if set(wanted) <= set(columns) or set(inputs) & set(columns):
+        return
+    texts = ",".join(["COLUMN"] * len(wanted))
+    raise UserError(
+        f"the data {lacking(wanted, columns)}, on which the model was trained",
+        f"It has {', '.join(columns)}; name {'it' if len(wanted) == 1 else 'them'}: text={texts}",
+    )
 
 
 def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout, str]:
@@ -192,7 +258,8 @@ def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout,
     if isinstance(given, Mapping):
         cells = dict(zip(column_names(list(given)), given.values(), strict=True))
         if trained is not None and set(trained.text) <= set(cells):
-            return cells, replace(trained, id=""), ""
+            label = trained.label if set(trained.label) <= set(cells) else ()
+            return cells, replace(trained, id="", label=label), ""
         text = tuple(name for name in names if name in cells)
         fault = inputs_fault(trained, len(text)) if text else ""
         spans = trained.spans if trained else ()
@@ -221,14 +288,18 @@ def _rounded(cell: Any) -> Any:
     return float(f"{cell:.6g}") if isinstance(cell, float) else cell
 
 
-def _answers(predictor: Predicts, rows: Sequence[Row]) -> list[tuple[Answer | str, bool]]:
+def _answers(
+    predictor: Predicts, rows: Sequence[Row], features: Sequence[Feature] | None = None
+) -> list[tuple[Answer | str, bool]]:
     """The prediction for each row, or its error, and whether the row was truncated.
 
     A batch with a failing row is halved until that row is alone.
     """
     try:
-        return list(zip(*predictor.answers_and_truncated(rows), strict=True))
-    except (UserError, ValueError, TypeError, OverflowError) as error:
+        given = [] if features is None else [features]
+        found = predictor.answers_and_truncated(rows, *given)
+        return list(zip(*found, strict=True))
+    except NOT_A_ROW as error:
         if len(rows) == 1:
             return [(error.what if isinstance(error, UserError) else first_line(error), False)]
     half = len(rows) // 2

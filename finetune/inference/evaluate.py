@@ -1,13 +1,14 @@
 """`finetune evaluate`: scores a run's model, or any transformers checkpoint, on a task."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from finetune.data.files import is_data
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.predictor import load, saved
+from finetune.inference.data_to_score import require_options, task_of_data
+from finetune.inference.predictor import load
 from finetune.metrics.scores import Scores
 from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Note, Watcher
@@ -16,7 +17,6 @@ from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types import registry
-from finetune.task_types.own_data import task_on
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Task
@@ -32,14 +32,15 @@ def evaluate(
     split: str | None = None,
     device: str | None = None,
     predictions: Path | None = None,
-    encoding: str = "",
+    options: Mapping[str, str] | None = None,
 ) -> tuple[Task, Scores]:
     """The task, and scores by split (its dev splits, or `split`); with `predictions`, also writes all predictions.
 
-    The task may be a file or folder of data with the columns that the model was trained on (in `encoding`, if given).
-    A split without labels has no scores. Raises UserError where there is nothing to return.
+    The task may be a file or folder of data with the columns that the model was trained on; `options` (text, label,
+    encoding) name others. A split without labels has no scores. Raises UserError where there is nothing to return.
     """
-    wanted = _task_of_data(model, task_name, out, encoding) if is_data(task_name) else registry.find(task_name)
+    require_options(task_name, options or {})
+    wanted = task_of_data(model, task_name, out, options or {}) if is_data(task_name) else registry.find(task_name)
     predictor = load(model, task=wanted, out=out, watch=watch, device=device)
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
@@ -56,7 +57,7 @@ def evaluate(
     if not labelled and predictions is None:
         raise UserError(
             f"the rows of {' and '.join(rows)} of {task.name} have no labels",
-            "Choose another --split, or write the predictions with --predictions FILE.parquet",
+            "Choose another `split`, or name a file with `predictions`",
         )
     answers = {name: predictor.answers(given) for name, given in rows.items()}
     if predictions is not None:
@@ -95,15 +96,3 @@ def _is_split(record: RunRecord, split: str, loaded: Rows) -> bool:
 def _record(model: str, out: Path) -> RunRecord | None:
     folder = named_run(model, out)
     return None if folder is None else load_record(folder.record_file)
-
-
-def _task_of_data(model: str, data: str, out: Path, encoding: str) -> Task:
-    """The model's task on other data. Raises UserError for data without the training columns."""
-    layout = saved(model, out=out).layout
-    if layout is None:
-        raise UserError(
-            f"{model} was not trained on a data file, so the columns of {data} are unknown",
-            f"Name them: finetune predict {model} {data} text=COLUMN label=COLUMN",
-        )
-    otherwise = f"finetune predict {model} {data} text=COLUMN label=COLUMN"
-    return task_on(layout, data, otherwise=otherwise, encoding=encoding)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, overload
 
-from finetune.data.messages import so_many
+from finetune.data.messages import places, so_many
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.task_types.columns import Layout
@@ -13,6 +13,7 @@ from finetune.task_types.data_type import NoRow
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import named_type
+from finetune.task_types.unknown_labels import SHOWN, UnknownLabels
 
 SCORED = ("gold", "answers")  # fields of a row that metrics use
 
@@ -74,7 +75,7 @@ class Kept:
 
 def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]], notes: list[str]) -> dict[str, float]:
     """Scores over the rows that have a label and a prediction; adds a note on labels unknown to the model."""
-    unknown: list[int] = []
+    unknown, unreadable = UnknownLabels(task=task, layout=layout), list[tuple[int, int]]()
     kept, kind = Kept(), named_type(layout.shape)
     for record, cell in labelled:
         if cell is None:
@@ -82,16 +83,15 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         try:
             row = row_of(layout, record)
         except NoRow:
-            unknown.append(record.row)
+            unreadable.append((record.row, record.line))
             continue
         label = task.gold([row])[0].value
-        if label is not None and not task.fits(label, row):
-            unknown.append(record.row)
-        elif label is not None:
+        if label is not None and not unknown.adds(row, (record.row, record.line)):
             kept.append(row, label, kind.value(task, layout, cell, row))
-    if unknown:
-        rows = f"{so_many(len(unknown))}, first {unknown[0]},"
-        notes.append(f"{rows} not scored: the label is unknown to the model")
+    if unreadable:
+        where = places(unreadable, most=SHOWN)
+        notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")
+    notes += [f"{note}; not scored" for note in unknown.notes()]
     return task.score(kept.answers, kept.rows) if len(kept.rows) else {}
 
 

@@ -22,7 +22,7 @@ from finetune.task_types.sentence.task import SentenceTask
 AT_ONCE = 20_000  # rows encoded together; QQP has 390,965
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # of each file in the zip, so that equal predictions give equal bytes
 MIDDLE_SCORE = 2.5
-OTHER_FILE = "Name another file with -o"
+OTHER_FILE = "Name another file"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ def _check_complete(by_task: Mapping[str, str]) -> None:
         recipes = " ".join(dict.fromkeys(f"glue-{official.trained_on}" for official in missing))
         raise UserError(
             f"no run was named for {', '.join(official.name for official in missing)}",
-            f"Train them (finetune run {recipes}) and name them, or fill in constants with --fill-missing",
+            f"Train them (finetune run {recipes}) and name them, or fill in constants with `fill_missing`",
         )
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
-from finetune.data.messages import so_many
+from finetune.data.messages import percent, so_many
 from finetune.data.reading import first_rows, records, survey
 from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows
-from finetune.inference.answer_rows import ERROR, answer_records, free_name, windows, with_answer
+from finetune.inference.answer_rows import ERROR, answer_windows, free_name, windows, with_answer
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
 from finetune.inference.predict_plan import SAMPLE, known_type, layout_for, require_output_for, require_settings
@@ -83,8 +83,8 @@ def predict_file(
             found.notes.append(f"{output}: {journal.note}: predicted again")
         if journal.rows:
             watch(Note(f"{so_many(journal.rows)} predicted before; resuming after them"))
-        for window in windows(records(path, form), skip=journal.rows):
-            answered = answer_records(predictor, layout, window)
+        coming = windows(records(path, form), skip=journal.rows)
+        for window, answered in answer_windows(predictor, layout, coming):
             rows = (with_answer(record, one, taken) for record, one in zip(window, answered, strict=True))
             journal.add(rows, truncated=sum(one.truncated for one in answered))
             rate = (journal.rows - found.resumed) / (time.perf_counter() - started)
@@ -92,7 +92,7 @@ def predict_file(
         found.rows, found.truncated = journal.rows, journal.truncated
         names, found.failed = journal.names(error=free_name(ERROR, taken))
         escaped = write_rows(output, journal, names, escaped=names if escape else {*names} - taken, like=form)
-        found.notes += [note] if (note := encoding_note(output, form, option="-o")) else []
+        found.notes += [note] if (note := encoding_note(output, form)) else []
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
         if layout.label:
             labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)
@@ -105,15 +105,20 @@ def predict_file(
 
 
 def _truncation_note(found: Prediction, lost: str) -> str:
-    return f"{found.truncated:,} of {so_many(found.rows)} ({100 * found.truncated / found.rows:.2g} %) {lost}"
+    return f"{found.truncated:,} of {so_many(found.rows)} ({percent(found.truncated / found.rows)}) {lost}"
 
 
 def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Layout) -> str:
     """A hash of what decides the output: the file's path, size and time, its encoding, the model and its task, the
     columns, versions of libraries, device type and precision.
     """
-    stat, accelerator = path.stat(), predictor.engine.accelerator
-    facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, predictor.fingerprint, layout.text, layout.label]
-    facts += [form.encoding, predictor.task.name, predictor.task.version, versions()]
-    facts += [accelerator.device.type, accelerator.mixed_precision]
-    return sha256(json.dumps(facts).encode()).hexdigest()
+    stat = path.stat()
+    facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, layout.label, form.encoding]
+    return sha256(json.dumps([*facts, *model_facts(predictor, layout)]).encode()).hexdigest()
+
+
+def model_facts(predictor: Predictor, layout: Layout) -> list[Any]:
+    """What decides the predictions of given rows: model, task, text columns, versions, device type and precision."""
+    accelerator = predictor.engine.accelerator
+    facts: list[Any] = [predictor.fingerprint, layout.text, predictor.task.name, predictor.task.version, versions()]
+    return [*facts, accelerator.device.type, accelerator.mixed_precision]

@@ -1,7 +1,7 @@
 """What is wrong with a file or an output of `finetune predict`, before libraries, model or rows are read: no torch."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -9,15 +9,16 @@ from typing import Any
 
 from finetune.data.detect import detect
 from finetune.data.files import is_data
+from finetune.data.formats.delimited import names_columns
 from finetune.data.formats.registry import BY_SUFFIX
-from finetune.data.messages import so_many
+from finetune.data.messages import lacking, so_many
 from finetune.data.paths import exists, is_folder, require_place
 from finetune.data.reading import first_rows
 from finetune.data.table import Table
 from finetune.data.writing import written_format
 from finetune.errors import UserError, nearest
 from finetune.runs.lookup import named_run
-from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.candidates import Ambiguous, copied
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.guess import guess, named_columns
@@ -89,7 +90,7 @@ def require_output_for(path: Path, output: Path) -> None:
     written_format(output)
     require_place(output)
     if exists(output) and output.samefile(path):
-        raise UserError(f"{output}: output would overwrite the input", "Name another file with -o")
+        raise UserError(f"{output}: output would overwrite the input", "Name another file")
 
 
 def default_output(path: Path) -> Path:
@@ -105,9 +106,11 @@ def default_output(path: Path) -> Path:
 def layout_for(
     kind: DataType, trained: Layout | None, sample: Table, options: Mapping[str, str]
 ) -> tuple[Layout, list[str]]:
-    """The columns that are the model's inputs: those of training if present, else inferred; and notes on that.
+    """The columns that are the model's inputs, and notes on those that were inferred.
 
-    Raises UserError for a missing column, and if the number of texts differs from training.
+    They are those of training. They are inferred for a model that was not trained on columns, in a file that does not
+    name its columns, and for types that can read another number of them than in training. Raises UserError for a
+    missing column, and if the number of texts differs from training.
     """
     columns = set(sample.columns)
     if trained is not None and "text" not in options and set(trained.text) <= columns:
@@ -125,20 +128,22 @@ def layout_for(
             raise
         raise _lacks(sample, trained) from error
     if trained is not None:
-        wanted = len(trained.text)
-        if wanted != len(found.text) and not kind.any_columns:
+        if "text" not in options and not kind.any_columns and names_columns(sample.form):
+            raise _lacks(sample, trained, found.text)
+        if len(trained.text) != len(found.text) and not kind.any_columns:
             raise _lacks(sample, trained)
         kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
         found = replace(trained, text=found.text, label=kept, group="", rest=found.rest)
-    return replace(found, id=""), [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
+    sure = "text" in options or len(columns) == 1
+    return replace(found, id=""), [] if sure else [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
 
 
-def _lacks(sample: Table, trained: Layout) -> UserError:
-    """The error for a file without the columns that the model was trained on."""
+def _lacks(sample: Table, trained: Layout, likely: Sequence[str] = ()) -> UserError:
+    """The error for a file without the columns that the model was trained on; `likely` may be meant."""
     wanted = len(trained.text)
-    texts = ",".join(["COLUMN"] * wanted)
+    texts = likely if len(likely) == wanted else ["COLUMN"] * wanted
     return UserError(
-        f"{sample.path}: has no column {' and '.join(trained.text)}, on which the model was trained",
+        f"{sample.path}: {lacking(trained.text, sample.columns)}, on which the model was trained",
         f"It has {shown_names(sample.columns)}. The model reads {so_many(wanted, 'text')}; name"
-        f" {'it' if wanted == 1 else 'them'}: text={texts}",
+        f" {'it' if wanted == 1 else 'them'}: {copied('text=' + ','.join(texts))}",
     )

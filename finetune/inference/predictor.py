@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 import torch
@@ -20,6 +21,7 @@ from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
 from finetune.models.config_bounds import saved_settings
 from finetune.models.device import build_accelerator, resolve_device, usable_precision
+from finetune.models.feature import Feature
 from finetune.models.kernels import cpu
 from finetune.models.pretrained import Weights
 from finetune.models.saving import load_config, load_trained
@@ -37,6 +39,7 @@ from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import inputs_fault, layout_from, layout_of, trained_task
 
 DEFAULT_LENGTH = 128
+ENCODING = Lock()  # a tokenizer must not be used by two threads at once
 Result = TypeVar("Result")
 
 
@@ -104,11 +107,26 @@ class Predictor:
         """One prediction a row. Raises UserError for rows that cannot be encoded."""
         return self.answers_and_truncated(rows)[0]
 
-    def answers_and_truncated(self, rows: Sequence[Row]) -> tuple[list[Answer], list[bool]]:
-        """One prediction a row, and whether the row was truncated to `max_length`. Raises as `answers` does."""
+    @property
+    def overlaps(self) -> bool:
+        """Whether a thread encodes rows while the model predicts others: on a GPU. On a CPU they share the cores."""
+        return bool(self.engine.accelerator.device.type != "cpu")
+
+    def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
+        """The features of rows, for `answers_and_truncated`. Raises UserError for rows that cannot be encoded."""
+        with ENCODING:
+            return encode(self.task, rows, self.tokenizer, self.max_length, self.engine.model.backbone.config)
+
+    def answers_and_truncated(
+        self, rows: Sequence[Row], features: Sequence[Feature] | None = None
+    ) -> tuple[list[Answer], list[bool]]:
+        """One prediction a row, and whether the row was truncated to `max_length`. Raises as `answers` does.
+
+        `features` are those that `encoded` returned for these rows, if it was called before.
+        """
         if not rows:
             return [], []
-        features = encode(self.task, rows, self.tokenizer, self.max_length, self.engine.model.backbone.config)
+        features = self.encoded(rows) if features is None else features
         truncated = {feature.row for feature in features if feature.truncated}
         answers = self.task.decode(self.engine.logits(features), features, rows)
         if self.temperature != 1:
@@ -168,7 +186,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     if found is None and not exists(name) and name in registry.available():
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
     if found is not None and not found.model.is_dir():
-        raise UserError(f"{found.path}: its model is missing", "Weights are not kept in git: run it with --force")
+        raise UserError(f"{found.path}: its model is missing", "Weights are not kept in git: run it with `force`")
     if found is not None:
         found.verify(f"{found.model.name}/{CHECKSUMS}")
     try:

@@ -75,7 +75,8 @@ def rows_of_file(path: Path, settings: Mapping[str, Any], *, trained: Layout | N
 
 def _layout(sample: Table, trained: Layout | None, given: Mapping[str, str]) -> tuple[Layout, list[str]]:
     """The columns, and a note on those of the text where they were inferred."""
-    if trained is not None:
+    given = given if trained is None else {"shape": trained.shape, **given}
+    if trained is not None and ("text" in given or set(trained.text) <= set(sample.columns)):
         columns = {name: value for name, value in given.items() if name in ("text", "label")}
         found, notes = layout_for(named_type(trained.shape), trained, sample, columns)
         return replace(found, id=trained.id if trained.id in sample.columns else ""), notes
@@ -83,7 +84,8 @@ def _layout(sample: Table, trained: Layout | None, given: Mapping[str, str]) -> 
         found = guess(sample, given)
     except UserError:
         found = guess(sample, given, labelled="label" in given)
-    return found, [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
+    sure = "text" in given or len(sample.columns) == 1
+    return found, [] if sure else [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
 
 
 def _read(found: RowsToEmbed, path: Path, form: Any, layout: Layout) -> RowsToEmbed:

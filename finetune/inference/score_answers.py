@@ -49,7 +49,7 @@ def score_answers(
     loaded = load_splits(task, source, names=[split])[split]
     rows = loaded.rows
     if any(gold.value is None for gold in task.gold(rows)):
-        raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another --split")
+        raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another `split`")
     name, given = _named(answers, "the predictions")
     notes = _notes(task, name, given, rows)
     for row in rows:
@@ -96,7 +96,7 @@ def _notes(task: Task, file: str, given: Given, rows: Sequence[Row]) -> list[str
     if missing and (not task.missing_is_wrong or len(missing) == len(rows)):
         raise UserError(
             f"{what}, first {missing[0]}",
-            "Add them (an empty text means no answer), or choose the right --data and --split",
+            "Add them (an empty text means no answer), or choose the right `data_folder` and `split`",
         )
     notes = [f"{what} ({_first(missing)}): each counts 0"] * bool(missing)
     return notes + [

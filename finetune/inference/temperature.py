@@ -37,7 +37,7 @@ def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: P
     chances = None if view is None else view.chances()
     if chances is None:
         raise UserError(
-            f"{folder.predictions(split)}: has no labels with probabilities", "Run the recipe again with --force"
+            f"{folder.predictions(split)}: has no labels with probabilities", "Run the recipe again with `force`"
         )
     temperature = fit_temperature(*chances)
     fingerprint = f"{predictor.fingerprint} at {temperature!r}"  # of what may be resumed

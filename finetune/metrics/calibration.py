@@ -1,4 +1,4 @@
-"""Calibration: reliability bins and expected calibration error, ECE (Guo et al. 2017)."""
+"""Calibration: reliability bins and expected calibration error, ECE (Guo et al. 2017); log loss and Brier score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,3 +40,22 @@ def expected_error(bins: Sequence[Bin]) -> float:
     """ECE: mean absolute difference of confidence and accuracy, weighted by the size of each bin."""
     count = sum(each.count for each in bins)
     return sum(each.count * abs(each.accuracy - each.confidence) for each in bins) / count if count else 0.0
+
+
+def log_loss(chances: np.ndarray, right: np.ndarray) -> float:
+    """The mean negative log of the right class's probability; `chances` `(rows, classes)`, `right` `(rows,)` is its
+    place. Probabilities are at least the smallest number, as in scikit-learn's log_loss.
+    """
+    chances = np.asarray(chances, float)
+    found = chances[np.arange(len(chances)), np.asarray(right, int)] / chances.sum(1)
+    return float(-np.log(np.clip(found, np.finfo(float).eps, 1.0)).mean())
+
+
+def brier(chances: np.ndarray, right: np.ndarray) -> float:
+    """The mean squared error of the probabilities (Brier 1950), given as for `log_loss`.
+
+    For two classes it is that of one of them, else the sum over the classes, as in scikit-learn's brier_score_loss.
+    """
+    chances = np.asarray(chances, float)
+    squares = (chances - np.eye(chances.shape[1])[np.asarray(right, int)]) ** 2
+    return float(squares.sum(1).mean() / (2 if chances.shape[1] == 2 else 1))

@@ -96,9 +96,9 @@ def paired_bootstrap(
     )
 
 
-def score_interval(metric: Resampled, *, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float] | None:
+def score_interval(metric: Resampled, *, resamples: int = RESAMPLES) -> tuple[float, float] | None:
     """The 95 % percentile interval of one score over resamples of its rows; None where all resamples are equal."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     scores = np.concatenate([metric.resampled(weights) for weights in _weights(metric.size, resamples, generator)])
     return _interval(scores[np.isfinite(scores)])
 

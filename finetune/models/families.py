@@ -46,13 +46,15 @@ OTHER = Pooling(dense="dense", activation="tanh")  # of a family without a row
 class Family:
     """What differs by family: how a head on the pooled output is made, for texts and for choices.
 
-    `positions_after_padding`: positions are counted from behind the id of the padding token.
+    `positions_after_padding`: positions are counted from behind the id of the padding token. `lora_targets` are the
+    names of the linear layers that LoRA adapts by default: the projections to queries and values (Hu et al. 2022).
     """
 
     title: str
     sentence: Pooling
     choice: Pooling
     positions_after_padding: bool = False
+    lora_targets: Sequence[str] = ("query", "value")
 
 
 ROBERTA = Family(title="RoBERTa", sentence=NEW_TANH, choice=HIDDEN_DROPOUT, positions_after_padding=True)
@@ -66,7 +68,7 @@ FAMILIES = {
         sentence=replace(NEW_TANH, activation="gelu"),
         choice=Pooling(dense="sequence_summary.summary", activation="gelu", dropout=("summary_last_dropout",)),
     ),
-    "distilbert": Family(title="DistilBERT", sentence=DISTILBERT, choice=DISTILBERT),
+    "distilbert": Family(title="DistilBERT", sentence=DISTILBERT, choice=DISTILBERT, lora_targets=("q_lin", "v_lin")),
 }
 SENTENCE = {name: family.sentence for name, family in FAMILIES.items()}
 CHOICE = {name: family.choice for name, family in FAMILIES.items()}

@@ -68,6 +68,12 @@ def depths(encoder: PreTrainedModel) -> Iterator[tuple[nn.Parameter, int]]:
         yield parameter, 0 if id(parameter) in pooler else place.get(id(parameter), len(layers) + 1)
 
 
+def parameter_counts(model: nn.Module) -> dict[str, int]:
+    """The numbers of a model's weights: of all, and of those that are trained."""
+    sizes = [(parameter.numel(), parameter.requires_grad) for parameter in model.parameters()]
+    return {"all": sum(size for size, _ in sizes), "trained": sum(size for size, trained in sizes if trained)}
+
+
 def _reinitialise(part: nn.Module, *, spread: float) -> None:
     for module in part.modules():
         if isinstance(module, nn.Linear):

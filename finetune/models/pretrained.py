@@ -48,6 +48,11 @@ class Weights:
     folder: Path
     fingerprint: str
 
+    @property
+    def loadable(self) -> str:
+        """What transformers' `from_pretrained` takes: the name, but the folder of `minilm`, which is not on the Hub."""
+        return str(self.folder) if self.name == MINILM else self.name
+
 
 def resolve(name: str) -> Weights:
     """Finds a model's files, downloading them from the Hub (or using its cache) where the name is not a folder.

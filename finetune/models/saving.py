@@ -21,6 +21,7 @@ from finetune.models.config_bounds import FIXED, REMEDY, require_config, saved_s
 from finetune.models.families import FAMILIES, has_own_class, require_encoder, set_dropout
 from finetune.models.freezing import set_trainable
 from finetune.models.kernels import cpu
+from finetune.models.lora import POOLER, add_lora, merged_state, require_adapter
 from finetune.models.pretrained import OWN_WEIGHTS
 from finetune.models.tokenizers.fingerprint import forget_use
 from finetune.runs.recipe import Recipe
@@ -65,8 +66,6 @@ def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torc
     backbone, new = load_backbone(folder, recipe)
     model = Model(backbone, head_for(backbone))
     model.head.initialise()
-    if device.type == "cpu":
-        cpu.speed_up(model, backbone.encoder)
     kept = backbone.encoder.state_dict().keys()
     new = [name for name in new if name in kept]
     if new and recipe.frozen:
@@ -74,7 +73,20 @@ def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torc
             f"{folder}: lacks {_some(new)}, which would stay random in a frozen encoder",
             f"layers=[{backbone.config.num_hidden_layers}] reads the last layer through a new one that is trained",
         )
+    if recipe.lora:
+        _add_lora(model, recipe, [name for name in new if not name.startswith(f"{POOLER}.")], folder)
+    if device.type == "cpu":
+        cpu.speed_up(model, backbone.encoder)
     return model, new
+
+
+def _add_lora(model: Model, recipe: Recipe, new: Sequence[str], folder: Path) -> None:
+    """Adds LoRA to a model's encoder. Raises UserError for `new` weights in it, which would stay random."""
+    if new:
+        raise UserError(f"{folder}: lacks {_some(new)}, which would stay random below LoRA", "Leave lora out")
+    if recipe.adapter:
+        require_adapter(model)
+    add_lora(model.backbone.encoder, recipe)
 
 
 def empty_model(config: PretrainedConfig, head_for: HeadFor) -> Model:
@@ -138,8 +150,9 @@ def load_encoder(folder: Path) -> tuple[PreTrainedModel, list[str]]:
 def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> None:
     """Saves config, safetensors, tokenizer and checksums; the head's `AutoModelFor...` class gives the same logits.
 
-    `settings` are those for prediction, such as task and max_length; they become the config's `finetune`. For a model
-    with a layer mix, or of a family without a row in `families`, there is no such class: only `load_trained` loads it.
+    LoRA is merged. `settings` are those for prediction, such as task and max_length; they become the config's
+    `finetune`. For a model with a layer mix, or of a family without a row in `families`, there is no such class: only
+    `load_trained` loads it.
     Raises UserError where the folder cannot be written.
     """
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
@@ -161,12 +174,11 @@ def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBa
 def _save(model: Model, folder: Path, config: PretrainedConfig) -> None:
     if model.backbone.reader is not None or not has_own_class(config):
         config.save_pretrained(folder)
-        save_file({name: t.contiguous() for name, t in model.state_dict().items()}, folder / OWN_WEIGHTS)
+        save_file({name: t.contiguous() for name, t in merged_state(model).items()}, folder / OWN_WEIGHTS)
         return
     shell = _shell(getattr(transformers, model.head.auto_class), config)
-    state = {
-        f"{shell.base_model_prefix}.{name}": tensor for name, tensor in model.backbone.encoder.state_dict().items()
-    }
+    encoder = merged_state(model.backbone.encoder)
+    state = {f"{shell.base_model_prefix}.{name}": tensor for name, tensor in encoder.items()}
     shell.load_state_dict(state | model.head.to_checkpoint(), strict=True, assign=True)
     shell.save_pretrained(folder)
 
@@ -215,7 +227,7 @@ def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Mode
         model.load_state_dict(_own_weights(folder))
     except RuntimeError as error:
         raise UserError(
-            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with --force"
+            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with `force`"
         ) from error
     return model
 
@@ -225,7 +237,7 @@ def _own_weights(folder: Path) -> dict[str, Tensor]:
         return load_file(folder / OWN_WEIGHTS)
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with --force"
+            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with `force`"
         ) from error
 
 

@@ -1,21 +1,26 @@
-"""`--data-sizes 10%,25%,50%,100%`: shares of the training rows, each of which is a run of its own."""
+"""Sizes of the data, such as 10%,25%,50%,100%: shares of the training rows, each of which is a run of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from finetune.errors import UserError, shown
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import groups
 
-EXAMPLE = "Write percentages, such as --data-sizes 10%,25%,50%,100%"
+PERCENTAGES, SHARES = "Give percentages, such as 10%,25%,50%,100%", "Give shares, such as [0.1, 0.25, 0.5, 1]"
 FEWEST, MOST = 2, 20
 SETTING = "train_share"
 
 
-def shares_of(text: str) -> list[float]:
-    """The shares, over 0 to 1, in increasing order. Raises UserError for anything else, and for a single one."""
-    found = sorted({_share(part.strip()) for part in text.split(",")})
+def shares_of(sizes: str | Iterable[Any]) -> list[float]:
+    """The shares, over 0 to 1, in increasing order, of numbers or of percentages with commas between them.
+
+    Raises UserError for anything else, and for a single one.
+    """
+    given, remedy = (sizes.split(","), PERCENTAGES) if isinstance(sizes, str) else (_listed(sizes), SHARES)
+    found = sorted({_share(size, remedy) for size in given})
     if not FEWEST <= len(found) <= MOST:
-        raise UserError(f"--data-sizes: {shown(text)} has {len(found)}, not {FEWEST} to {MOST}", EXAMPLE)
+        raise UserError(f"`data_sizes`: {shown(sizes)} has {len(found)}, not {FEWEST} to {MOST}", remedy)
     return found
 
 
@@ -48,13 +53,26 @@ def share_of(record: RunRecord) -> float:
     return float(record.recipe.get(SETTING, 1.0))
 
 
-def _share(text: str) -> float:
+def _listed(sizes: Any) -> list[Any]:
+    if not isinstance(sizes, Iterable):
+        raise UserError(f"`data_sizes`: {shown(sizes)} is not a list", SHARES)
+    return list(sizes)
+
+
+def _share(size: Any, remedy: str) -> float:
+    """The share of a number, or of a text with a percent sign."""
     try:
-        number = float(text.removesuffix("%")) if text.endswith("%") else None
-    except ValueError:
-        number = None
-    if number is None:
-        raise UserError(f"--data-sizes: {shown(text)} is not a percentage", EXAMPLE)
-    if not 0 < number <= 100:
-        raise UserError(f"--data-sizes: {text} is not over 0% and at most 100%", EXAMPLE)
-    return number / 100
+        share = _of_percent(size) if isinstance(size, str) else float(size)
+    except (TypeError, ValueError):
+        raise UserError(f"`data_sizes`: {shown(size)} is not a percentage or share", remedy) from None
+    if not 0 < share <= 1:
+        raise UserError(f"`data_sizes`: {size} is not over 0% and at most 100%", remedy)
+    return share
+
+
+def _of_percent(text: str) -> float:
+    """Raises ValueError for a text that is not a percentage."""
+    number, sign, after = text.strip().partition("%")
+    if after or not sign:
+        raise ValueError
+    return float(number) / 100

@@ -28,6 +28,13 @@ def git_commit() -> str | None:
     return commit and commit + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
 
 
+def cpu_name() -> str:
+    """The name of the processor, as Linux or Python knows it."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+
+
 def _git(root: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10)

@@ -66,7 +66,7 @@ class RunFolder:
         """Raises UserError where a file of the finished run differs from the checksum in its record."""
         record = self.record()
         if record is not None and name in record.files:
-            verify(self.path, {name: record.files[name]}, remedy="Run the recipe again with --force")
+            verify(self.path, {name: record.files[name]}, remedy="Run the recipe again with `force`")
 
     @contextmanager
     def locked(self, *, wait: bool, watch: Watcher) -> Iterator[None]:
@@ -86,7 +86,7 @@ class RunFolder:
         except OSError as error:
             lock.release()
             raise UserError(
-                f"{self.path}: cannot be written or locked ({error.strerror})", "Choose another folder with --out"
+                f"{self.path}: cannot be written or locked ({error.strerror})", "Choose another folder with `out`"
             ) from error
         try:
             yield
@@ -115,7 +115,7 @@ class RunFolder:
                 holder = (self.path / HOLDER).read_text(encoding="utf-8").strip()
             held = f"{self.path}: this run is being trained by {holder or 'another process'}"
             if not wait:
-                raise Locked(held, "Wait for it, or stop it; without --no-wait this command waits") from error
+                raise Locked(held, "Wait until it is finished, or stop it") from error
             watch(Note(f"{held}; waiting for its record"))
             lock.acquire(poll_interval=WAIT_SECONDS)
 

@@ -46,11 +46,11 @@ def expand(
     _require_countable([*map(len, axes.values()), max(1, len(shares)), seeds], origin=origin)
     if shares:
         if "train_share" in names or recipe.train_share != 1:
-            raise UserError(f"{origin}: --data-sizes and 'train_share' exclude each other", "Give one of the two")
+            raise UserError(f"{origin}: `data_sizes` and 'train_share' exclude each other", "Give one of the two")
         axes["train_share"] = list(shares)
     if seeds > 1:
         if "seed" in names:
-            raise UserError(f"{origin}: --seeds and a grid over 'seed' exclude each other", "Give one of the two")
+            raise UserError(f"{origin}: `seeds` and a grid over 'seed' exclude each other", "Give one of the two")
         axes["seed"] = list(range(recipe.seed, recipe.seed + seeds))
     for key, values in axes.items():
         if not values:
@@ -67,7 +67,7 @@ def _require_countable(sizes: Sequence[int], *, origin: str) -> None:
         count *= size
         if count > MOST_RUNS:
             raise UserError(
-                f"{origin}: [grid] and --seeds ask for {'x'.join(map(str, sizes[:SHOWN]))} runs or more, and "
+                f"{origin}: [grid] and `seeds` ask for {'x'.join(map(str, sizes[:SHOWN]))} runs or more, and "
                 f"{MOST_RUNS:,} is the most",
                 "Remove values or seeds",
             )
@@ -90,7 +90,7 @@ def require_different(recipes: Sequence[Recipe]) -> None:
             names = " and ".join(differing)
             raise UserError(
                 f"train.solver = 'logistic' gives the same result for every {names}",
-                f"Give one {names}, without --seeds or a [grid] over it",
+                f"Give one {names}, without `seeds` or a [grid] over it",
             )
 
 

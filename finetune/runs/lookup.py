@@ -45,7 +45,7 @@ def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:
     """The error for a name without a run, with the nearest of ids and tasks of runs, files and `also`."""
     runs = [part for file in out.glob("*/*/record.json") for part in (file.parent.name, file.parents[1].name)]
     near = nearest(name, [*dict.fromkeys([*near_files(name), *runs, *also])])
-    return UserError(f"'{name}' names no finished run in {out}", f"{near}`finetune ls` lists the runs of --out")
+    return UserError(f"'{name}' names no finished run in {out}", f"{near}`finetune ls` lists the runs of `out`")
 
 
 def near_files(name: str) -> list[str]:

@@ -38,14 +38,14 @@ def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[st
     import pyarrow.parquet as pq
 
     if not file.is_file():
-        raise UserError(f"{file}: no predictions found", "They are not kept in git; run the recipe again with --force")
+        raise UserError(f"{file}: no predictions found", "They are not kept in git; run the recipe again with `force`")
     RunFolder(file.parent).verify(file.name)
     try:
         with pq.ParquetFile(file) as opened:  # pq.read_table imports pyarrow.dataset and pandas
             columns = [name for name in opened.schema_arrow.names if name not in without]
             return opened.read(columns=columns).to_pylist()  # type: ignore[no-any-return]
     except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{file}: cannot be read ({error})", "Run the recipe again with --force") from error
+        raise UserError(f"{file}: cannot be read ({error})", "Run the recipe again with `force`") from error
 
 
 def read_lines(folder: RunFolder, split: str) -> list[Line]:
@@ -53,5 +53,5 @@ def read_lines(folder: RunFolder, split: str) -> list[Line]:
     file = folder.predictions(split)
     lines = read_predictions(file, without=NOT_READ)
     if lines and (lacking := [name for name in NEEDED if name not in lines[0]]):
-        raise UserError(f"{file}: has no column {' and '.join(lacking)}", "Run the recipe again with --force")
+        raise UserError(f"{file}: has no column {' and '.join(lacking)}", "Run the recipe again with `force`")
     return lines

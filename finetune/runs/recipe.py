@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails
 
 from finetune.errors import UserError, nearest, shown
+from finetune.runs.lora_settings import lora_fault
 from finetune.runs.toml import read_toml, require_shallow, to_toml
 
 # Defined here so that reading a recipe does not need torch.
@@ -111,6 +112,15 @@ class Recipe(Settings):
     bilstm: bool = Field(False, description="a BiLSTM of two layers, 768 wide, before the head")
     freeze_layers: int = Field(0, ge=0, le=1_000, description="freeze the embeddings and so many first layers")
     reinit_layers: int = Field(0, ge=0, le=1_000, description="re-initialise so many last layers and the pooler")
+    lora: int = Field(0, ge=0, le=1_024, description="rank of LoRA, trained instead of the encoder's weights; 0: none")
+    lora_targets: list[Annotated[str, Field(max_length=LONGEST_KEY)]] = Field(
+        [], max_length=100, description="linear layers that LoRA adapts; default: query and value of each layer"
+    )
+    lora_alpha: int | None = Field(
+        None, ge=1, le=65_536, description="LoRA is multiplied by alpha / rank; default: twice the rank"
+    )
+    lora_dropout: float = Field(0.0, ge=0, le=0.99, description="dropout of what LoRA reads")
+    adapter: bool = Field(False, description="save LoRA in peft's form too, in model/adapter")
     deterministic: bool = Field(False, description="only algorithms that give the same bits on a GPU; slower")
     limit: int | None = Field(
         None, ge=1, le=LARGEST, description="rows of each split to use, sampled with a fixed seed"
@@ -126,6 +136,13 @@ class Recipe(Settings):
     )
     train: Train = Train()
     grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
+
+    @model_validator(mode="after")
+    def _lora_fits(self) -> Self:
+        """With a grid, each of its points is checked instead."""
+        if not self.grid and (fault := lora_fault(self.model_dump())):
+            raise ValueError(fault)
+        return self
 
     @property
     def seeds(self) -> tuple[int, int]:
@@ -174,16 +191,20 @@ def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_optio
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
-        raise UserError(f"{origin}: {_listed(error, known)}") from None
+        raise _refused(origin, error, known) from None
 
 
-def _listed(error: ValidationError, options: Sequence[str]) -> str:
+def _refused(origin: str, error: ValidationError, options: Sequence[str]) -> UserError:
     """The faults of a recipe: one on the same line, several on a line each, of many the first and their number."""
     found = error.errors(include_url=False)
     faults = list(dict.fromkeys(explain(fault, options) for fault in found[:MOST_FAULTS]))
+    if len(faults) == 1 and len(found) <= MOST_FAULTS:
+        what, remedy = faults[0]
+        return UserError(f"{origin}: {what}", remedy)
+    lines = [". ".join(filter(None, fault)) for fault in faults]
     if len(found) > MOST_FAULTS:
-        faults.append(f"and {len(found) - MOST_FAULTS:,} more")
-    return faults[0] if len(faults) == 1 else "\n  - ".join(["", *faults])
+        lines.append(f"and {len(found) - MOST_FAULTS:,} more")
+    return UserError("\n  - ".join([f"{origin}: ", *lines]))
 
 
 def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]:
@@ -250,21 +271,35 @@ def _bound(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
-def explain(fault: ErrorDetails, options: Sequence[str] = ()) -> str:
-    """One pydantic error as text: the key, what was given, what is allowed. `options` are the task's."""
+def nearest_key(key: str, options: Sequence[str] = ()) -> str:
+    """`Did you mean 'train.epochs'? ` for a key that is close to a setting, to its last word or to an option."""
+    ours = [*setting_names(), *options]
+    short = {name.rsplit(".", 1)[-1]: name for name in ours}
+    if key in short:
+        return f"Did you mean '{short[key]}'? "
+    return nearest(key, ours) or nearest(key, list(short))
+
+
+def explain(fault: ErrorDetails, options: Sequence[str] = ()) -> tuple[str, str]:
+    """One pydantic error as text: (the key and what was given, what is allowed). `options` are the task's."""
     names = setting_names()
     key = ".".join(str(part)[:LONGEST_KEY] for part in fault["loc"])[:LONGEST_KEY]
     key = next((name for name in names if key.startswith(f"{name}.") and "[" in key), key)  # one kind of several
     if fault["type"] == "extra_forbidden":
-        ours = [*names, *options]
-        short = {name.rsplit(".", 1)[-1]: name for name in ours}
-        hint = f"Did you mean '{short[key]}'? " if key in short else nearest(key, ours) or nearest(key, list(short))
-        return f"unknown key '{key}'. {hint}".strip() + ("" if hint else f" The keys are {', '.join(ours)}")
+        key = _whole_key(key, fault["input"])
+        hint = nearest_key(key, options)
+        return f"unknown key '{key}'", hint.strip() or f"The keys are {', '.join([*names, *options])}"
     if fault["type"] == "missing":
-        return f"'{key}' is missing: it must be {names.get(key, 'given')}"
+        return f"'{key}' is missing", f"It must be {names.get(key, 'given')}"
     allowed = names.get(key)
     if fault["type"] == "value_error":  # of several settings together
-        return f"{key}: {fault['msg'].removeprefix('Value error, ')}"
+        return f"{key}: {fault['msg'].removeprefix('Value error, ')}".removeprefix(": "), ""
     if allowed is None:  # a whole table, such as `train = 3`, or a place inside [grid]
-        return f"'{key}' is {shown(fault['input'])}: {fault['msg'].lower()}"
-    return f"'{key}' is {shown(fault['input'])}; it must be {allowed}"
+        return f"'{key}' is {shown(fault['input'])}: {fault['msg'].lower()}", ""
+    return f"'{key}' is {shown(fault['input'])}", f"It must be {allowed}"
+
+
+def _whole_key(key: str, given: Any) -> str:
+    """The key with those of the unknown section that it names, if that has one setting: `tran.epochs`."""
+    inner = list(flat(given, f"{key}.")) if isinstance(given, dict) else []
+    return inner[0][:LONGEST_KEY] if len(inner) == 1 else key

@@ -99,6 +99,9 @@ class RunRecord(BaseModel):
     labels: Annotated[dict[str, dict[str, Whole]], AfterValidator(few_labels)] = Field(
         {}, description="rows of each label, by split, of the most frequent ones; older records lack it"
     )
+    parameters: dict[str, Whole] = Field(
+        {}, description="the model's weights: all, and those that were trained; older records lack it"
+    )
     margins: dict[str, Margin] = Field(
         {},
         description="of the headline on each split: its 95 % interval, the best baseline and the difference to it; "
@@ -110,6 +113,11 @@ class RunRecord(BaseModel):
         description="of all processes together: the seconds that devices were held, peak memory, that of GPUs, and "
         "joules where the device reports them; older records lack it",
     )
+
+    @property
+    def trained_of_all(self) -> tuple[int, int]:
+        """How many of the model's weights were trained, and how many it has; zeros in older records."""
+        return self.parameters.get("trained", 0), self.parameters.get("all", 0)
 
     @property
     def first_split(self) -> str:

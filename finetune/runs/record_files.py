@@ -18,7 +18,7 @@ from finetune.runs.whole_record import require_baselines, require_scores
 MOST_BYTES = 16_000_000  # of a record.json; ours have 13,000, and 100 epochs with 1,000 labels some millions
 MOST_REASON = 300  # characters of what is wrong with a record
 MOST_FAULTS = 1_000  # of a record, that are looked at
-REMEDY = "Run its recipe again with --force, or delete its folder"
+REMEDY = "Run its recipe again with `force`, or delete its folder"
 AnyRecord = TypeVar("AnyRecord", RunRecord, ListedRun)
 
 

@@ -23,6 +23,7 @@ WORDS = {
     "no-answer": "no answer for every row",
 }
 FEW_ROWS = 30
+TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,9 @@ class Verdict:
     difference: float | None
     difference_interval: Interval | None
     p: float | None
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 def verdict_of(records: Sequence[RunRecord]) -> Verdict:
@@ -108,6 +112,7 @@ def _sentence(found: Verdict, records: Sequence[RunRecord]) -> str:
     shown, unit = found.metric.shown, " points" if found.metric.scale == 100 else ""
     rows = records[0].rows.get(found.split, 0)
     seeds = f", mean of {len(records)} seeds" if len(records) > 1 else ""
+    seeds += f" ({TOO_FEW_SEEDS})" if len(records) == 2 else ""
     text = f"{found.split} {found.metric.name} {shown(found.score)}{_interval(found.metric, found.interval)}{seeds}"
     if found.baseline is not None and found.difference is not None:
         text = f"{_judged(found, unit)}: {text}"

@@ -21,7 +21,8 @@ class Layout:
 
     `names` are those of labels that are numbers in the data, `decimal` is the decimal sign of numbers. `spans` are the
     keys of start, end and label where entities are spans of characters; `tag_form` and `outside` say how tags are
-    written, and `characters` that they are of single characters. `rest` are columns without a name that a text runs on
+    written, `characters` that they are of single characters, and `signs_apart` that signs are words. `rest` are columns
+    without a name that a text runs on
     into, with `delimiter` between them; `no_label` is a sign that means none. Of choices, the first `contexts`
     columns are their context. `rivals` are other columns that could hold the label.
     """
@@ -42,6 +43,7 @@ class Layout:
     tag_form: Form = "prefix"
     outside: str = "O"
     characters: bool = False
+    signs_apart: bool = False
     rest: tuple[str, ...] = ()
     delimiter: str = ","
     rivals: tuple[str, ...] = ()

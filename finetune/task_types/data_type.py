@@ -199,6 +199,10 @@ class DataType(ABC):
         """Whether a row that is too long is truncated; else it is read in windows."""
         return False
 
+    def without_labels(self, layout: Layout, task: Task) -> Layout:
+        """The layout of rows to predict for a task, whose labels are not read."""
+        return replace(layout, label=())
+
     @abstractmethod
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> OwnRow:
         """The row from a record's cells, its `gold` None where the label is missing. Raises NoRow."""

@@ -66,12 +66,12 @@ class Asked:
     def require_no_label(self, why: str) -> None:
         """Raises UserError where a label was asked for."""
         if self.label is not None:
-            raise UserError(f"--label '{self.label}': {why}", "Leave it out")
+            raise UserError(f"`label` '{self.label}': {why}", "Leave it out")
 
     def require_no_word(self) -> None:
         """Raises UserError where a word was asked for."""
         if self.word is not None:
-            raise UserError(f"--word '{self.word}': this model does not tag words", "Leave it out, or set --label")
+            raise UserError(f"`word` '{self.word}': this model does not tag words", "Leave it out, or set `label`")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from finetune.data.paths import read_small, require_utf_8
 from finetune.data.reading import forget_tables, table_of, version_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
+from finetune.data.stored import data_name_of
 from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
@@ -28,6 +29,7 @@ from finetune.task_types.row_builder import rows_of
 from finetune.task_types.slices import slices_of
 from finetune.task_types.task import Task
 from finetune.task_types.types import data_types, named_type, trained_task
+from finetune.task_types.unknown_labels import UnknownLabels
 
 OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data
 SHOWN = 3  # row numbers shown in a note
@@ -43,6 +45,7 @@ class OwnData:
     files: Mapping[str, Path]
     split: str = ""
     encoding: str = ""
+    model: Task | None = None  # the task of a trained model: rows with a label that it does not know are left out
     kept: dict[Path, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # (version, splits)
 
     def __call__(self, _: Source, split: str) -> Rows:
@@ -59,7 +62,7 @@ class OwnData:
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
         """The split of a file; train and dev, if dev is drawn. Many rows are packed, and no table is kept then."""
         table = table_of(path, self.encoding)
-        rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test")
+        rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test", model=self.model)
         if self.layout.id:
             rows = _distinct(rows)
         if not rows:
@@ -76,7 +79,7 @@ class OwnData:
             chosen = self._given(rows) if self.split else drawn_for_dev(named_type(self.layout.shape), rows, groups)
             dev = [rows[index] for index in sorted(chosen)]
             rows = [row for index, row in enumerate(rows) if index not in chosen]
-            held_out = f"{path}: {so_many(len(dev))} {'was' if len(dev) == 1 else 'were'} {self._rule()}"
+            held_out = f"{data_name_of(path)}: {so_many(len(dev))} {'was' if len(dev) == 1 else 'were'} {self._rule()}"
             indexes = [index for place, index in enumerate(indexes) if place in chosen]
             splits = {"train": (rows, notes), "dev": (dev, [held_out])}
         slices = {} if split == "train" and not read.drawn else slices_of(self.layout, table, indexes)
@@ -151,28 +154,23 @@ def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
     return tuple(name for name in every if name in seen)
 
 
-def task_on(layout: Layout, name: str, *, otherwise: str, encoding: str = "") -> Task:
-    """The task of a trained layout on another file, all of it dev, or on the dev and test of a folder.
-
-    Raises UserError where the columns are missing; `otherwise` is a command that names other columns.
-    """
-    path = Path(name)
-    files = split_files(path) if path.is_dir() else {"train": path, "dev": path}
-    scored = tuple(split for split in ("dev", "test") if split in files) or ("train",)
-    for file in (files[split] for split in scored):
-        columns = table_of(file, encoding).columns
-        if lacking := [column for column in (*layout.text, *layout.label) if column not in columns]:
-            raise UserError(
-                f"{file}: has no column {' or '.join(lacking)}, which the training data had", f"Name: {otherwise}"
-            )
-    read = OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding)
-    return replace(trained_task(layout, name=data_name(name), read=read), dev_splits=scored)
+def task_on(
+    task: Task, layout: Layout, files: Mapping[str, Path], *, name: str, scored: tuple[str, ...], encoding: str = ""
+) -> Task:
+    """A trained task that reads other files, with the columns of `layout` and with `scored` as dev splits."""
+    read = OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding, model=task)
+    reader: Any = {"read": read}
+    return replace(task, name=data_name(name), dev_splits=scored, **reader)
 
 
 def usable_rows(
-    layout: Layout, table: Table, *, unlabelled: bool = False
+    layout: Layout, table: Table, *, unlabelled: bool = False, model: Task | None = None
 ) -> tuple[list[Row], Sequence[int], list[str]]:
-    """The usable rows of a table, their indexes, and a note for each reason why others were left out."""
+    """The usable rows of a table, their indexes, and a note for each reason why others were left out.
+
+    With the task of a trained `model`, rows with a label that it does not know are left out, too.
+    """
+    unknown = UnknownLabels(task=model, layout=layout) if model is not None else None
     rows, indexes = list[Row](), array("q")
     out: dict[str, list[tuple[int, int]]] = {}
     if table.faults:
@@ -184,17 +182,17 @@ def usable_rows(
             out.setdefault(unusable, []).append((table.rows[index], table.lines[index]))
         elif not unlabelled and row.gold is None:
             out.setdefault("without a label", []).append((table.rows[index], table.lines[index]))
-        else:
+        elif unknown is None or not unknown.adds(row, (table.rows[index], table.lines[index])):
             rows.append(row)
             indexes.append(index)
-    notes = [
-        f"{table.path}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()
-    ]
+    file = data_name_of(table.path)
+    notes = [f"{file}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()]
+    notes += [f"{file}: {note}; left out" for note in (unknown.notes() if unknown else ())]
     changes = named_type(layout.shape).changes(layout, table)
     return (
         rows,
         indexes,
-        [*notes, *(f"{table.path}: {what} ({_places(table, some)})" for what, some in changes.items())],
+        [*notes, *(f"{file}: {what} ({_places(table, some)})" for what, some in changes.items())],
     )
 
 

@@ -41,7 +41,7 @@ def row_of_line(task: Task, line: Mapping[str, Any], folder: Path) -> Row:
     try:
         return task.row_type(**{name: _tuples(value) for name, value in line.items() if name in names})
     except TypeError as error:
-        raise UserError(f"{folder}: its predictions lack columns of {task.name}", "Run it with --force") from error
+        raise UserError(f"{folder}: its predictions lack columns of {task.name}", "Run it with `force`") from error
 
 
 def _tuples(value: Any) -> Any:

@@ -80,8 +80,9 @@ class Remark:
 
 def one_label(rows: int, label: str, *, worst: bool) -> Remark:
     """All labelled rows have one label: an error in training data."""
+    every = f"all {rows:,} labelled rows have" if rows > 1 else "the only labelled row has"
     remedy = "Training and scores need two or more; name another column: label=COLUMN"
-    return Remark(issue=ONE_LABEL, what=f"all {rows:,} labelled rows have {label}", remedy=remedy, worst=worst)
+    return Remark(issue=ONE_LABEL, what=f"{every} {label}", remedy=remedy, worst=worst)
 
 
 def majority(what: str, *, uneven: bool, remedy: str = "") -> Remark:

@@ -14,7 +14,7 @@ def unusable(code: str, meaning: str, remedy: str) -> Issue:
     )
 
 
-MISSING_TEXT = unusable("missing-text", "a text is empty", "Fill them in, or drop them with `--fix`")
+MISSING_TEXT = unusable("missing-text", "a text is empty", "Fill them in, or drop them with `fix`")
 NO_NUMBER = unusable("no-number", "the label of a regression is not a number", "Correct the number")
 EMPTY_WORD = unusable("empty-word", "one of the words is empty", "Take the word and its tag out")
 UNUSABLE = unusable("unusable", "any other reason", "Correct them")

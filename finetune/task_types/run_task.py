@@ -41,7 +41,7 @@ def _settings(config: Path) -> dict[str, Any]:
         reason = "its settings are not those of a run"
     except (ValueError, AttributeError, RecursionError) as error:
         reason = first_line(error)
-    raise UserError(f"{config}: cannot be parsed ({reason})", "Run it again with --force")
+    raise UserError(f"{config}: cannot be parsed ({reason})", "Run it again with `force`")
 
 
 def named_by(folder: str, name: str) -> Task:
@@ -49,6 +49,6 @@ def named_by(folder: str, name: str) -> Task:
     if registry.in_file(name):
         raise UserError(
             f"{folder}: its task {name} is code, which is not run unless you name it",
-            "If you trust that file, give its name with --task, in Python with task=",
+            "If you trust that file, give its name with `task`",
         )
     return registry.installed(name)

@@ -162,7 +162,7 @@ class Task(ABC):
 
     def with_odds(self, values: Sequence[Any], odds: Sequence[float]) -> list[Answer]:
         """Predictions with the null odds, for `calibrate`. Raises UserError where all rows have an answer."""
-        raise UserError(f"all rows of {self.name} have an answer", "Leave --null-odds out")
+        raise UserError(f"all rows of {self.name} have an answer", "Leave `null_odds` out")
 
     def decided(self, answers: Sequence[Answer]) -> list[Answer]:
         """The predictions, decided again from their probabilities with the task's current options: for `cross_fits`."""
@@ -194,7 +194,7 @@ class Task(ABC):
 
     def lost(self, max_length: int) -> str:
         """What happens to rows with a truncated feature, in words that follow `3 rows`."""
-        return f"are longer than max_length {max_length} and lost their end"
+        return f"are longer than max_length {max_length}: the longer text is truncated"
 
     def shown_label(self, feature: "Feature", tokens: Sequence[str]) -> str:
         """A feature's label as `finetune check` shows it next to the feature's tokens."""

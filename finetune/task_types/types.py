@@ -80,7 +80,7 @@ def columns_of(task: Task) -> dict[str, Any]:
     layout = getattr(getattr(task, "read", None), "layout", None)
     if not isinstance(layout, Layout):
         return {}
-    left_out = ("id", "group", "reasons", "rivals")
+    left_out = ("id", "group", "reasons", "rivals", "signs_apart")
     kept = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
     return {name: value for name, default in kept.items() if (value := getattr(layout, name)) not in (default, {})}
 

@@ -132,6 +132,10 @@ class View(ABC):
         """The decisions that a threshold makes: of the second of two classes, of each label of several."""
         return []
 
+    def class_curves(self) -> list[Curve]:
+        """The decision for each label or class against the rest."""
+        return self.curves()
+
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:
         """The (label, prediction) pairs of one row, by which rows can be found."""
         return []

@@ -1,22 +1,22 @@
 """Checks if an encoder's vocabulary fits the language of texts, and suggests encoders that do."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.data.characters import SCRIPTS, census, kind_number
+from finetune.data.characters import CONJOINING, SCRIPTS, census, kind_number
 from finetune.data.rows import OwnRow, Row
 from finetune.models.tokenizers.load import TextTokenizer
 
 SAMPLE = 2_000  # texts
 LEAST_LETTERS = 200
-MANY_UNKNOWN = 0.05  # share of the tokens
+MANY_UNKNOWN, SOME_UNKNOWN = 0.05, 0.001  # share of the tokens
 MOST_TOKENS = {"Latin": 0.34, "Hangul": 1.5, "Han": 1.3, "Kana": 1.3}  # tokens per letter
 MOST_OF_OTHERS = 0.7
 PER_WORD = 1.3  # tokens a word, which short words of a fitting vocabulary do not exceed
 WORD = re.compile(r"[^\W\d_]+")
-JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 MULTILINGUAL = ("google-bert/bert-base-multilingual-cased", "FacebookAI/xlm-roberta-base")
 ENCODERS = {  # of languages that have their own
     "Korean": (
@@ -29,6 +29,7 @@ ENCODERS = {  # of languages that have their own
     "German": ("google-bert/bert-base-german-cased",),
     "English": ("google-bert/bert-base-uncased",),
 }
+CHOOSE = "Choose an encoder for the language: model="
 COMMON_WORDS = {  # of languages in the Latin script that have their own
     "German": frozenset(("und", "der", "die", "das", "nicht", "ist", "ein", "eine", "zu", "mit", "den", "es")),
     "English": frozenset(("the", "and", "of", "to", "is", "in", "it", "that", "was", "for", "not", "with")),
@@ -36,8 +37,19 @@ COMMON_WORDS = {  # of languages in the Latin script that have their own
 COMMON = 0.05  # share of these words in a text of the language
 
 
-def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> tuple[str, str] | None:
-    """What is wrong with an encoder's vocabulary for these texts, and how to fix it; None where it fits."""
+@dataclass(frozen=True, kw_only=True)
+class Misfit:
+    """What is wrong with an encoder's vocabulary for some texts, and how to fix it; `unknown`, the share of unknown
+    tokens (0 to 1), is in the words where it is SOME_UNKNOWN or more.
+    """
+
+    what: str
+    remedy: str
+    unknown: float
+
+
+def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> Misfit | None:
+    """What is wrong with an encoder's vocabulary for these texts; None where it fits."""
     words = [WORD.findall(text) for text in texts[:: max(1, len(texts) // SAMPLE)]]
     every = [word for some in words for word in some]
     letters = sum(map(len, every))
@@ -52,7 +64,8 @@ def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> tuple[
     )["input_ids"]
     counts = np.bincount(np.concatenate([np.asarray(some, np.int64) for some in encoded]))
     shares = script_shares(every)
-    unknown = counts[tokenizer.unk_token_id] / counts.sum() if _knows(tokenizer.unk_token_id, counts) else 0.0
+    has_none = not _knows(tokenizer.unk_token_id, counts)
+    unknown = 0.0 if has_none else float(counts[tokenizer.unk_token_id] / counts.sum())
     jamo = sum(counts[number] for number in np.flatnonzero(counts) if _is_jamo(tokenizer, int(number)))
     most = sum(share * MOST_TOKENS.get(script, MOST_OF_OTHERS) for script, share in shares.items())
     by_letter = shares["Hangul"] + shares["Han"] + shares["Kana"] > 0.5
@@ -62,15 +75,22 @@ def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> tuple[
     size = counts.sum() / (letters if by_letter else len(every))
     unit = "syllable" if shares["Hangul"] > 0.5 else "letter" if by_letter else "word"
     apart = ", which takes syllables apart into jamo," if jamo else ""
-    what = f"the vocabulary of {model}{apart} does not fit these texts: {size:.2g} tokens per {unit}, "
-    return what + f"{100 * unknown:.2g} % of the tokens unknown", _remedy(language_of(every, shares))
+    what = f"the vocabulary of {model}{apart} does not fit these texts: {size:.2g} tokens per {unit}"
+    what += f", {100 * unknown:.2g} % of the tokens unknown" * (unknown >= SOME_UNKNOWN)
+    return Misfit(what=what, remedy=_remedy(language_of(every, shares)), unknown=unknown)
 
 
 def vocabulary_notes(rows: Sequence[Row], tokenizer: TextTokenizer, model: str) -> list[str]:
     """`misfit` of a task's rows, as notes; none for rows without `input`."""
     some = rows[:: max(1, len(rows) // SAMPLE)]
     found = misfit([row.input for row in some if isinstance(row, OwnRow)], tokenizer, model)
-    return [". ".join(found)] if found else []
+    return [f"{found.what}. {found.remedy}"] if found else []
+
+
+def suggested_encoder(notes: Iterable[str]) -> str:
+    """The first encoder that a run's notes from `vocabulary_notes` suggest; empty where they suggest none."""
+    after = (note.partition(CHOOSE)[2] for note in notes)
+    return next((text.partition(",")[0] for text in after if text), "")
 
 
 def script_shares(words: Sequence[str]) -> dict[str, float]:
@@ -101,7 +121,7 @@ def language_of(words: Sequence[str], shares: dict[str, float]) -> str:
 
 def _remedy(language: str) -> str:
     first, *others = (*ENCODERS.get(language, ()), *MULTILINGUAL)
-    return f"Choose an encoder for the language: model={first}, or {', '.join(others)}"
+    return f"{CHOOSE}{first}, or {', '.join(others)}"
 
 
 def _knows(unknown: int | None, counts: "np.ndarray") -> bool:
@@ -110,4 +130,4 @@ def _knows(unknown: int | None, counts: "np.ndarray") -> bool:
 
 def _is_jamo(tokenizer: TextTokenizer, number: int) -> bool:
     token = tokenizer.convert_ids_to_tokens(number)
-    return not token.isascii() and JAMO.search(token) is not None
+    return not token.isascii() and CONJOINING.search(token) is not None

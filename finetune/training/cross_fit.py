@@ -28,11 +28,11 @@ def chosen_by(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> Tas
     return configured(task, task.calibrate(answers, rows))
 
 
-def folds(rows: Sequence[Row], count: int = FOLDS) -> list[list[int]]:
+def folds(rows: Sequence[Row]) -> list[list[int]]:
     """Row indices of each fold, independent of the order of the rows; rows of equal content share a fold."""
     contents = [_content(row) for row in rows]
-    fold_of = {content: index % count for index, content in enumerate(sorted(set(contents)))}
-    found: list[list[int]] = [[] for _ in range(count)]
+    fold_of = {content: index % FOLDS for index, content in enumerate(sorted(set(contents)))}
+    found: list[list[int]] = [[] for _ in range(FOLDS)]
     for index, content in enumerate(contents):
         found[fold_of[content]].append(index)
     return [fold for fold in found if fold]

@@ -14,6 +14,7 @@ from finetune.models.backbone import Model
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
+from finetune.models.lora import require_peft
 from finetune.models.pretrained import Weights
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
@@ -78,8 +79,10 @@ def plan_run(
 ) -> PlannedRun:
     """Reads the rows and finds the weights; `tasks` is the task without and with its options, if it is known.
 
-    Raises UserError for data, weights or a device that are missing or do not fit.
+    Raises UserError for data, weights, a device or a package that are missing or do not fit.
     """
+    if recipe.lora:
+        require_peft()
     where = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, where)
     set_deterministic(recipe.deterministic)

@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 from accelerate import Accelerator
 
+from finetune.data.messages import percent
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import Scores
 from finetune.models.device import describe_device, peak_memory
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import truncated_rows
+from finetune.models.freezing import parameter_counts
 from finetune.runs import environment
 from finetune.runs.cost import Cost
 from finetune.runs.dev_choices import all_notes
@@ -89,6 +91,7 @@ def build_record(
         labels={split: counts for split, rows in planned.rows.items() if (counts := label_counts(task, rows))},
         margins=dev.margins(baselines, found),
         cost=cost,
+        parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )
     return record.model_copy(update={"notes": all_notes(record)})
@@ -130,13 +133,14 @@ def _truncated(features: Mapping[str, Sequence[Feature]], lost: str) -> list[str
     for split, encoded in features.items():
         rows, cut = truncated_rows(encoded)
         share = len(np.unique(rows[cut])) / len(np.unique(rows))
-        notes += [f"{split}: {100 * share:.2g} % of the rows {lost}"] if share else []
+        notes += [f"{split}: {percent(share)} of the rows {lost}"] if share else []
     return notes
 
 
 def _masks(processes: int, recipe: Recipe) -> list[str]:
     """A note that results depend on the number of processes; none for one process or without dropout."""
-    if processes == 1 or recipe.train.dropout == 0 or recipe.train.solver == "logistic":
+    none = recipe.train.dropout == 0 and recipe.lora_dropout == 0
+    if processes == 1 or none or recipe.train.solver == "logistic":
         return []
     return [f"trained by {processes} processes with separate dropout masks: scores differ from a single process"]
 

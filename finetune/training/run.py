@@ -10,6 +10,7 @@ from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
 from finetune.models.device import build_accelerator
+from finetune.models.lora import save_adapter
 from finetune.models.saving import save_checkpoint
 from finetune.runs.cost import Cost, logged_seconds
 from finetune.runs.environment import versions
@@ -130,6 +131,8 @@ def _save(
         write_predictions(attempt.predictions(split), lines, planned.task.official_files(answers, rows))
     use = settings_for_use(planned.recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
+    if planned.recipe.adapter:
+        save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
     watch(Working("scoring, with intervals"))
     record = build_record(planned, built, trained, baselines, engine.accelerator, cost=cost, started=started)
     replaces.require_locked()

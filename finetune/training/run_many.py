@@ -76,12 +76,12 @@ def _better_half(
 def _settings_of_tasks(runs: Sequence[Planned]) -> dict[str, set[str]]:
     """The settings of each task. Raises UserError for a task with one, and for runs of one epoch."""
     if any(one.recipe.train.epochs < 2 for one in runs):
-        raise UserError("--discard-half needs runs of several epochs", "Raise train.epochs, or leave it out")
+        raise UserError("`discard_half` needs runs of several epochs", "Raise train.epochs, or leave it out")
     settings: dict[str, set[str]] = {}
     for one in runs:
         settings.setdefault(one.recipe.task, set()).add(_setting(one.recipe))
     if alone := [task for task, some in settings.items() if len(some) < 2]:
-        raise UserError(f"--discard-half chooses among settings, and {alone[0]} has one", "Leave it out")
+        raise UserError(f"`discard_half` chooses among settings, and {alone[0]} has one", "Leave it out")
     return settings
 
 

@@ -21,12 +21,14 @@ from finetune.metrics.scores import Scores
 from finetune.models.backbone import Model
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths
+from finetune.models.lora import merged
 from finetune.runs import interrupts
 from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
 from finetune.runs.recipe import Train
 from finetune.training.batching import training_batches
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
+from finetune.training.trained_weights import TrainedWeights
 from finetune.training.updates import Updater
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
@@ -101,9 +103,11 @@ class Trainer:
         """
         optimizer = build_optimizer(self.model, self.settings)
         schedule = build_schedule(optimizer, self.settings, updates=self._updates(features) * self.settings.epochs)
+        weights = TrainedWeights(self.model)
+        weights.leave_out_of_ddp()
         model, optimizer = self.accelerator.prepare(self.model, optimizer)
         # The schedule is not prepared: a prepared one would step once per process.
-        state = {"model": self.model, "optimizer": optimizer, "schedule": schedule}
+        state = {"model": weights, "optimizer": optimizer, "schedule": schedule}
         if self.accelerator.scaler is not None:
             state["scaler"] = self.accelerator.scaler
         updater = Updater(
@@ -155,7 +159,7 @@ class Trainer:
                 self.checkpoints.save_if_due(state, progress)
             self._pause_if_due(progress)
         if progress.best_weights is not None:
-            self.model.load_state_dict(progress.best_weights)
+            TrainedWeights(self.model).load_state_dict(progress.best_weights)
         if result is None or progress.selected_epoch != len(progress.epochs):
             result = self._evaluated(evaluate)
         return result
@@ -165,8 +169,10 @@ class Trainer:
         return math.ceil(len(features) / self.settings.batch_size)
 
     def _evaluated(self, evaluate: Callable[[Engine], Result]) -> Result:
+        """The scores of the model as it is saved: in half precision the unmerged one's logits would differ."""
         try:
-            return evaluate(self.engine)
+            with merged(self.model.backbone.encoder):
+                return evaluate(self.engine)
         except RuntimeError as error:
             if interrupts.asked():  # another process has stopped for the same signal
                 raise interrupts.Stopping from error
@@ -217,6 +223,7 @@ class Trainer:
         if better:
             progress.best_epoch = epoch
             if self.settings.select == "best":
-                progress.best_weights = {name: t.cpu().clone() for name, t in self.model.state_dict().items()}
+                state = TrainedWeights(self.model).state_dict()
+                progress.best_weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
         assert progress.best is not None  # set by the first epoch
         self.watch(EpochDone(result=done, best=progress.best, metrics=result.metrics))

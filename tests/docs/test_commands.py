@@ -38,6 +38,7 @@ from finetune.cli.commands import FIRST
 from finetune.data.source import Source
 from finetune.inference import glue_submission as submission
 from finetune.models import layer_mix
+from finetune.training.executors import on_slurm
 from finetune.training.targets import expand_targets, split_arguments
 
 SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
@@ -135,6 +136,8 @@ class Reader:
         if argument == "RUN":
             own = command in ("predict", "explain") and self._runs("reviews.csv")
             return self._runs("reviews.csv" if own else "mrpc")[0]["id"]
+        if argument == "부정":  # a label of the Korean pages' reviews, which are English here
+            return "bad"
         if argument in ("A", "B"):
             return next(run["id"] for run in self._runs("mrpc") if run["recipe"]["frozen"] == (argument == "A"))
         return argument
@@ -159,6 +162,7 @@ def reader(
     monkeypatch.setenv("FINETUNE_DATA", str(page_data.parent))
     monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(layer_mix, "LSTM_WIDTH", 24)
+    monkeypatch.setattr(on_slurm, "CLUSTER", "local")
     monkeypatch.setattr(submission, "FILES", tuple(replace(file, rows=20) for file in submission.FILES))
     yield Reader(tmp_path, page_data, tiny_bert, monkeypatch, capsys)
 

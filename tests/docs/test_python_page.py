@@ -27,6 +27,9 @@ def test_every_block_of_the_page_runs(
 ) -> None:
     matplotlib.use("agg")
     write_own_data(tmp_path)
+    if page is PAGE_KO:
+        reviews = (tmp_path / "reviews.csv").read_text(encoding="utf-8")
+        (tmp_path / "reviews.csv").write_text(reviews.replace("text,label", "리뷰,평가", 1), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINETUNE_DATA", str(page_data.parent))
     names: dict[str, object] = {}

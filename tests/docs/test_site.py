@@ -11,6 +11,7 @@ from inspect import ismodule
 from pathlib import Path
 
 import pytest
+from support.browser import dumped
 from support.pages import KOREAN, SITE
 from support.paths import ROOT
 
@@ -94,3 +95,21 @@ def test_a_notebook_is_a_page_in_its_language() -> None:
     assert notebooks.relinked("[a](../b.md#c), [d](https://e), [f](#g)", "tutorials", "ko/tutorials") == (
         "[a](../../b.md#c), [d](https://e), [f](#g)"
     )
+
+
+def test_korean_pages_have_korean_tabs_and_lead_to_no_english_neighbour(site: Path) -> None:
+    text = built(site, KOREAN / "index.md")
+    tabs = re.findall(r'class="md-tabs__link">(.*?)</a>', text)
+    assert tabs[-1] == "한국어" and tabs[1] == "튜토리얼(영어)"
+    assert "md-footer__link--next" in text and "md-footer__link--prev" not in text
+    last = built(site, ROOT / "docs" / "explanation" / "design.md")
+    assert "md-footer__link--prev" in last and "md-footer__link--next" not in last
+    english = re.findall(r'class="md-tabs__link">(.*?)</a>', built(site, ROOT / "docs" / "index.md"))
+    assert english == ["Home", "Tutorials", "How-to", "Reference", "Explanation", "한국어"]
+
+
+@pytest.mark.slow
+def test_search_works_in_a_page_that_is_opened_as_a_file(site: Path, tmp_path: Path) -> None:
+    page = (site / "ko" / "index.html").as_uri()
+    assert "md-search-result__link" in dumped(f"{page}?q=%ED%98%95%EC%8B%9D", tmp_path, wait=15_000)
+    assert "md-search-result__link" not in dumped(page, tmp_path, wait=15_000)

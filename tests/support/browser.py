@@ -60,17 +60,21 @@ return {...worst, page: behind(document.body)};
 
 def in_a_browser(page: Path, script: str, folder: Path, *, width: int = 1_400, dark: bool = False) -> Any:
     """What a script returns in a page of this width. Skips where there is no Chromium; fails for errors on the page."""
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if program is None:
-        pytest.skip("needs Chromium")
     text = page.read_text(encoding="utf-8").replace("<head>", f"<head>{ERRORS}") + ANSWER.format(script=script)
     frame = folder / f"frame-{width}-{dark}.html"
     frame.write_text(FRAME.format(width=width, page=html.escape(text)), encoding="utf-8")
     scheme = f"blink-settings=preferredColorScheme={0 if dark else 1}"
-    flags = [*FLAGS, scheme, f"user-data-dir={folder / 'chromium'}", f"virtual-time-budget={WAIT}", "dump-dom"]
-    command = [program, *(f"--{flag}" for flag in flags), frame.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, encoding="utf-8")
-    (answer,) = re.findall(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
+    (answer,) = re.findall(r'<pre id="found">(.*?)</pre>', dumped(frame.as_uri(), folder, scheme), re.DOTALL)
     result = json.loads(html.unescape(answer))
     assert result["wrong"] == []
     return result["found"]
+
+
+def dumped(address: str, folder: Path, *flags: str, wait: int = WAIT) -> str:
+    """The HTML of a page after `wait` milliseconds of virtual time. Skips where there is no Chromium."""
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        pytest.skip("needs Chromium")
+    every = [*FLAGS, *flags, f"user-data-dir={folder / 'chromium'}", f"virtual-time-budget={wait}", "dump-dom"]
+    command = [program, *(f"--{flag}" for flag in every), address]
+    return subprocess.run(command, capture_output=True, timeout=120, encoding="utf-8").stdout

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,6 +74,26 @@ def here(in_process: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         return subprocess.CompletedProcess([], code, out, err)
 
     return call
+
+
+def started(folder: Path, data: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The command line in the background."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "finetune", *arguments],
+        cwd=folder,
+        env=os.environ | {"FINETUNE_DATA": str(data)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(folder: Path, pattern: str) -> None:
+    """Waits until a file is there."""
+    until = time.monotonic() + 120
+    while not list(folder.glob(pattern)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def assert_error(err: str, *words: str) -> None:

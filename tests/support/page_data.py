@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from support.toys import sentences, write_columns, write_squad, write_swag
@@ -78,3 +80,6 @@ def write_own_data(folder: Path) -> None:
     for name, lines in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name in ("rows/a", "rows/year=2026/b", "big"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"text": texts}), folder / f"{name}.parquet")

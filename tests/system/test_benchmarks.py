@@ -23,6 +23,33 @@ def test_the_benchmark_of_check_runs(tmp_path: Path) -> None:
     assert measured["seconds"] > 0 and 0.1 < measured["peak_gigabytes"] < 2
 
 
+@pytest.mark.slow
+def test_the_benchmark_of_lora_resumes_and_has_a_table(tmp_path: Path, tiny_bert: Path, rte: Path) -> None:
+    """With a tiny encoder on the one task whose files are made up here."""
+    pytest.importorskip("peft", reason="needs the extra `lora`")
+    (rte / "CoLA").mkdir()
+    for split in ("train", "dev"):
+        lines = [f"x\t{i % 2}\t\tthe {'cat' if i % 2 else 'dog'} sat {i}" for i in range(40)]
+        (rte / "CoLA" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    out = tmp_path / "lora.json"
+    command = [sys.executable, "lora.py", "--tasks", "cola", "--seeds", "1", "--model", tiny_bert, "--data", rte]
+    command += ["--runs", tmp_path / "runs", "--out", out]
+    for expected in (3, 0):  # the second time everything is there
+        done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) == expected
+    measured = json.loads(out.read_text())
+    full, small, _ = measured["summary"]["cola"].values()
+    assert full["trained_share"] == 1 > 5 * small["trained_share"]
+    assert full["checkpoint_bytes"] > 3 * small["checkpoint_bytes"] > 0
+    assert full["adapter_bytes"] is None and small["adapter_bytes"] < 0.5 * small["model_bytes"]
+    printed = "import json, sys, benchmark_tables as t; print(t.lora_table(json.load(open(sys.argv[1]))))"
+    table = subprocess.run(
+        [sys.executable, "-c", printed, out], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
+    )
+    assert table.stdout.count("| cola |") == 3
+
+
 SCRIPTS = sorted(
     file.name
     for file in (ROOT / "benchmarks").glob("*.py")

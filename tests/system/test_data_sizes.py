@@ -28,6 +28,8 @@ def test_sizes_and_seeds_end_in_a_table_and_an_answer(
     done = here("run", data, f"model={tiny_bert}", *FAST, "--data-sizes", "50%,100%", "--seeds", "2")
     assert done.returncode == 0, done.stderr
     assert "by size of the data" in done.stdout
+    lines = done.stdout.splitlines()
+    assert [line.count("dev macro f1") for line in lines[:4]] == [1] * 4, "a line for each run"
     assert "(108 to 216 rows)" in done.stdout.replace("\n", " ")
     assert "more labels" in done.stdout.lower()
     assert "best is" not in done.stdout
@@ -43,6 +45,7 @@ def test_sizes_and_seeds_end_in_a_table_and_an_answer(
     assert made.returncode == 0, made.stderr
     page = read((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert "Learning curve" in page.text
+    assert "reviews.csv, 50% of the rows: seeds" in page.text.replace("50 %", "50%")
     assert str(tmp_path) not in page.text
 
 

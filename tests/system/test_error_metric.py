@@ -1,5 +1,6 @@
 """A task of a user's own file whose metric is an error: lower is better, and it is not shown times 100."""
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ from support.cli import Finetune
 from support.records import made_record
 from support.reports import read
 
+import finetune as package
 from finetune.analysis.paper_table import Row, Table, lines_of
 from finetune.analysis.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.cli.run_tables import summary_lines, summary_table
@@ -111,6 +113,10 @@ def test_every_command_shows_errors_as_they_are(here: Finetune, errors: dict[Pat
     compared = here("compare", a.name, b.name, "--task", "error.py:mine").stdout
     assert "error (lower is better)" in compared
     assert f"{error_b - error_a:+.1f}" in compared
+    with contextlib.chdir(tmp_path):
+        page = package.compare(a, b, task="error.py:mine")._repr_html_()
+    assert "error (lower is better)" in page
+    assert f"{error_b - error_a:+.1f}" in page
     evaluated = here("evaluate", a, "error.py:mine")
     assert evaluated.stdout == f"dev error {error_a:.1f}\n", evaluated.stderr
     (tmp_path / "new.csv").write_text("text,score\n" + "cat,60\ndog,40\n" * 16)

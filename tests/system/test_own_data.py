@@ -106,14 +106,30 @@ def test_a_run_is_scored_on_another_file(reviews: Path, in_process: InProcess, t
     written(tmp_path / "more.csv", [("review", "mark"), *REVIEWS[:9], ("a text", "")])
     code, shown, said = call("more.csv")
     assert (code, "1 row" in said) == (0, True)
-    assert "dev macro f1 100.0" in shown
+    assert "more.csv macro f1 100.0" in shown
     assert "is the training file" not in said
     own = str(reviews.parents[2] / "reviews.csv")
     assert "is the training file" in call(own)[2]
     written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
     code, _, said = call("other.csv")
     assert (code, len(said.splitlines())) == (2, 1)
-    assert "review" in said and "finetune predict" in said
+    assert "review" in said and "text=text" in said
+
+
+def test_evaluate_and_predict_leave_the_same_labels_out_of_the_scores(
+    reviews: Path, in_process: InProcess, tmp_path: Path
+) -> None:
+    written(tmp_path / "more.csv", [("review", "mark"), *REVIEWS[:9], ("a text", "goood"), ("another", "fine")])
+    code, scores, said = in_process("evaluate", str(reviews), "more.csv", "--json", data=tmp_path)
+    assert code == 0, said
+    unknown = "2 rows with the labels 'goood', 'fine', unknown to the model (rows 10, 11; lines 11, 12)"
+    assert f"more.csv: {unknown}; left out" in said
+    code, facts, _ = in_process("predict", str(reviews), "more.csv", "-o", "out.csv", "--json", data=tmp_path)
+    predicted = json.loads(facts)
+    assert code == 0
+    assert predicted["scores"] == json.loads(scores)["dev"]
+    assert f"{unknown}; not scored" in predicted["notes"]
+    assert len(read(tmp_path / "out.csv")) == 11
 
 
 def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:

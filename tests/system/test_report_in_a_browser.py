@@ -3,12 +3,22 @@
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.browser import CONTRAST
-from support.reports import report
+from support.records import change_record
+from support.reports import report, saved_run
+from support.toys import cat_task
+
+from finetune.analysis.report.blocks import WordWeight
+from finetune.analysis.report.write import write_report
+from finetune.runs.record_files import load_record
+from finetune.task_types import SentenceRow
+from finetune.task_types.task import Answer
 
 pytestmark = pytest.mark.slow
 
@@ -103,3 +113,140 @@ def test_a_table_is_sorted_by_a_click(browser: Any, shapes: dict[str, Path], tmp
     assert first == sorted(first)
     browser.execute_script(head)
     assert browser.execute_script(names) == first[::-1]
+
+
+def class_names(count: int) -> tuple[str, ...]:
+    return tuple(f"class number {'abcdefghijklmnopqrstuvwxyz'[at]}" for at in range(count))
+
+
+def run_of_classes(out: Path, count: int, *, seed: int = 42, **changes: Any) -> Path:
+    """A run with so many classes, a third of whose rows are wrong."""
+    names, draw = class_names(count), np.random.default_rng(seed)
+    rows = [SentenceRow(id=str(i), text=f"the text {i}", gold=names[i % count]) for i in range(12 * count)]
+    task = replace(cat_task(rows), labels=names, name=f"classes-{count}")
+    answers = []
+    for row in rows:
+        place = names.index(row.gold) if draw.random() < 0.7 else int(draw.integers(count))
+        given = draw.dirichlet(np.ones(count)) * 0.5 + 0.5 * np.eye(count)[place]
+        answers.append(Answer(value=names[int(np.argmax(given))], probabilities=given.tolist()))
+    folder = saved_run(out, task, rows, answers, seed=seed)
+    record = load_record(folder / "record.json")
+    change_record(folder / "record.json", recipe=record.recipe | changes)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of six classes, with weights of words."""
+    out = tmp_path_factory.mktemp("six")
+    run = run_of_classes(out, 6)
+    of_words = [WordWeight(text=f"word{i} ", weight=i / 5) for i in range(-5, 6)]
+    weights = {(run.name, "dev", str(row)): of_words for row in range(72)}
+    write_report([str(run)], out / "report.html", out=out, weights=weights)
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of four runs in two groups of seeds, of 25 classes."""
+    out = tmp_path_factory.mktemp("several")
+    runs = [run_of_classes(out, 25, seed=seed, frozen=frozen) for frozen in (False, True) for seed in (1, 2)]
+    write_report([str(run) for run in runs], out / "report.html", out=out)
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of two groups of three seeds, of three classes."""
+    out = tmp_path_factory.mktemp("seeds")
+    runs = [run_of_classes(out, 3, seed=seed, frozen=frozen) for frozen in (False, True) for seed in (1, 2, 3)]
+    write_report([str(run) for run in runs], out / "report.html", out=out)
+    return out / "report.html"
+
+
+def show(browser: Any, page: Path, *, width: int, media: str = "", scheme: str = "light") -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(page.as_uri())
+
+
+TOO_WIDE = """
+return [...document.querySelectorAll('table')].filter(one => one.getClientRects().length).filter(one => {
+  const box = one.closest('.scroll'), card = one.closest('.card').getBoundingClientRect();
+  const right = Math.max(one.getBoundingClientRect().right, box.getBoundingClientRect().left + box.scrollWidth);
+  return right > card.right + 0.5 || right > innerWidth;
+}).map(one => one.closest('.card').querySelector('h4').textContent)"""
+OVERLAPPING = """
+const cards = [...document.querySelectorAll('.card')].map(one => [one, one.getBoundingClientRect()])
+  .filter(([, box]) => box.width);
+const found = [];
+for (const [one, a] of cards) for (const [other, b] of cards)
+  if (one !== other && a.left < b.right - 0.5 && b.left < a.right - 0.5
+      && a.top < b.bottom - 0.5 && b.top < a.bottom - 0.5)
+    found.push(one.textContent.trim().slice(0, 20));
+return [found, cards.length]"""
+PAPER = {"A4": 717, "Letter": 739}  # pixels between Chromium's margins
+
+
+@pytest.mark.parametrize("paper", PAPER)
+@pytest.mark.parametrize("name", ["six", "several", "page"])
+def test_in_print_no_table_is_wider_than_its_card_and_no_cards_overlap(
+    browser: Any, request: pytest.FixtureRequest, name: str, paper: str
+) -> None:
+    show(browser, request.getfixturevalue(name), width=PAPER[paper], media="print")
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(TOO_WIDE) == []
+    overlapping, count = browser.execute_script(OVERLAPPING)
+    assert overlapping == [] and count > 10
+    wide = "return [...document.querySelectorAll('.card')].filter(one => one.querySelector('table')).map(one => "
+    widths = browser.execute_script(wide + "one.getBoundingClientRect().width)")
+    assert min(width for width in widths if width) > 0.9 * PAPER[paper]  # one column
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_on_a_screen_no_table_is_hidden_in_a_scroll_box(browser: Any, six: Path, seeds: Path, width: int) -> None:
+    for page, scrolled in ((six, set()), (seeds, {"Settings"})):  # a column for each of six runs
+        show(browser, page, width=width)
+        browser.execute_script(UNFOLD)
+        assert set(browser.execute_script(TOO_WIDE)) <= scrolled
+
+
+def test_what_is_folded_for_reading_is_folded_again_after_printing(browser: Any, several: Path) -> None:
+    show(browser, several, width=1400)
+    sections, more = "section > details", ".card details"
+    count = "return ['[open]', ''].map(kind => document.querySelectorAll(arguments[0] + kind).length)"
+    assert browser.execute_script(count, sections) == [0, 8]
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(count, sections) == [8, 8]
+    assert browser.execute_script(count, more)[0] == 0
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(count, sections) == [0, 8]
+
+
+def test_print_says_which_rows_are_shown_and_nothing_of_clicks(browser: Any, six: Path) -> None:
+    show(browser, six, width=717, media="print")
+    text = browser.execute_script("return document.body.innerText")
+    assert "click" not in text and "page 1 of" not in text
+    said = browser.execute_script("return document.querySelector('.count').innerText")
+    assert "rows: errors" in said and "sorted by confidence, highest first" in said
+    assert browser.execute_script("return getComputedStyle(document.body).printColorAdjust") == "exact"
+    show(browser, six, width=1400)
+    text = browser.execute_script("return document.body.innerText")
+    assert "A click on a count shows its rows" in text and "sorted by confidence" not in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_with_weights_and_their_legend_can_be_read(browser: Any, six: Path, scheme: str) -> None:
+    show(browser, six, width=1400, scheme=scheme)
+    found = browser.execute_script(CONTRAST)
+    assert found["ratio"] >= 4.5, found
+
+
+def test_the_contents_mark_one_entry(browser: Any, six: Path) -> None:
+    show(browser, six, width=1400)
+    for down in (0, 500, 1500, 2500):
+        browser.execute_script(f"scrollTo(0, {down})")
+        time.sleep(0.3)
+        assert browser.execute_script("return document.querySelectorAll('nav a.here').length") == 1, down

@@ -1,37 +1,14 @@
 """Runs that were killed, stopped, failed or started twice: the same command finishes them, once."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from support.cli import Finetune, InProcess, assert_error
+from support.cli import Finetune, InProcess, assert_error, started, wait_for
 
 LONG = ["glue-rte", "train.epochs=250", "train.batch_size=8", "--checkpoint-updates=10"]
-
-
-def started(folder: Path, data: Path, *arguments: str) -> subprocess.Popen[str]:
-    """The command line in the background."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "finetune", *arguments],
-        cwd=folder,
-        env=os.environ | {"FINETUNE_DATA": str(data)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def wait_for(folder: Path, pattern: str) -> None:
-    """Waits until a file is there."""
-    until = time.monotonic() + 120
-    while not list(folder.glob(pattern)):
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 @pytest.mark.slow

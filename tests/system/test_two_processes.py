@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.cli import Finetune
+from support.paths import ROOT
 from support.toys import write_columns, write_squad, write_swag
 
 from finetune.runs.predictions import read_predictions
@@ -20,6 +21,7 @@ SHAPES = {
     "tagging": ("conll-2003", "train.batch_size=7", "max_length=32", "layers=[1]"),  # above it nothing is trained
     "span": ("squad-v2", "train.batch_size=7", "max_length=48"),
     "choice": ("swag", "train.batch_size=7", "max_length=64"),
+    "lora": ("quickstart", "train.batch_size=7", "train.accumulation=2", "limit=100", "lora=4"),
 }
 
 
@@ -34,13 +36,14 @@ def toy_files(tmp_path: Path) -> Path:
     return folder
 
 
-def on_two(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line on two processes, in a folder."""
+def on_two(folder: Path, *arguments: str, script: str = "") -> subprocess.CompletedProcess[str]:
+    """The command line, or a script, on two processes, in a folder."""
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     return subprocess.run(
-        [*launch, "-m", "finetune", *arguments],
+        [*launch, *([script] if script else ["-m", "finetune"]), *arguments],
         cwd=folder,
-        env=os.environ | {"ACCELERATE_USE_CPU": "true"},
+        env=os.environ
+        | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))},
         capture_output=True,
         text=True,
         timeout=300,
@@ -99,3 +102,34 @@ def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_n
     assert shared["cost"]["peak_memory_bytes"] > 1.5 * shared["peak_memory_bytes"]  # of both
     assert shared["cost"]["device_seconds"] > 1.5 * shared["seconds"]["training"]
     assert len(list((tmp_path / "two" / "tensorboard" / "paraphrase" / shared["id"]).glob("*tfevents*"))) == 1
+
+
+SENT = """
+import sys
+from pathlib import Path
+
+import torch
+from support.toys import cat_task
+from support.training import build, unscored
+from finetune.runs.recipe import Train
+
+trainer, features = build(cat_task(), Path(sys.argv[1]), Train(epochs=1, learning_rate=1e-9), freeze_layers=1)
+encoder, rank = trainer.model.backbone.encoder, trainer.accelerator.process_index
+with torch.no_grad():
+    for layer in encoder.encoder.layer:
+        layer.output.dense.bias.fill_(rank + 1)
+trainer.fit(features, unscored)
+frozen, trained = (float(layer.output.dense.bias.detach().mean()) for layer in encoder.encoder.layer)
+print(f"{trainer.accelerator.num_processes} processes, {rank}: frozen {frozen:.3f}, trained {trained:.3f}")
+"""
+
+
+def test_frozen_weights_are_not_sent_to_other_processes(tiny_bert: Path, tmp_path: Path) -> None:
+    """Each process has its own, different ones here; the trained ones are those of the first."""
+    (tmp_path / "sent.py").write_text(SENT)
+    done = on_two(tmp_path, str(tiny_bert), script="sent.py")
+    assert done.returncode == 0, done.stderr
+    assert sorted(line for line in done.stdout.splitlines() if "processes" in line) == [
+        "2 processes, 0: frozen 1.000, trained 1.000",
+        "2 processes, 1: frozen 2.000, trained 1.000",
+    ]

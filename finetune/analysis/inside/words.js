@@ -20,7 +20,8 @@ function words() {
     made.append(`${data.word.meanings[index] ? `${data.word.meanings[index]}: ` : ""}${before}`, element("b", {}, word), after);
     return made;
   }));
-  one("#free").replaceChildren(scatter(0));
+  if (data.word.explained[0][0]) one("#free").replaceChildren(scatter(0));
+  else one("#free").closest(".columns").className = "";  // one point: the caption says so, and the other plot has the room
   one("#free-note").textContent = `${stages[0]}: ${variance(0)}`;
   if (data.word.neighbours.at(-1) !== null) one("#apart").replaceChildren(...stages.map((name, stage) => row([name,
     data.word.neighbours[stage] === null ? "–" : `${Math.round(100 * data.word.neighbours[stage])} %`,

@@ -13,7 +13,8 @@ from finetune.task_types.marked_text import Part
 class Table:
     """Cells as texts; the first `left` columns are words, the others numbers. `strong` are indices of rows.
 
-    `folded` rows are collapsed until clicked. A table that `sorts` can be sorted by a click on a column's name.
+    `folded` rows are collapsed until clicked, and `foot` rows, such as means, stay below the others. A table that
+    `sorts` can be sorted by a click on a column's name.
     """
 
     columns: Sequence[str]
@@ -21,6 +22,7 @@ class Table:
     left: int = 1
     strong: Sequence[int] = ()
     folded: Sequence[Sequence[str]] = ()
+    foot: Sequence[Sequence[str]] = ()
     sorts: bool = False
 
 
@@ -105,10 +107,14 @@ class Code:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A title, a note on how to read it, and its content. A `wide` block spans the page."""
+    """A title, a note on how to read it, and its content. A `wide` block spans the page.
+
+    `hint` follows the note, and is not printed: what a click does.
+    """
 
     title: str
     note: str = ""
+    hint: str = ""
     chart: Markup | None = None
     table: Table | None = None
     matrix: Matrix | None = None

@@ -20,7 +20,7 @@ from finetune.analysis.report.svg import (
 )
 
 LINE = 14.0  # units from a line of text to the next
-MOST_NAME = 130.0  # units of a name at the axis
+MOST_NAME = 158.0  # units of a name at the axis: that of the longest baseline
 GAP = 6.0
 
 

@@ -18,6 +18,7 @@ SHAPES = {
     "right": "M-{r} -{r}L{d} 0L-{r} {r}z",
     "cross": "M-{r} -{r}L{r} {r}M{r} -{r}L-{r} {r}",
 }
+RIGHT, BELOW = 5, 4  # units from a point to its text
 MARKERS = ("circle", "square", "diamond", "right", "left")
 
 
@@ -93,12 +94,12 @@ def intervals(ends: Sequence[tuple[Point, Point]], *, colour: str = "s1", name: 
     return _mark(draw, [point for pair in ends for point in pair], name, key)
 
 
-def words(points: Sequence[Point], texts: Sequence[str], *, shift: Point = (5, 4)) -> Mark:
+def words(points: Sequence[Point], texts: Sequence[str]) -> Mark:
     """A text to the right of each point."""
 
     def draw(place: Place) -> list[Markup]:
         placed = [place(*point) for point in points]
-        return [text_at(x + shift[0], y + shift[1], text) for (x, y), text in zip(placed, texts, strict=True)]
+        return [text_at(x + RIGHT, y + BELOW, text) for (x, y), text in zip(placed, texts, strict=True)]
 
     return _mark(draw, points, "", NOTHING)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.analysis.report import comparison
+from finetune.analysis.report.other_seeds import other_seeds
 from finetune.analysis.report.page_runs import PageRuns
 from finetune.analysis.report.run_files import RunFiles
 from finetune.data.messages import noun
@@ -46,7 +47,8 @@ def opening(page: PageRuns) -> Opening:
     return Opening(
         headlines=[headline(some, link=f"run-{page.runs.index(some[0]) + 1}") for some in leading[:MOST_HEADLINES]],
         more=max(0, len(leading) - MOST_HEADLINES),
-        sentences=[curve.answer for curve in curves] + ([comparison.sentence(found)] if found else []),
+        sentences=[curve.answer for curve in curves]
+        + ([comparison.sentence(found), *other_seeds(page.groups)] if found else []),
         letters=found is not None,
     )
 

@@ -98,12 +98,23 @@
       show();
     }
 
+    function inWords() {  // what the form says, which is not printed
+      const said = [...form.querySelectorAll("select")].filter(one => one.value !== "" && one.name !== "sort")
+        .map(one => `${one.labels[0].firstChild.data.trim()}: ${one.selectedOptions[0].text}`);
+      const text = form.elements.text.value.trim();
+      return [...said, ...text ? [`text: ${text}`] : [], `sorted by ${form.elements.sort.selectedOptions[0].text}`].join("; ");
+    }
+
     function show() {
       const pages = Math.max(1, Math.ceil(chosen.length / SIZE));
       list.replaceChildren(...chosen.slice(page * SIZE, (page + 1) * SIZE).map(item));
       const all = rows.length < data.total ? ` on this page (${data.total.toLocaleString("en")} in all)` : "";
-      count.textContent = `${chosen.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows${all}, ` +
-        `page ${page + 1} of ${pages.toLocaleString("en")}`;
+      const from = page * SIZE + 1, to = (from + list.children.length - 1).toLocaleString("en");
+      count.replaceChildren(
+        `${chosen.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows${all}`,
+        make("span", "hint", `, page ${page + 1} of ${pages.toLocaleString("en")}`),
+        make("span", "printed", ` (${inWords()})${pages > 1 ? `; here ${from.toLocaleString("en")} to ${to}` : ""}`),
+      );
       back.disabled = page === 0;
       next.disabled = page + 1 >= pages;
       root.dataset.shown = String(chosen.length);
@@ -138,7 +149,7 @@
   function sortable(table) {
     const body = table.tBodies[0], first = [...body.rows];
     const value = (row, column) => {
-      const text = row.cells[column].textContent.trim(), found = Number(text.replace(/[,%*\s]/g, ""));
+      const text = row.cells[column].textContent.trim(), found = Number(text.replace(/–.+|[,%*\s]/g, ""));
       return text === "" || Number.isNaN(found) ? text : found;
     };
     const compare = (a, b) => typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
@@ -172,15 +183,24 @@
     if (folded && !folded.open) { folded.open = true; to.scrollIntoView(); }
   };
   addEventListener("hashchange", unfold);
-  addEventListener("beforeprint", () => document.querySelectorAll("main details").forEach(one => { one.open = true; }));
+  const opened = [];  // sections that are folded on the screen
+  addEventListener("beforeprint", () => {
+    opened.push(...document.querySelectorAll("section > details:not([open])"));
+    for (const one of opened) one.open = true;
+  });
+  addEventListener("afterprint", () => { for (const one of opened.splice(0)) one.open = false; });
   unfold();
   document.querySelector("nav details").open = matchMedia("(min-width: 70rem)").matches;
   for (const table of document.querySelectorAll("table[data-sorts]")) sortable(table);
   for (const root of document.querySelectorAll("[data-rows]")) start(root);
 
   const links = new Map([...document.querySelectorAll("nav a")].map(link => [link.hash.slice(1), link]));
+  const listed = [...links.keys()].map(id => document.getElementById(id)).filter(Boolean), inView = new Set();
   const seen = new IntersectionObserver(entries => {
-    for (const entry of entries) links.get(entry.target.id)?.classList.toggle("here", entry.isIntersecting);
+    for (const entry of entries) inView[entry.isIntersecting ? "add" : "delete"](entry.target);
+    const some = listed.filter(one => inView.has(one));  // marks the first that has no other in it
+    const here = some.find(one => !some.some(other => other !== one && one.contains(other)));
+    for (const [id, link] of links) link.classList.toggle("here", id === here?.id);
   }, {rootMargin: "-10% 0px -70% 0px"});
-  for (const id of links.keys()) if (document.getElementById(id)) seen.observe(document.getElementById(id));
+  for (const one of listed) seen.observe(one);
 })();

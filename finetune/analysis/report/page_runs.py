@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.analysis.compare import Comparison
+from finetune.analysis.data_sizes import LearningCurve, learning_curves
 from finetune.analysis.report.comparison import compared
-from finetune.analysis.report.learning_curve import LearningCurve, curves_in
 from finetune.analysis.report.run_files import RunFiles
 from finetune.runs.seeds import groups as groups_of
 
@@ -29,5 +29,5 @@ def page_runs(runs: Sequence[RunFiles]) -> PageRuns:
     """Groups, curves and comparison of some runs."""
     by_record = {id(one.record): one for one in runs}
     groups = [[by_record[id(record)] for record in group] for group in groups_of(one.record for one in runs)]
-    curves = curves_in(runs)
+    curves = learning_curves([one.record for one in runs], {one.record.id: one.folder for one in runs})
     return PageRuns(runs=runs, groups=groups, curves=curves, comparison=None if curves else compared(groups))

@@ -14,7 +14,8 @@ class RowOrder:
 
     `certainty` is the confidence of the worst error, or of the prediction; for numbers the error. `suspected` rows may
     have a wrong label. `doubt` is the rank of the label, 0 for the one that is believed least; None without
-    probabilities. Of the `least` believed labels the probability is in `chances`; NaN for others.
+    probabilities. `chances` has the probability of the label where it is not the confidence: of errors, and of the
+    `least` believed labels; NaN for others.
     """
 
     wrong: np.ndarray
@@ -38,7 +39,7 @@ def row_order(view: View) -> RowOrder:
         suspected=suspects(view),
         doubt=doubt,
         least=least,
-        chances=np.full(count, np.nan) if found is None else np.where(least, found[0], np.nan),
+        chances=np.full(count, np.nan) if found is None else np.where(least | wrong, found[0], np.nan),
         order=np.lexsort((np.arange(count), -certainty, wrong | ~least, ~wrong)),
     )
 

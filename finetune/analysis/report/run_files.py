@@ -14,6 +14,8 @@ from finetune.runs.lookup import require_run
 from finetune.runs.predictions import Line, read_lines
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.task_types.run_view import split_view_of
+from finetune.task_types.view import View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +87,11 @@ def read_losses(lines: Iterable[str], *, of: str = "losses") -> tuple[list[tuple
             found = event.get(of) or []
             losses |= dict(enumerate(found, start=event["update"] - len(found) + 1))
     return sorted(losses.items()), damaged
+
+
+def view_of_run(run: RunFiles, split: str) -> View | None:
+    """The view of the predictions of a split; None if there are none, or no type fits."""
+    return split_view_of(run.record, run.folder, split, run.predictions.get(split, ()))
 
 
 def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:

@@ -11,6 +11,7 @@ from finetune.analysis.report.page_runs import PageRuns
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.split_view import SplitView
 from finetune.analysis.report.temperature import Temperature, temperature_of
+from finetune.runs.data_sizes import percent, share_of
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
 
@@ -26,7 +27,7 @@ def sections_of(page: PageRuns, weights: Weights) -> Iterator[Section]:
     if len(runs) > 1:
         title = "A and B compared" if compared else "All runs"
         yield Section(id="all", title=title, blocks=list(blocks_of(all_runs, page)))
-    titles = letter_titles(groups) if compared else [f"{group[0].record.task}: seeds" for group in groups]
+    titles = letter_titles(groups) if compared else [f"{_name(group)}: seeds" for group in groups]
     several_seeds = [(title, group) for title, group in zip(titles, groups, strict=True) if len(group) > 1]
     for number, (title, group) in enumerate(several_seeds, start=1):
         yield Section(id=f"seeds-{number}", title=title, blocks=list(blocks_of(several, group)))
@@ -38,6 +39,13 @@ def sections_of(page: PageRuns, weights: Weights) -> Iterator[Section]:
         inner = split_sections(one, f"run-{number}", ROW_BYTES // max(1, splits), weights)
         for section in (first, *(inner if len(runs) > 1 else map(_alone, inner))):
             yield replace(section, folded=len(runs) > OPEN)
+
+
+def _name(group: Sequence[RunFiles]) -> str:
+    """The task, and the share of the training rows where that is not all of them."""
+    record = group[0].record
+    share = share_of(record)
+    return record.task if share == 1 else f"{record.task}, {percent(share)} of the rows"
 
 
 def _without_repeated_notes(runs: Sequence[RunFiles]) -> Iterator[RunFiles]:

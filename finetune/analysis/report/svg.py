@@ -16,12 +16,12 @@ SIZE = 11.0  # units of a character's height
 WIDTH = 360.0  # units of a chart, about its pixels on a screen of 400
 LONGEST = 2_000  # characters of a chart's description
 SERIES = ("s1", "s2", "s3", "s4", "s5")  # classes of the style sheet
-NARROW, BROAD = frozenset("iIjlft.,:;'|!()[]{}·` "), frozenset("mwMW@%—…")
+NARROW, BROAD = frozenset("iIjlft.,:;'|!()[]· "), frozenset("mwMW@%—…&#+=<>~")
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "4 2")
 
 
 def text_width(text: str, size: float = SIZE) -> float:
-    """The units that a line of text takes in a sans-serif font, rounded up: full-width letters (Hangul) are square."""
+    """The units that a line of text takes in a broad font (DejaVu Sans), rounded up: full-width letters are square."""
     return size * sum(map(_em, text))
 
 
@@ -96,8 +96,8 @@ def _em(letter: str) -> float:
     if east_asian_width(letter) in "WF":
         return 1.0
     if letter in NARROW:
-        return 0.34
-    return 0.9 if letter in BROAD else 0.7 if letter.isupper() else 0.58
+        return 0.4
+    return 1.0 if letter in BROAD else 0.79 if letter.isupper() else 0.64
 
 
 def _short(value: object) -> object:

@@ -68,4 +68,4 @@ def _is_text(path: Path) -> bool:
     return path.suffix.lower() in TEXTS or path.suffix[1:].isdigit()
 
 
-FORMAT = Format(name="folders", title="one file per text", text=False, sniff=sniff, read=read)
+FORMAT = Format(name="folders", title="one file per text", text=False, names_columns=False, sniff=sniff, read=read)

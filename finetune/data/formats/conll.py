@@ -92,13 +92,19 @@ def _write(file: IO[bytes], rows: Iterable[Row], _: Output) -> int:
     """Writes word, label tag if any, and predicted tag, tab-separated; a row without a prediction has the tag O."""
     with utf_8(file) as text:
         for row in rows:
-            words = _column(row.get("words"))
+            words = _words(row)
             given, tags = _column(row.get("tags")), _column(row.get("answer"))
             lists = [words, *([given] if len(given) == len(words) else [])]
             tags = tags if len(tags) == len(words) else ["O"] * len(words)
             text.writelines("\t".join(cells) + "\n" for cells in zip(*lists, tags, strict=True))
             text.write("\n")
     return 0
+
+
+def _words(row: Row) -> list[str]:
+    """The words of a row; of a raw text those that were found in it."""
+    cell, found = row.get("words"), row.get("characters")
+    return _column([cell[start:end] for start, end in found] if isinstance(cell, str) and found else cell)
 
 
 def _column(cell: Any) -> list[str]:
@@ -108,6 +114,7 @@ def _column(cell: Any) -> list[str]:
 
 FORMAT = Format(
     name="word-lines",
+    names_columns=False,
     title="one word per line",
     suffixes=(".conll",),
     sniff=sniff,

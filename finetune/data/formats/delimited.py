@@ -33,6 +33,11 @@ def dialect_of(form: FileFormat) -> Dialect:
     return form.layout if isinstance(form.layout, Dialect) else Dialect(delimiter="", quoted=False)
 
 
+def names_columns(form: FileFormat) -> bool:
+    """Whether a file names its columns; those of other files have names of ours."""
+    return form.format.names_columns and dialect_of(form).header
+
+
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row below the header."""
     names, rows = read_cells(path, form)

@@ -101,4 +101,4 @@ def _are_labels(words: Sequence[str]) -> bool:
     )
 
 
-FORMAT = Format(name="labelled-lines", title="a label and a text per line", sniff=sniff, read=read)
+FORMAT = Format(name="labelled-lines", title="a label and a text per line", names_columns=False, sniff=sniff, read=read)

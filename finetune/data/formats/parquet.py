@@ -33,7 +33,7 @@ def _opened(path: Path, form: FileFormat) -> Iterator[Any]:
     with form.open_bytes(path) as file:
         try:
             opened = pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
-            _require_sizes(path, opened.metadata)
+            require_sizes(path, opened.metadata, packed=path.stat().st_size)
             yield opened
         except (pa.ArrowException, ValueError) as error:
             raise UserError(
@@ -41,9 +41,8 @@ def _opened(path: Path, form: FileFormat) -> Iterator[Any]:
             ) from error
 
 
-def _require_sizes(path: Path, declared: Any) -> None:
-    """Raises UserError for a file that declares more rows or bytes than it can hold."""
-    packed = path.stat().st_size
+def require_sizes(path: Path | str, declared: Any, *, packed: int) -> None:
+    """Raises UserError for a file of `packed` bytes that declares more rows or bytes than it can hold."""
     groups = [declared.row_group(number) for number in range(declared.num_row_groups)]
     require_expanded(path, sum(max(0, group.total_byte_size) for group in groups), packed=packed)
     if declared.num_rows > max(FEW_ROWS, MOST_ROWS * packed):
@@ -105,12 +104,24 @@ def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
 
 def schema_of(rows: Iterable[Row], names: Sequence[str]) -> Any:
     """The columns with the types that fit all of their cells; text where no other type does."""
+    return without_nulls(filled_schema_of(rows, names))
+
+
+def filled_schema_of(rows: Iterable[Row], names: Sequence[str]) -> Any:
+    """`schema_of`, in which the type of columns without a cell is null."""
     import pyarrow as pa
 
     kinds = {name: pa.null() for name in names}
     for part in _parts(rows):
         kinds = {name: _kind(kinds[name], [row.get(name) for row in part]) for name in names}
-    return pa.schema([(name, pa.string() if pa.types.is_null(kind) else kind) for name, kind in kinds.items()])
+    return pa.schema([*kinds.items()])
+
+
+def without_nulls(schema: Any) -> Any:
+    """The schema with text as the type of columns without a cell."""
+    import pyarrow as pa
+
+    return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema])
 
 
 def tables_of(rows: Iterable[Row], schema: Any) -> Iterator[Any]:

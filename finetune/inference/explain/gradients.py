@@ -25,7 +25,7 @@ def require_captum() -> None:
         import captum  # noqa: F401
     except ImportError as error:
         raise UserError(
-            "`finetune explain` needs a package that is not installed (captum)",
+            "an explanation needs a package that is not installed (captum)",
             "Install it: pip install 'bert-finetune[explain]'",
         ) from error
 

@@ -1,7 +1,6 @@
 """The rows that are explained: of texts, of a run's saved predictions, or of a file."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from inspect import signature
 from itertools import islice
 from pathlib import Path
@@ -39,7 +38,7 @@ def row_of_run(predictor: Predictor, model: str, name: str, *, split: str | None
     """A row that the run has predicted, by its id. Raises UserError where there is none of that id."""
     folder = named_run(model, out)
     if folder is None:
-        raise UserError(f"{model} is not a run: it has no rows of dev", "Give a text, or a file with --rows")
+        raise UserError(f"{model} is not a run: it has no rows of dev", "Give a text, or a file with `rows`")
     of = split or load_record(folder.record_file).first_split
     lines = read_lines(folder, of)
     line = next((line for line in lines if str(line["id"]) == name), None)
@@ -60,10 +59,10 @@ def rows_of_file(predictor: Predictor, file: Path, *, most: int) -> tuple[list[R
     form = detect(file, "")
     kind = known_type(predictor.task)
     layout, notes = layout_for(kind, predictor.layout, first_rows(file, form, most=SAMPLE), {})
-    rows: list[Row] = []
+    rows, bare = list[Row](), kind.without_labels(layout, predictor.task)
     for record in islice(records(file, form), most):
         try:
-            row = row_of(replace(layout, label=()), record)
+            row = row_of(bare, record)
             if fault := predictor.task.fault(row):
                 raise NoRow(fault)
             rows.append(row)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
+from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
 from finetune.inference.inside.parts import Attention, Embeddings, Inside, Outputs, Sentence, Steps
 from finetune.inference.inside.recorder import EAGER, recorded, stacked
@@ -91,7 +92,7 @@ def encode(encoder: Encoder, texts: Sequence[str]) -> dict[str, Any]:
 
 def shown_tokens(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> list[str]:
     """Tokens as a reader knows them: the bytes of byte-level BPE as characters, `▁` and `Ġ` for the space before."""
-    tokens = [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))]
+    tokens = [shown_jamo(str(token)) for token in tokenizer.convert_ids_to_tokens(list(ids))]
     if not any(token.startswith("Ġ") for token in tokens):
         return tokens
     return [tokenizer.decode([number]).replace(" ", "Ġ") for number in ids]

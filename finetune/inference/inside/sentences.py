@@ -27,28 +27,32 @@ def built_in_words() -> list[str]:
     return sorted(Path(file.name).stem for file in BUILT_IN.iterdir() if file.name.endswith(".tsv"))
 
 
-def sentences_of(word: str, file: Path | None) -> list[Sentence]:
-    """The sentences with a word, of a file or of ours.
+def sentences_of(word: str, given: str | Path | Sequence[str] | None) -> list[Sentence]:
+    """The sentences with a word: of a file or of lines that are given, else ours.
 
     Raises UserError for a file that cannot be read, too few sentences that have the word, and a word that we have not.
     """
     known = built_in_words()
-    if file is None and word not in known:
+    if given is None and word not in known:
         raise UserError(
             f"there are no sentences for the word '{word}'",
-            f"{nearest(word, known)}Give some with --sentences FILE, or choose {', '.join(known)}",
+            f"{nearest(word, known)}Give a file of some with `sentences`, or choose {', '.join(known)}",
         )
-    text = (
-        (BUILT_IN / f"{word}.tsv").read_text(encoding="utf-8")
-        if file is None
-        else read_small_text(file, most=MOST_BYTES, encoding="utf-8-sig")
-    )
-    found = [one for line in text.splitlines() if (one := _sentence(line, word)) is not None]
+    found = [one for line in _lines(word, given) if (one := _sentence(line, word)) is not None]
     if len(found) < FEWEST:
+        source = given if isinstance(given, str | Path) else "sentences"
         raise UserError(
-            f"{file}: {len(found)} of its lines have the word '{word}'", f"Give at least {FEWEST} sentences with it"
+            f"{source}: {len(found)} of its lines have the word '{word}'", f"Give at least {FEWEST} sentences with it"
         )
     return found[:MOST]
+
+
+def _lines(word: str, given: str | Path | Sequence[str] | None) -> Sequence[str]:
+    if given is None:
+        return (BUILT_IN / f"{word}.tsv").read_text(encoding="utf-8").splitlines()
+    if isinstance(given, str | Path):
+        return read_small_text(Path(given), most=MOST_BYTES, encoding="utf-8-sig").splitlines()
+    return given
 
 
 def typed_sentences(word: str, texts: Sequence[str]) -> list[Sentence]:

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
+from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
 from finetune.inference.inside.parts import Sentence, WordVectors
 
@@ -32,7 +33,7 @@ def word_vectors(
             states = model(**encoded, output_hidden_states=True).hidden_states
         layers.append(torch.stack([state[0, places].mean(0) for state in states]).numpy())
         free.append(table[ids[places]].mean(0).numpy())
-        tokens.append(" ".join(tokenizer.convert_ids_to_tokens(ids[places].tolist())))
+        tokens.append(shown_jamo(" ".join(tokenizer.convert_ids_to_tokens(ids[places].tolist()))))
     return WordVectors(
         word=word,
         sentences=sentences,

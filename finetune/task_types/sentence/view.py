@@ -61,17 +61,20 @@ class LabelView(View):
 
     def curves(self) -> list[Curve]:
         """That of the second of two classes."""
-        places = {label: place for place, label in enumerate(self.labels)} or self._answered_places()
-        if self.decisions() is None or len(self.lines[0]["probabilities"]) != 2 or sorted(places.values()) != [0, 1]:
+        every = self.class_curves()
+        return every[1:] if len(every) == 2 == len(self.lines[0]["probabilities"]) else []
+
+    def class_curves(self) -> list[Curve]:
+        """One for each class whose probability is known, against the rest."""
+        if self.decisions() is None:
             return []
-        second = max(places, key=places.__getitem__)
+        places = {label: place for place, label in enumerate(self.labels)} or self._answered_places()
+        chances = np.array([line["probabilities"] for line in self.lines], float)
+        gold, answers = (np.array([line[name] for line in self.lines], object) for name in ("gold", "answer"))
         return [
-            Curve(
-                name=second,
-                chances=np.array([line["probabilities"][1] for line in self.lines], float),
-                positive=np.array([line["gold"] == second for line in self.lines]),
-                predicted=np.array([line["answer"] == second for line in self.lines]),
-            )
+            Curve(name=name, chances=chances[:, place], positive=gold == name, predicted=answers == name)
+            for name, place in sorted(places.items(), key=lambda pair: pair[1])
+            if place < chances.shape[1]
         ]
 
     def _answered_places(self) -> dict[str, int]:

@@ -40,7 +40,7 @@ def targets(row: SpanRow, answer: SpanAnswer, features: Sequence[Feature], asked
 def _located(context: str, text: str) -> int | None:
     if text and text not in context:
         raise UserError(
-            f"'{text}' is not in the context", "Set --label to words of the context, or to '' for no answer"
+            f"'{text}' is not in the context", "Set `label` to words of the context, or to '' for no answer"
         )
     return context.index(text) if text else None
 
@@ -55,7 +55,7 @@ def _picks(start: int, end: int, features: Sequence[Feature]) -> list[Pick]:
         if first <= last < len(starts) and starts[0] <= start and end <= ends[-1]:
             found.append((not feature.note["owned"][first], number, first, last))
     if not found:
-        raise CannotExplain("no window of the context holds this answer", "Choose a shorter one with --label")
+        raise CannotExplain("no window of the context holds this answer", "Choose a shorter one with `label`")
     _, number, first, last = min(found)
     place = features[number].note["place"]
     return [Pick(feature=number, place=(place + token, side), against=0) for side, token in enumerate((first, last))]

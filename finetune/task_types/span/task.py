@@ -191,7 +191,7 @@ class SpanTask(Task):
 
     def lost(self, max_length: int) -> str:
         """As for `Task`: a long question is truncated; a context is read in windows."""
-        return f"have a question longer than max_question_tokens {self.max_question_tokens}, which lost its end"
+        return f"have a question longer than max_question_tokens {self.max_question_tokens}: it is truncated"
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         if feature.label is None or IGNORED in feature.label:  # type: ignore[operator]

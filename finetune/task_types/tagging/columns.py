@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -11,7 +12,7 @@ from finetune.data.messages import shown, so_many
 from finetune.data.nested_fields import cell_at
 from finetune.data.span_form import items_in
 from finetune.data.table import Table
-from finetune.data.values import as_text, is_missing, tags_of
+from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, Clean, Evidence, NoRow, short
@@ -20,12 +21,13 @@ from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.tagging import remarks
 from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_form, spans_of, tags_for, types_in
 from finetune.task_types.tagging.guess import require_tags, span_layout, tag_layout
+from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
-from finetune.task_types.tagging.task import TaggingTask
+from finetune.task_types.tagging.task import TaggingTask, entities_of
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Answer, Task
-from finetune.task_types.words.columns import WordsType, words_in
+from finetune.task_types.words.columns import WordsType, items_of, words_in
 
 WORDS_TAGS = unusable("words-tags", "more or fewer tags than words", "Give every word one tag")
 NO_TAG = unusable("no-tag", "a tag of no known scheme", "Correct the tag")
@@ -60,6 +62,11 @@ class Tagging(WordsType):
             require_tags(others, evidence.file)
         return layout
 
+    def completed(self, layout: Layout, evidence: Evidence) -> Layout:
+        """With whether signs are words of their own."""
+        words = items_of(evidence.columns.get(layout.text[0], ()))
+        return replace(layout, signs_apart=not (layout.spans or layout.characters) and signs_are_apart(words))
+
     def nameable(self, layout: Layout) -> bool:
         """Tags may be numbers; the labels of spans are names."""
         return super().nameable(layout) and not layout.spans
@@ -91,6 +98,11 @@ class Tagging(WordsType):
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
         return remarks.remarks(rows)
 
+    def without_labels(self, layout: Layout, task: Task) -> Layout:
+        """As for every type; signs are split off the words of texts that have no tags."""
+        apart = isinstance(task, TaggingTask) and task.signs_apart and not layout.label
+        return replace(super().without_labels(layout, task), signs_apart=apart)
+
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
         """The words with their tags. Raises NoRow for an empty word, and for tags that do not match the words."""
         return _of_text(layout, values, name) if layout.spans else _of_words(layout, values, name)
@@ -106,10 +118,10 @@ class Tagging(WordsType):
         return super().fixed(layout, values, clean, done)
 
     def facts(self, row: TaggingRow) -> dict[str, str]:
-        """The words, and the entities with their tags."""
-        pairs = zip(row.words, row.gold or (), strict=False)
-        tags = " ".join(f"{word}/{tag}" for word, tag in pairs if tag != "O") or "no entity"
-        return {"words": shown(row.input, LONG), "tags": "none" if row.gold is None else shown(tags, LONG)}
+        """The text, and each entity with its type."""
+        found = entities_of(Answer(value=row.gold or ()), row)
+        listed = ", ".join(f"{one['text']}/{one['type']}" for one in found) or "no entity"
+        return {"words": shown(row.input, LONG), "entities": "none" if row.gold is None else shown(listed, LONG)}
 
     def unit(self, row: TaggingRow) -> str:
         """The document, else the words."""
@@ -117,13 +129,16 @@ class Tagging(WordsType):
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> TaggingTask:
         """The task with the entity types that were found."""
-        return TaggingTask(name=name, read=read, types=layout.labels, running_text=bool(layout.spans))
+        return TaggingTask(
+            name=name, read=read, types=layout.labels, running_text=bool(layout.spans), signs_apart=layout.signs_apart
+        )
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
-        """The task's cells; character spans where the training file had them."""
+        """The task's cells; where the training file had character spans those in its form, and the entities."""
         if not layout.spans:
             return task.cells(answer, row)
-        return {"answer": in_form(as_spans(answer.value, row.words, row.starts), layout.spans, row.text)}
+        spans = as_spans(answer.value, row.words, row.starts)
+        return {"answer": in_form(spans, layout.spans, row.text), "entities": entities_of(answer, row)}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: TaggingRow) -> Any:
         if not layout.spans:
@@ -145,12 +160,18 @@ def _of_words(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRo
 
 
 def _words(layout: Layout, cell: Any) -> dict[str, Any]:
-    """The fields of a row that hold its words; of single characters also the text that they make."""
+    """The fields of a row that hold its words; of single characters also the text that they make.
+
+    A text without tags is raw, and signs are split off its words if the training data has them apart.
+    """
     words = words_in(cell, layout.text[0], blanks=layout.characters)
     if layout.characters:
         words = [word or " " for word in words]
         starts = tuple(accumulate(map(len, words[:-1]), initial=0))
         return {"words": tuple(words), "text": "".join(words), "starts": starts}
+    if layout.signs_apart and not layout.label and isinstance(cell, str) and as_list(cell) is None:
+        found, starts = split_words(cell)
+        return {"words": found, "raw": cell, "starts": starts}
     return {"words": tuple(words)}
 
 

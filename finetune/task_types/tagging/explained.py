@@ -24,7 +24,7 @@ def targets(
     found = chunks(answer.value)
     shown = [f"{_text(row, range(first, last))} ({kind})" for kind, first, last in found]
     if asked.word is None:
-        asked.require_no_label("a tag is explained for one word: name it with --word")
+        asked.require_no_label("a tag is explained for one word: name it with `word`")
         spans = [(kind, range(a, b)) for kind, a, b in found[:MOST]]
         wanted = [(f"{kind}: {_text(row, span)}", [(n, answer.value[n]) for n in span]) for kind, span in spans]
     else:

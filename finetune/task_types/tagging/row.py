@@ -11,7 +11,8 @@ from finetune.data.rows import ADDED_LATER
 class TaggingRow:
     """The words of a sentence with their tags in IOB2; sentences of one document have the same `document`.
 
-    Words of a running text have that `text`, and the index of the first character of each in `starts`.
+    Words of a running text have that `text`, and the index of the first character of each in `starts`. Those that were
+    split from a `raw` text, which the model reads as words, have their places in it.
     """
 
     id: str
@@ -20,6 +21,7 @@ class TaggingRow:
     document: str = ""
     text: str = field(default="", metadata=ADDED_LATER)
     starts: tuple[int, ...] = field(default=(), metadata=ADDED_LATER)
+    raw: str = field(default="", metadata=ADDED_LATER)
 
     @property
     def input(self) -> str:
@@ -29,7 +31,12 @@ class TaggingRow:
     @property
     def places(self) -> list[tuple[int, int]]:
         """The (start, end) of each word in `input`."""
-        return places(self.words, self.starts)
+        return places(self.words, self.starts if self.text else ())
+
+    @property
+    def given(self) -> tuple[str, list[tuple[int, int]]]:
+        """The text as the user gave it, and the (start, end) of each word in it."""
+        return (self.raw, places(self.words, self.starts)) if self.raw else (self.input, self.places)
 
 
 def places(words: Sequence[str], starts: Sequence[int]) -> list[tuple[int, int]]:

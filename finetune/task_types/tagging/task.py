@@ -17,6 +17,7 @@ from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, NamedText, Wanted
 from finetune.task_types.tagging import explained
+from finetune.task_types.tagging.raw_text import split_words
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.task import Answer, Task
@@ -34,7 +35,8 @@ class TaggingTask(Task):
     """Tags in IOB2 for entities of `types`; scored with conlleval's chunks, and also with strict IOB2 chunks.
 
     `context = "document"` lets a window span several sentences of a document, as in the paper (section 5.3). With
-    `running_text` a text is split into words at signs, not at spaces.
+    `running_text` a text is split into words at signs, not at spaces; with `signs_apart` the signs around a word of a
+    raw text become words, as they are in the training data.
     """
 
     read: Callable[[Source, str], Rows]
@@ -43,6 +45,7 @@ class TaggingTask(Task):
         "sentence", "`document`: a window holds as many sentences of a document as fit"
     )
     running_text: bool = False
+    signs_apart: bool = False
     metrics: tuple[Metric, ...] = ()
     row_type = TaggingRow
 
@@ -76,6 +79,9 @@ class TaggingTask(Task):
         if self.running_text and isinstance(words, str):
             found, starts = segmented(words)
             return TaggingRow(id="", words=found, text=words, starts=starts)
+        if self.signs_apart and isinstance(words, str):
+            found, starts = split_words(words)
+            return TaggingRow(id="", words=found, raw=words, starts=starts)
         return TaggingRow(id="", words=tuple(words.split() if isinstance(words, str) else words))
 
     def joined(self, before: TaggingRow, row: TaggingRow) -> bool:
@@ -112,23 +118,14 @@ class TaggingTask(Task):
         return [Answer(value=t, probabilities=p) for t, p in zip(tags, sure, strict=True)]
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
-        """Tags, their probabilities, the entities, and each word's characters in the words joined by spaces."""
-        text, places = row.input, row.places
-        entities = [
-            {
-                "type": kind,
-                "text": text[places[a][0] : places[b - 1][1]],
-                "start": places[a][0],
-                "end": places[b - 1][1],
-            }
-            for kind, a, b in chunks(answer.value)
-        ]
-        chances = [round(p, 6) for p in answer.probabilities or ()]
+        """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by
+        spaces.
+        """
         return {
             "answer": answer.value,
-            "probabilities": chances,
-            "entities": entities,
-            "characters": list(map(list, places)),
+            "probabilities": [round(p, 6) for p in answer.probabilities or ()],
+            "entities": entities_of(answer, row),
+            "characters": list(map(list, row.given[1])),
         }
 
     def explained_texts(self, row: TaggingRow) -> list[list[NamedText]]:
@@ -174,7 +171,8 @@ class TaggingTask(Task):
     def remarks(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
         """A note on how many tags continue an entity that no tag began."""
         illegal = sum(illegal_transitions(answer.value) for answer in answers)
-        return [f"{illegal} illegal transitions (an I-X after no X) in {sum(len(a.value) for a in answers)} tags"]
+        tags = so_many(sum(len(answer.value) for answer in answers), "tag")
+        return [f"{so_many(illegal, 'illegal transition')} (an I-X after no X) in {tags}"] if illegal else []
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         """The labelled tokens with their tags."""
@@ -184,6 +182,19 @@ class TaggingTask(Task):
             f"{tokens[place]}/{self.labels[label]}"  # type: ignore[call-overload]
             for place, label in zip(feature.reads or (), feature.label, strict=True)  # type: ignore[arg-type]
         )
+
+
+def entities_of(answer: Answer, row: TaggingRow) -> list[dict[str, Any]]:
+    """The entities in a prediction: type, text, first character and character after the last, and a probability,
+    the lowest of those of its words' tags.
+    """
+    found, (text, places) = [], row.given
+    for kind, first, after in chunks(answer.value):
+        start, end = places[first][0], places[after - 1][1]
+        one = {"type": kind, "text": text[start:end], "start": start, "end": end}
+        chances = (answer.probabilities or ())[first:after]
+        found.append(one | ({"probability": round(min(chances), 6)} if len(chances) else {}))
+    return found
 
 
 def _continue(tags: list[str], chances: list[float]) -> None:

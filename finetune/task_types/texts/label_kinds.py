@@ -83,7 +83,7 @@ def label_kind(
             "too many classes",
             "Name another with label=COLUMN, or set shape=classification",
         )
-    return LabelKind(shape=CLASSES, why=f"{fact.distinct} different values", decimal=sign)
+    return LabelKind(shape=CLASSES, why=f"{so_many(fact.distinct, 'different value')}", decimal=sign)
 
 
 def separator_in(cells: Sequence[str]) -> str:

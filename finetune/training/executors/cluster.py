@@ -27,11 +27,11 @@ QUIET = {
 
 
 @contextmanager
-def cluster(cpus: int | None, out: Path) -> Iterator[Any]:
+def cluster(cpus: int | None, shared: Path | None) -> Iterator[Any]:
     """The module `ray`, connected to the cluster at $RAY_ADDRESS, or to a new one with so many CPU cores.
 
     Raises UserError where Ray is not installed or does not start, and where a machine of the cluster has other
-    versions or does not see `out`.
+    versions or does not see the folder that all share, if there is one.
     """
     ray = _imported()
     handler = signal.getsignal(signal.SIGTERM)  # which Ray replaces
@@ -40,7 +40,7 @@ def cluster(cpus: int | None, out: Path) -> Iterator[Any]:
         _connect(ray, cpus, folder)
         with suppress(ValueError):  # outside the main thread
             signal.signal(signal.SIGTERM, handler)
-        _require_equal_machines(ray, out)
+        _require_equal_machines(ray, shared)
         yield ray
     finally:
         ray.shutdown()
@@ -53,9 +53,7 @@ def _imported() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise UserError(
-            "--on ray needs a package that is not installed (ray)", "pip install 'bert-finetune[ray]'"
-        ) from error
+        raise UserError("Ray is not installed", "pip install 'bert-finetune[ray]'") from error
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     return ray
 
@@ -75,7 +73,7 @@ def _connect(ray: Any, cpus: int | None, folder: Path) -> None:
         if address is not None:
             raise _no_cluster(address, first_line(error)) from error
         raise UserError(
-            f"Ray did not start ({first_line(error)})", "Leave --on ray out, or try again when the machine is less busy"
+            f"Ray did not start ({first_line(error)})", "Leave `on` out, or try again when the machine is less busy"
         ) from error
 
 
@@ -93,49 +91,62 @@ def _require_answer(address: str) -> None:
 def _no_cluster(address: str, why: str) -> UserError:
     return UserError(
         f"no Ray cluster could be joined at {address} ({why})",
-        f"Start one with `ray start --head`, set {ADDRESS} to its address, or unset it to use this machine",
+        f"Start a cluster there, set {ADDRESS} to the address of one, or unset it to use this machine",
     )
 
 
-def _require_equal_machines(ray: Any, out: Path) -> None:
-    """Raises UserError for a machine with other versions than this one, and for one that cannot write into `out`."""
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+def _require_equal_machines(ray: Any, shared: Path | None) -> None:
+    """Raises UserError for a machine with other versions than this one, and for one that cannot write into `shared`."""
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    names = [f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})" for node in nodes]
+    with _marker(shared) as marker:
+        found = dict(zip(names, _looked(ray, nodes, marker), strict=True))
+    _require_equal_versions({name: there for name, (there, _) in found.items()})
+    if blind := [f"{name}: {why}" for name, (_, why) in found.items() if why]:
+        raise UserError(
+            f"machines that cannot write into {shared and shared.resolve()}: {'; '.join(blind)}",
+            "Give a folder that all see as `out`, or add `collect`, which sends the runs back",
+        )
 
-    here = {name: version for name, version in versions().items() if name in COMPARED}
-    marker = out.resolve() / f".seen-{uuid.uuid4().hex}"
+
+@contextmanager
+def _marker(folder: Path | None) -> Iterator[str]:
+    """The path of a file in the folder by which other machines know it; empty without a folder."""
+    if folder is None:
+        yield ""
+        return
+    marker = folder.resolve() / f".seen-{uuid.uuid4().hex}"
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         marker.touch()
     except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror})", "Choose another folder with --out") from error
-    nodes = [node for node in ray.nodes() if node["Alive"]]
-    look = ray.remote(num_cpus=0, max_calls=0)(_machine)
+        raise UserError(f"{folder}: cannot be written ({error.strerror})", "Give another folder as `out`") from error
     try:
-        found = ray.get(
-            [
-                look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
-                    str(marker)
-                )
-                for node in nodes
-            ]
-        )
-    except Exception as error:
-        raise UserError(f"a machine of the cluster does not work ({first_line(error)})", "Install it there") from error
+        yield str(marker)
     finally:
         marker.unlink(missing_ok=True)
-    names = [f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})" for node in nodes]
-    _require_equal_versions(here, dict(zip(names, [each[0] for each in found], strict=True)))
-    if blind := [f"{name}: {each[1]}" for name, each in zip(names, found, strict=True) if each[1]]:
+
+
+def _looked(ray: Any, nodes: list[Any], marker: str) -> list[tuple[dict[str, str], str]]:
+    """What `_machine` says on each node. Raises UserError where it cannot be called."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    look = ray.remote(num_cpus=0)(_machine)
+    where = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in nodes]
+    try:
+        return ray.get([look.options(scheduling_strategy=each).remote(marker) for each in where])  # type: ignore[no-any-return]
+    except Exception as error:  # the module that is not there, or Ray's own exceptions
         raise UserError(
-            f"machines that cannot write into {out.resolve()}: {'; '.join(blind)}",
-            "Choose a folder that all see with --out, or add --collect, which sends the runs back",
-        )
+            f"a machine of the cluster cannot run this project ({first_line(error)})",
+            "Install it there, with the same versions",
+        ) from error
 
 
-def _require_equal_versions(here: dict[str, str], there: dict[str, dict[str, str]]) -> None:
+def _require_equal_versions(machines: dict[str, dict[str, str]]) -> None:
+    here = {name: version for name, version in versions().items() if name in COMPARED}
     other = {
         machine: ", ".join(f"{name} {found.get(name)}" for name in here if found.get(name) != here[name])
-        for machine, found in there.items()
+        for machine, found in machines.items()
     }
     if differing := [f"{machine} has {words}" for machine, words in other.items() if words]:
         needed = ", ".join(f"{name} {version}" for name, version in here.items())
@@ -145,13 +156,14 @@ def _require_equal_versions(here: dict[str, str], there: dict[str, dict[str, str
 
 
 def _machine(marker: str) -> tuple[dict[str, str], str]:
-    """Versions on this machine, and why a file can not be written next to `marker`; empty if it can."""
+    """Versions on this machine, and why a file cannot be written next to `marker`; empty if it can."""
     try:
-        if not Path(marker).is_file():
+        if marker and not Path(marker).is_file():
             return versions(), "it is another folder there"
-        own = Path(f"{marker}-{uuid.uuid4().hex}")
-        own.touch()
-        own.unlink()
+        if marker:
+            own = Path(f"{marker}-{uuid.uuid4().hex}")
+            own.touch()
+            own.unlink()
     except OSError as error:
         return versions(), error.strerror or type(error).__name__
     return versions(), ""

@@ -53,6 +53,13 @@ class Executor(Protocol):
         """What became of each job. Raises what is not the user's to fix, and Interrupted after a signal."""
 
 
+def require_numbers(**given: int | None) -> None:
+    """Raises UserError for a number of workers or cores below 1."""
+    for name, value in given.items():
+        if value is not None and value < 1:
+            raise UserError(f"`{name}` is {value}", "Give at least 1")
+
+
 class InSequence:
     """Trains one run after the other in this process."""
 
@@ -91,7 +98,7 @@ def _failure(error: Exception, name: str) -> UserError | None:
     if isinstance(error, UserError):
         return type(error)(f"{prefix}{error.what}", error.way_out)
     if isinstance(error, OSError):
-        return UserError(f"{prefix}{error}", "Free space, or choose another folder with --out")
+        return UserError(f"{prefix}{error}", "Free space, or choose another folder with `out`")
     if isinstance(error, RuntimeError) and is_out_of_memory(error):
         return UserError(f"{prefix}out of memory", "Lower train.batch_size or max_length, or raise train.accumulation")
     if "deterministic" in str(error):

@@ -1,6 +1,7 @@
 """Trains runs as Ray tasks. Ray schedules and retries; that a run is not trained twice is the run folder's doing."""
 
 import os
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,13 +11,12 @@ from finetune.errors import UserError, first_line
 from finetune.runs import interrupts
 from finetune.runs.events import Watcher
 from finetune.runs.folder import Locked
-from finetune.runs.interrupted import interrupted_runs
-from finetune.runs.record import RunRecord
-from finetune.runs.sweep_events import RunEnded, SweepProgress
 from finetune.training.executors.cluster import ADDRESS, cluster
-from finetune.training.executors.job import Job, Outcome
+from finetune.training.executors.job import Job, Outcome, require_numbers
 from finetune.training.executors.order import longest_first
-from finetune.training.executors.remote import SentJob, sent, train_sent
+from finetune.training.executors.packed import PARTS
+from finetune.training.executors.remote import Sent, SentJob, received, sent, train_sent
+from finetune.training.executors.sweep import Sweep
 
 RETRIES = 10  # times that a run is started again whose worker died; it resumes from its checkpoint
 TICK = 1.0  # seconds between looks at what has ended
@@ -25,19 +25,23 @@ PATIENCE = 5.0  # seconds after which a run that another process trains is tried
 
 @dataclass(frozen=True, kw_only=True)
 class OnRay:
-    """Ray tasks with so many CPU cores, and a GPU or a part of one each; at most `workers` at a time."""
+    """Ray tasks with so many CPU cores, and a GPU or a part of one each; at most `workers` at a time.
+
+    With `collect` (`all`, or `scores` for all but the model) runs are written where they are trained and sent back.
+    """
 
     workers: int | None = None
     gpus_each: float | None = None
     cpus_each: int | None = None
+    collect: str = ""
 
     def __post_init__(self) -> None:
         """Raises UserError for numbers that are no number of workers, cores or GPUs."""
-        for name, value in (("workers", self.workers), ("cpus_each", self.cpus_each)):
-            if value is not None and value < 1:
-                raise UserError(f"{name} is {value}", "Give at least 1")
+        require_numbers(workers=self.workers, cpus_each=self.cpus_each)
+        if self.collect and self.collect not in PARTS:
+            raise UserError(f"`collect` is '{self.collect}'", f"Give {' or '.join(PARTS)}")
         if self.gpus_each is not None and (self.gpus_each < 0 or (self.gpus_each > 1 and self.gpus_each % 1)):
-            raise UserError(f"gpus_each is {self.gpus_each}", "Give a part of one GPU, such as 0.5, or whole ones")
+            raise UserError(f"`gpus_each` is {self.gpus_each}", "Give a part of one GPU, such as 0.5, or whole ones")
 
     def outcomes(self, jobs: Sequence[Job], watch: Watcher) -> list[Outcome]:
         """What became of each job; a worker that dies is replaced, and its run resumes.
@@ -49,11 +53,14 @@ class OnRay:
             return []
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         wanted = None if self.workers is None else self.workers * (self.cpus_each or 1)
-        with cluster(max(wanted or cores, self.cpus_each or 1), jobs[0].options.out) as ray:
+        shared = None if self.collect else jobs[0].options.out
+        with cluster(max(wanted or cores, self.cpus_each or 1), shared) as ray:
             cpus, gpus = self._each(ray)
             task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES, max_calls=1 if gpus else 0)(_train)
-            sweep = _Sweep(ray=ray, task=task, jobs=jobs, threads=cpus, most=self.workers or len(jobs), watch=watch)
-            return sweep.run()
+            sweep = Sweep(jobs=jobs, watch=watch)
+            most = self.workers or len(jobs)
+            tasks = _Tasks(ray=ray, task=task, threads=cpus, most=most, collect=self.collect, sweep=sweep)
+            return tasks.run()
 
     def _each(self, ray: Any) -> tuple[int, float]:
         """CPU cores and GPUs of a task. Raises UserError where the cluster has no machine with as many."""
@@ -62,43 +69,45 @@ class OnRay:
         gpus = self.gpus_each if self.gpus_each is not None else min(1.0, most_gpus)
         where = "the cluster" if os.environ.get(ADDRESS) else "this machine"
         if gpus > most_gpus:
-            raise UserError(f"gpus_each is {gpus:g}, and {where} has {most_gpus:g} GPUs", "Give less, or leave it out")
+            raise UserError(
+                f"`gpus_each` is {gpus:g}, and {where} has {most_gpus:g} GPUs", "Give less, or leave it out"
+            )
         per_machine = [node["CPU"] // max(1, node["GPU"] // gpus) for node in nodes if gpus and node.get("GPU")]
         cpus = self.cpus_each or max(1, int(min(per_machine, default=1)))
         if cpus > (most := max(node.get("CPU", 0.0) for node in nodes)):
-            raise UserError(f"cpus_each is {cpus}, and {where} has {most:g} CPU cores", "Give less, or leave it out")
+            raise UserError(f"`cpus_each` is {cpus}, and {where} has {most:g} CPU cores", "Give less, or leave it out")
         return cpus, gpus
 
 
 @dataclass(kw_only=True)
-class _Sweep:
-    """Jobs under way: those that wait, longest first, and those that Ray has, by reference."""
+class _Tasks:
+    """The jobs that Ray has, by reference, and the task that trains one, at most `most` at a time."""
 
     ray: Any
     task: Any
-    jobs: Sequence[Job]
     threads: int
     most: int
-    watch: Watcher
-    found: dict[int, Outcome] = field(default_factory=dict)
+    collect: str
+    sweep: Sweep
     under_way: dict[Any, int] = field(default_factory=dict)
-    locked: list[int] = field(default_factory=list)
 
     def run(self) -> list[Outcome]:
         """The outcome of each job, in order."""
-        waiting = longest_first(self.jobs)
+        waiting = longest_first(self.sweep.jobs)
         with interrupts.deferred():
             while waiting or self.under_way:
                 while waiting and len(self.under_way) < self.most:
                     self._start(waiting.pop(0))
-                self._show()
+                self.sweep.show()
                 waiting += self._ended()
                 if interrupts.asked():
                     self._stop()
-        return [self.found[index] for index in range(len(self.jobs))]
+        return self.sweep.outcomes
 
     def _start(self, index: int) -> None:
-        self.under_way[self.task.remote(sent(self.jobs[index], threads=self.threads))] = index
+        """Waiting for a run that another command trains would take a worker's place: it is tried again instead."""
+        job = sent(self.sweep.jobs[index], threads=self.threads, wait=False, collect=self.collect)
+        self.under_way[self.task.remote(job)] = index
 
     def _ended(self) -> list[int]:
         """Collects the jobs that ended in the next second; returns those to try again, which others train."""
@@ -107,20 +116,22 @@ class _Sweep:
         for reference in done:
             index = self.under_way.pop(reference)
             outcome = self._outcome(reference, index)
-            if isinstance(outcome, Locked) and self.jobs[index].options.wait:
+            if isinstance(outcome, Locked) and self.sweep.jobs[index].options.wait:
                 again.append(index)
             else:
-                self.found[index] = outcome
-                self._show_ended(index, outcome)
+                self.sweep.end(index, outcome)
+        if len(again) == len(done) and not self.under_way:
+            time.sleep(PATIENCE)  # nothing is left but what others train
         return again
 
     def _outcome(self, reference: Any, index: int) -> Outcome:
         """What a task returned. Raises what is not the user's to fix."""
+        job = self.sweep.jobs[index]
         try:
-            return self.ray.get(reference)  # type: ignore[no-any-return]
+            return received(self.ray.get(reference), job)
         except (self.ray.exceptions.WorkerCrashedError, self.ray.exceptions.OutOfMemoryError) as error:
             return UserError(
-                f"{self.jobs[index].planned.name}: its worker died {RETRIES + 1} times ({first_line(error)})",
+                f"{job.planned.name}: its worker died {RETRIES + 1} times ({first_line(error)})",
                 "Give each run more memory with fewer workers; the same command resumes it",
             )
         except self.ray.exceptions.RayTaskError as error:
@@ -133,30 +144,10 @@ class _Sweep:
         for reference in self.under_way:
             with suppress(Exception, KeyboardInterrupt):
                 self.ray.get(reference)
-        raise interrupts.Interrupted(
-            interrupts.Stopping().number, f"with {len(self.found)} of {len(self.jobs)} runs ended"
-        )
-
-    def _show(self) -> None:
-        failed = sum(isinstance(one, UserError) for one in self.found.values())
-        self.watch(
-            SweepProgress(
-                finished=len(self.found) - failed, failed=failed, total=len(self.jobs),
-                running=[run for run in interrupted_runs(self.jobs[0].options.out) if run.running],
-            )
-        )  # fmt: skip
-
-    def _show_ended(self, index: int, outcome: Outcome) -> None:
-        self.watch(
-            RunEnded(
-                recipe=self.jobs[index].planned.name,
-                record=outcome if isinstance(outcome, RunRecord) else None,
-                failure=str(outcome) if isinstance(outcome, UserError) else "",
-            )
-        )
+        raise self.sweep.stopped()
 
 
-def _train(job: SentJob) -> Outcome:
+def _train(job: SentJob) -> Sent:
     """A task of Ray, whose cancelling repeats a signal every two seconds."""
     interrupts.repeat_is_one()
     return train_sent(job)

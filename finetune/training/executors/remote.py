@@ -12,10 +12,13 @@ from finetune.errors import UserError
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe import Recipe
+from finetune.runs.record import RunRecord
 from finetune.task_types.options import resolved
 from finetune.training.executors.job import Job, Outcome, RunOptions, outcome
+from finetune.training.executors.packed import PackedRun, folder_here, packed, unpack
 from finetune.training.targets import Planned
 
+Sent = Outcome | PackedRun
 POOLS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
@@ -23,7 +26,8 @@ POOLS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NU
 class SentJob:
     """A job without its task, which is read again there: a task may come from a file that cannot be imported.
 
-    `folder` is where the command was started, from which paths are seen; `threads` are those of each thread pool.
+    `folder` is where the command was started, from which paths are seen; `threads` are those of each thread pool;
+    `collect` says which parts of the run come back, if its machine does not see the results folder.
     """
 
     name: str
@@ -34,25 +38,38 @@ class SentJob:
     named: bool
     folder: Path
     threads: int
+    collect: str
 
 
-def sent(job: Job, *, threads: int) -> SentJob:
-    """The job as it is sent. It does not wait for a run that another process trains: its place is worth more."""
-    planned = job.planned
+def sent(job: Job, *, threads: int, wait: bool, collect: str = "") -> SentJob:
+    """The job as it is sent; without `wait` it comes back as Locked if another process trains its run.
+
+    With `collect`, which is one of PARTS, its run is written in a folder of that machine, and comes back as bytes.
+    """
+    planned, options = job.planned, replace(job.options, wait=wait, out=job.options.out.resolve())
     return SentJob(
-        name=planned.name, recipe=planned.recipe, task=planned.task.name, options=replace(job.options, wait=False),
-        pause_after=job.pause_after, named=job.named, folder=Path.cwd(), threads=threads,
+        name=planned.name, recipe=planned.recipe, task=planned.task.name, options=options,
+        pause_after=job.pause_after, named=job.named, folder=Path.cwd(), threads=threads, collect=collect,
     )  # fmt: skip
 
 
-def train_sent(job: SentJob, watch: Watcher = unwatched) -> Outcome:
+def received(came: Sent, job: Job) -> Outcome:
+    """The outcome of a job; a run that came as bytes is written into the job's results folder."""
+    return unpack(came, job.options.out) if isinstance(came, PackedRun) else came
+
+
+def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
     """Trains the run in this process, with that number of threads.
 
     Raises KeyboardInterrupt after a signal, once a checkpoint is saved.
     """
     set_threads(job.threads)
     try:
-        return _trained(job, watch)
+        if not job.collect:
+            return _trained(job, watch)
+        own = replace(job, options=replace(job.options, out=folder_here(job.options.out)))
+        found = _trained(own, watch)
+        return packed(found, own.options.out, parts=job.collect) if isinstance(found, RunRecord) else found
     except UserError as error:  # from reading the task again
         return error
     except Interrupted as stopped:

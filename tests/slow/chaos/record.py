@@ -28,7 +28,7 @@ def write_record(
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "git_commit": environment.git_commit(),
         "versions": environment.versions(),
-        "machine": {"system": platform.platform(), "cores": os.cpu_count(), "cpu": _cpu()},
+        "machine": {"system": platform.platform(), "cores": os.cpu_count(), "cpu": environment.cpu_name()},
         "seed": seed,
         "scale": scale,
         "parts": parts,
@@ -60,9 +60,3 @@ def _kind(kind: str, tallies: Iterable[Tally]) -> dict[str, Any]:
 def _figure(tallies: Iterable[Tally], name: str) -> dict[str, float]:
     values = [value for tally in tallies for value in tally.figures.get(name, ())]
     return {"mean": statistics.fmean(values), "most": max(values), "count": len(values)}
-
-
-def _cpu() -> str:
-    file = Path("/proc/cpuinfo")
-    lines = file.read_text().splitlines() if file.is_file() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())

@@ -17,6 +17,7 @@ LONGEST_ARGUMENT = 130_000  # characters, on Linux
 MOST_MEMORY = 300_000_000  # bytes that all of them may add
 KEYS = (
     *("task", "model", "max_length", "seed", "init_seed", "data_seed", "frozen", "layers", "bilstm", "freeze_layers"),
+    *("lora", "lora_targets", "lora_alpha", "lora_dropout", "adapter"),
     *("reinit_layers", "limit", "options", "train", "grid", "fold", "threshold", "labels", "dev", "preset", "variant"),
     *("train.batch_size", "train.epochs", "train.solver", "train.learning_rate", "train.schedule", "train.warmup"),
     *("train.weight_decay", "train.adam_epsilon", "train.clip_norm", "train.accumulation", "train.layer_decay"),

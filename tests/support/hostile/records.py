@@ -10,11 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.compare import compare
 from finetune.analysis.paper_table import lines_of, load_table
 from finetune.analysis.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.analysis.report.page import render
 from finetune.analysis.report.run_files import find_folders, read_run_files
+from finetune.api.comparison import compare
 from finetune.cli.console import Terminal
 from finetune.cli.run_tables import print_record, runs_table, summary_lines, summary_table
 from finetune.cli.table import as_table

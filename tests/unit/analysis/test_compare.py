@@ -13,7 +13,7 @@ from support.cli import assert_error
 from support.records import save_run
 from support.toys import choice_task, every_shape, span_task
 
-from finetune.analysis.compare import compare
+from finetune.api.comparison import compare
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics import scores as metrics
@@ -128,7 +128,9 @@ def test_seeds_are_taken_together(tmp_path: Path) -> None:
     assert found.mcnemar is None
     assert found.notes == []
     (tmp_path / "rte" / ids[2] / "predictions-dev.parquet").unlink()
-    assert "seeds left out" in compare(ids[1], ids[4], out=tmp_path, seeds=True).notes[0]
+    two, left_out = compare(ids[1], ids[4], out=tmp_path, seeds=True).notes
+    assert two.startswith("two seeds on a side: use 3 or more")
+    assert "seeds left out" in left_out
     with pytest.raises(UserError, match="differ only in seeds"):
         compare(ids[0], ids[1], out=tmp_path, seeds=True)
 

@@ -8,7 +8,7 @@ from support.records import change_record, run
 from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
-from finetune.analysis.data_sizes import Gain, curves_of, last_gain, more_labels
+from finetune.analysis.data_sizes import Gain, curves_of, last_gain, learning_curves, more_labels
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.task import Answer
@@ -32,6 +32,15 @@ def test_sizes_are_in_order_with_the_mean_of_their_seeds() -> None:
     assert [size.baseline for size in sizes] == [pytest.approx(0.4)] * 2
     assert curves_of(records[1:3]) == []
     assert curves_of([records[0], record(0.5, 0.1, data="other rows")]) == []
+
+
+def test_runs_no_better_than_a_constant_are_counted() -> None:
+    records = [record(0.4, 0.1), record(0.5, 0.1, 2), record(0.7, 1.0), record(0.8, 1.0, 2)]
+    (curve,) = learning_curves(records, {})
+    assert curve.columns[-1] == "no better than constant"
+    assert [cells[-1] for cells in curve.cells] == ["1 of 2", ""]
+    (good,) = learning_curves([record(0.6, 0.1), record(0.7, 1.0)], {})
+    assert good.columns[-1] == "best baseline"
 
 
 def test_the_gain_is_that_of_the_last_doubling() -> None:

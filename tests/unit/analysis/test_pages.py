@@ -12,7 +12,7 @@ from finetune.analysis.pages.write import write_page
 from finetune.errors import UserError
 
 FOLDER = Path(next(iter(finetune.analysis.__path__)))
-SIZES = {"--c", "--share", "--weight", "--most", "--heads"}  # set by elements
+SIZES = {"--c", "--share", "--weight", "--most", "--columns", "--heads"}  # set by elements
 COLOURS = FOLDER / "pages" / "colours.css"
 
 

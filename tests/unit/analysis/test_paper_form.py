@@ -75,5 +75,5 @@ def test_files_name_the_group_in_each_row() -> None:
 
 
 def test_a_table_without_columns_has_no_such_form() -> None:
-    with pytest.raises(UserError, match="--form"):
+    with pytest.raises(UserError, match="`form`"):
         paper_form(load_table("squad"), [])

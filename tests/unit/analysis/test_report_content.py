@@ -13,7 +13,7 @@ from support.reports import NASTY, facts_of, read, report, saved_run
 from support.toys import cat_rows, cat_task, labels_task, length_task
 
 from finetune.analysis.report.blocks import WordWeight
-from finetune.analysis.report.chart import Axis, chart, names_axis
+from finetune.analysis.report.chart import MOST_NAME, Axis, chart, names_axis
 from finetune.analysis.report.curves import chosen_step, steps_of
 from finetune.analysis.report.marks import dots, line
 from finetune.analysis.report.paths import without_folders
@@ -23,6 +23,7 @@ from finetune.analysis.report.write import write_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
+from finetune.runs.verdict import WORDS
 from finetune.task_types import SentenceRow
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.registry import find
@@ -73,11 +74,22 @@ def test_round_steps_are_round_and_few() -> None:
 
 def test_full_width_letters_are_measured_and_names_cut_in_the_middle() -> None:
     assert text_width("긍정적인") == pytest.approx(4 * text_width("긍"))
-    assert text_width("긍정적인") > 1.5 * text_width("good")
+    assert text_width("긍정적인") > 1.4 * text_width("good")
     assert fitted("short", 100) == "short"
     assert fitted("label number 17", 60).startswith("label")
     assert fitted("label number 17", 60).endswith("17")
     assert text_width(fitted("부정적인 평가를 받은 영화", 60)) <= 60
+
+
+@pytest.mark.parametrize("name", [*WORDS.values(), "tfidf-logistic", "FacebookAI/xlm-roberta", "{a}"])
+def test_a_text_takes_no_more_than_its_estimated_width(name: str) -> None:
+    """In DejaVu Sans, which is broader than the other fonts that browsers choose."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    drawn = TextPath((0, 0), name, size=11, prop=FontProperties(family="DejaVu Sans")).get_extents()
+    assert drawn.x1 <= text_width(name) < 1.4 * drawn.x1
+    assert name not in WORDS.values() or fitted(name, MOST_NAME) == name
 
 
 def test_names_of_an_axis_and_the_legend_stay_in_the_picture() -> None:
@@ -121,6 +133,8 @@ def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) ->
     assert {row[1] for row in data["rows"]} == {row.id for row in rows}
     assert page.count("data-pair=") == 3  # cells of the confusion that have rows
     assert page.count("possible label errors (") == 1
+    limit = "whose label the model contradicts with high confidence: either the label or the prediction is wrong"
+    assert limit in page and "can be trusted" not in page
     assert page.count("<h4>Rows</h4>") == 1
 
 
@@ -138,6 +152,20 @@ def test_the_least_believed_labels_are_listed_where_no_label_is_a_possible_error
     wrong = {row[1] for row in data["rows"] if row[4] == 0}
     assert wrong <= {row[1] for row in least}
     assert all("probability of the label" in row[7][-1] for row in least)
+
+
+def test_every_error_has_the_probability_of_its_label(tmp_path: Path) -> None:
+    """40 errors, of which only 20 are among the labels believed least."""
+    task, rows = cat_task(), cat_rows(64)
+    other = {"yes": "no", "no": "yes"}
+    chances = {"no": [0.6, 0.4], "yes": [0.4, 0.6]}
+    said = [other[row.gold] if i < 40 else row.gold for i, row in enumerate(rows)]
+    folder = saved_run(tmp_path, task, rows, [Answer(value=each, probabilities=chances[each]) for each in said])
+    (data,) = read(report(tmp_path, folder)).data
+    errors, others = ([row for row in data["rows"] if row[4] == right] for right in (0, 1))
+    assert len(errors) == 40
+    assert all("probability of the label 40.0 %" in row[7] for row in errors)
+    assert not any("probability of the label" in fact for row in others for fact in row[7])
 
 
 def test_columns_of_the_data_and_scripts_are_parts_of_the_rows(tmp_path: Path) -> None:
@@ -211,53 +239,12 @@ def test_an_older_record_gets_its_margin_from_its_predictions(tmp_path: Path) ->
     assert json.loads((folder / "record.json").read_text()).get("margins", {}) == {}
 
 
-def test_two_groups_of_seeds_have_titles_that_say_what_differs_and_one_sign(tmp_path: Path) -> None:
-    """B is worse: the sentence and the table both have a minus."""
-    task = find("rte")
-    rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
-    gold = task.gold(rows)
-    other = {task.labels[0]: task.labels[1], task.labels[1]: task.labels[0]}
-    folders = []
-    for frozen, seed in ((False, 1), (False, 2), (True, 1), (True, 2)):
-        answers = [Answer(value=other[a.value] if frozen and i < 18 else a.value) for i, a in enumerate(gold)]
-        folders.append(save_run(tmp_path, task, rows, answers, **facts_of(task, task.score(answers, rows), seed)))
-        record = load_record(folders[-1] / "record.json")
-        change_record(folders[-1] / "record.json", recipe=record.recipe | {"frozen": frozen})
-    page = report(tmp_path, *folders)
-    contents = page[page.index("<nav") : page.index("</nav>")]
-    assert "A: not frozen, 2 seeds" in contents
-    assert "B: frozen, 2 seeds" in contents
-    found = read(page).text
-    assert "B is worse than A in dev accuracy: B − A is -30.0 points (95 % -" in found
-    assert "-30.0" in found.partition("p (Holm)")[2][:200]
-
-
-def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) -> None:
-    task = find("rte")
-    rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
-    gold = task.gold(rows)
-    other = {task.labels[0]: task.labels[1], task.labels[1]: task.labels[0]}
-    folders = []
-    for rate, wrong in ((1e-5, 20), (2e-5, 2)):
-        answers = [Answer(value=other[a.value] if i < wrong else a.value) for i, a in enumerate(gold)]
-        folders.append(save_run(tmp_path, task, rows, answers, **facts_of(task, task.score(answers, rows), 1)))
-        record = load_record(folders[-1] / "record.json")
-        change_record(folders[-1] / "record.json", recipe=record.recipe | {"train": {"learning_rate": rate}})
-    page = report(tmp_path, *folders)
-    found = read(page)
-    assert "B is better than A in dev accuracy: B − A is +30.0 points (95 % +" in found.text
-    assert "0 rows that only A has right, 18 that only B has right" in found.text
-    assert found.text.count("only B is right") == 18
-    assert page.index(">A</a>: ") < page.index("A and B compared")
-
-
-def test_a_note_of_several_seeds_is_on_the_page_once_and_counts_have_their_noun(tmp_path: Path) -> None:
-    task, (row, *_) = cat_task(), cat_rows(8)
-    folders = [saved_run(tmp_path, task, [row], task.gold([row]), seed=seed) for seed in (1, 2)]
-    for folder in folders:
-        change_record(folder / "record.json", rows={"train": 1, "dev": 1})
-    text = read(report(tmp_path, *folders)).text
-    assert text.count("a note") == 1
-    assert "1 row; all scores" in text and "Trained on 1 row:" in text and "0 of 1 row have an error" in text
-    assert "1 rows" not in text
-    assert "The default is that of a recipe" in text
+def test_the_confusion_has_the_order_of_the_classes(tmp_path: Path) -> None:
+    names = ("rare", "common", "usual")
+    rows = [SentenceRow(id=str(i), text="t", gold=names[0 if i < 5 else 1 if i < 40 else 2]) for i in range(60)]
+    task = replace(cat_task(rows), labels=names)
+    folder = saved_run(tmp_path, task, rows, [Answer(value=row.gold) for row in rows])
+    page = report(tmp_path, folder)
+    for title in ("By class", "Confusion"):
+        body = page.partition(f"<h4>{title}</h4>")[2].partition("<tbody>")[2].partition("</tbody>")[0]
+        assert re.findall(r'<th scope="row">(\w+)<', body) == ["common", "usual", "rare"], title

@@ -43,7 +43,7 @@ def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None
         for title in cards | {title for title, shown in own.items() if shown}:
             assert title in found.text, (folder, title)
         assert found.data[0]["total"] == len(found.data[0]["rows"]) == len(view.lines)
-        assert ("With the temperature" in found.text) == view.softmax
+        assert ("which has the least log loss on" in found.text) == view.softmax
         assert found.tags.count("svg") >= 4
 
 

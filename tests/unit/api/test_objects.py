@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from support.cli import InProcess
 from support.paths import ROOT
 from support.runs import REVIEWS, FinishedRun, trained_run
 
@@ -58,7 +59,9 @@ def test_a_report_is_written_and_its_path_returned(run: finetune.Run, tmp_path: 
     assert finetune.report(run, path=tmp_path / "two.html").is_file()
 
 
-def test_a_comparison_is_that_of_the_command(reviews: Path, tiny_bert: Path, tmp_path: Path) -> None:
+def test_a_comparison_is_that_of_the_command(
+    reviews: Path, tiny_bert: Path, tmp_path: Path, in_process: InProcess
+) -> None:
     data = reviews.parents[2] / "reviews.csv"
     folder = trained_run(tmp_path, data, tiny_bert, seed=7)
     a, b = finetune.open_run(reviews), finetune.open_run(folder)
@@ -66,7 +69,10 @@ def test_a_comparison_is_that_of_the_command(reviews: Path, tiny_bert: Path, tmp
     assert ([*found.a], [*found.b], found.rows) == ([a.id], [b.id], a.record.rows["dev"])
     assert list(found.frame["metric"]) == ["macro f1", "accuracy"]
     assert f"p {next(iter(found.differences.values())).p:.4f}" in repr(found)
-    assert json.dumps(found.as_json(), default=str)
+    for seeds in (False, True):  # those of the runs' own folders, wherever the command is given
+        given = finetune.compare(reviews, folder, seeds=seeds)
+        command = ["compare", str(reviews), str(folder), "--json", *["--seeds"] * seeds]
+        assert json.loads(in_process(*command, data="")[1]) == json.loads(json.dumps(given.as_json(), default=str))
     assert finetune.compare(reviews, folder).frame.equals(found.frame)
     with pytest.raises(finetune.UserError, match="same run"):
         finetune.compare(a, a)
@@ -108,8 +114,10 @@ def test_a_model_is_evaluated_on_rows_and_files(run: finetune.Run, reviews: Path
     assert 0 < found.scores["dev"]["accuracy"] <= 1
     assert found.frame.loc[0, "metric"] == "macro f1"
     assert any("training" in note for note in finetune.evaluate(run, file).notes)
-    with pytest.raises(finetune.UserError, match="the data: has no column review"):
+    with pytest.raises(finetune.UserError, match=r"the data: has no column 'review'.*text=body"):
         finetune.evaluate(run, rows.rename(columns={"review": "body"}))
+    other = rows.rename(columns={"review": "body", "mark": "stars"})
+    assert finetune.evaluate(run, other, text="body", label=["stars"]).scores == finetune.evaluate(run, rows).scores
 
 
 def test_predictions_are_scored_without_a_model(finished_run: FinishedRun, tmp_path: Path) -> None:
@@ -124,3 +132,15 @@ def test_predictions_are_scored_without_a_model(finished_run: FinishedRun, tmp_p
         finetune.score("rte", ["entailment"], data_folder=data)
     with pytest.raises(finetune.UserError, match="two rows"):
         finetune.score("rte", pd.concat([run.predictions] * 2), data_folder=data)
+
+
+def test_a_model_is_scored_on_a_task_of_a_data_folder(
+    finished_run: FinishedRun, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = finished_run("rte")
+    data = run.parents[2] / "data"
+    found = finetune.evaluate(run, "rte", data_folder=data, device="cpu")
+    assert found.scores == json.loads(in_process("evaluate", str(run), "rte", "--json", data=data)[1])
+    monkeypatch.delenv("FINETUNE_DATA")
+    with pytest.raises(finetune.UserError, match="`data_folder`"):
+        finetune.evaluate(run, "rte", data_folder=data / "nowhere")

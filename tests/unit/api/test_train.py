@@ -89,6 +89,7 @@ def test_several_seeds_are_one_object(small: dict[str, Any]) -> None:
     assert {one.id for one in opened.runs} == {one.id for one in run.runs}
     assert run.record.id == run.folder.name
     assert "the data: 8 rows were held out" in run._repr_html_() and ".data/" not in run._repr_html_()
+    assert [note for note in run.record.notes if ".data" in note] == []
 
 
 def test_settings_are_those_of_a_recipe(small: dict[str, Any], glue: Path) -> None:

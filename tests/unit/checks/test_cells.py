@@ -20,7 +20,7 @@ BAD_CELLS: dict[str, tuple[str, dict[int, object]]] = {
     "replacement": ("text", {21: f"caf\ufffd {LONG_WORDS[6]}"}),
     "not-nfc": ("text", {22: unicodedata.normalize("NFD", f"café {LONG_WORDS[7]}")}),
     "homoglyph": ("text", {23: "log in at pаypal now please"}),  # its second letter is Cyrillic
-    "formula": ("text", {24: "=HYPERLINK(A1) and more words here", 25: "#NAME?"}),
+    "formula": ("text", {24: "=HYPERLINK(A1) and more words here", 25: "#NAME?", 47: "=합계(A1) 는 함수 이름이다"}),
     "long-cell": ("text", {26: "\n".join(f"{text},7" for text in texts(60, words=3, seed=5))}),
     "swallowed-rows": ("text", {27: "a quote opens here,good\nand closes in the next row"}),
     "label-variant": ("label", {28: "Good", 29: "BAD"}),

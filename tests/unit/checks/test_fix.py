@@ -184,7 +184,7 @@ def test_a_copy_keeps_the_byte_order_mark_and_another_encoding_is_noted(
     assert code == 0
     written = gzip.decompress(fixed.read_bytes()) if suffix.endswith(".gz") else fixed.read_bytes()
     assert written.startswith(b"\xef\xbb\xbf") is marked
-    assert ("is in UTF-8, the input in CP949" in out and "--fix b.xlsx" in out) is noted
+    assert ("is in UTF-8, the input in CP949" in out and "write b.xlsx instead" in out) is noted
     assert read_table(fixed).columns["text"][0] == lines[0].partition(",")[0]
 
 

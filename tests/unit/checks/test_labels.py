@@ -67,6 +67,12 @@ def test_spellings_of_labels() -> None:
     assert misspelled({"class 1": 100, "class 2": 1, "1000": 100, "1001": 1}) == {}
 
 
+def test_a_typo_in_short_labels_of_hangul_is_one_of_jamo() -> None:
+    assert misspelled({"긍정": 66, "부정": 70, "긍졍": 1, "부저": 1}) == {"긍졍": "긍정", "부저": "부정"}
+    assert misspelled({"긍정": 66, "긍정ㅇ": 1, "긎엉": 1}) == {"긍정ㅇ": "긍정"}
+    assert misspelled({"긍정": 66, "부정": 6, "중립": 1, "A형": 90, "B형": 2, "남": 50, "담": 1}) == {}
+
+
 def test_spellings_that_differ_in_inner_spaces_are_one_label_and_no_typo() -> None:
     counts = {
         "긍정": 40,

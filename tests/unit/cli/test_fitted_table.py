@@ -170,3 +170,12 @@ def test_settings_of_ten_thousand_runs_take_a_fraction_of_a_second() -> None:
 def test_the_folder_of_a_path_is_its_short_name(tmp_path: Path) -> None:
     assert short_model(f"{tmp_path}/encoder/") == "encoder"
     assert short_model("minilm") == "minilm"
+
+
+def test_a_column_that_stays_is_not_taken_into_the_title() -> None:
+    headings = [Column(name=""), *columns("id", "model"), Column(name="label", stays=True)]
+    rows = [("", "1", "bert" * 9, "good"), ("", "2", "bert" * 9, "good")]
+    text = printed(FittedTable(title="", columns=headings, rows=rows), 44)
+    assert text.splitlines()[0] == f"model {'bert' * 9}"
+    assert text.count("good") == 2
+    assert "(" not in text

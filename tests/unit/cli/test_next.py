@@ -67,6 +67,19 @@ def test_seeds_of_one_setting_are_reported_and_only_settings_are_compared() -> N
     assert next_line(named(*"abcdefghijk")) == "next: finetune show a"
 
 
+def test_a_run_that_is_worse_than_its_baseline_is_followed_by_another_encoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my reviews.csv").write_text("text,label\n")
+    worse = run(0.4, task="my reviews.csv")
+    assert next_line([worse]) == "next: finetune run 'my reviews.csv' model=NAME, finetune report 1"
+    note = "it does not fit. Choose an encoder for the language: model=klue/bert-base, or beomi/kcbert-base"
+    suggested = worse.model_copy(update={"notes": [note]})
+    assert next_line([suggested]).startswith("next: finetune run 'my reviews.csv' model=klue/bert-base, ")
+    assert next_line([run(0.9, task="my reviews.csv")]).startswith("next: finetune predict 1 FILE")
+
+
 def test_a_note_of_several_runs_is_printed_once() -> None:
     records = [record.model_copy(update={"notes": ["the same", record.id]}) for record in named("a", "b")]
     console, text, printed = Terminal(), io.StringIO(), set[str]()

@@ -21,8 +21,8 @@ def nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("kind", "arguments", "words"),
     [
-        ("regression", ["one.csv"], ["one.csv", "no column a and b", "It has a, note", "text=COLUMN,COLUMN"]),
-        ("sentence", ["numbers.csv"], ["numbers.csv", "no column review", "It has price, count", "text=COLUMN"]),
+        ("regression", ["one.csv"], ["one.csv", "no column 'b'", "It has a, note", "text=COLUMN,COLUMN"]),
+        ("sentence", ["numbers.csv"], ["numbers.csv", "no column 'review'", "It has price, count", "text=COLUMN"]),
         ("sentence", ["one.csv", "text=nota"], ["'nota'", "'note'"]),
         ("sentence", ["one.csv", "txt=note"], ["'txt'", "Did you mean 'text'"]),
         ("sentence", ["one.csv", "-o", "out.docx"], ["'.docx'", ".csv"]),

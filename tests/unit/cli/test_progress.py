@@ -10,22 +10,24 @@ from rich.cells import cell_len
 from support.cli import Finetune
 from support.runs import FAST, as_csv
 
-from finetune.cli import pace as paces
+from finetune.api import progress as of_python
 from finetune.cli.console import Terminal
-from finetune.cli.pace import Pace, duration
 from finetune.cli.progress import ProgressDisplay
 from finetune.metrics.scores import accuracy
+from finetune.runs import pace as paces
 from finetune.runs.events import (
     Ended,
     EpochDone,
     EpochResult,
     Event,
+    Note,
     Predicted,
     RowsPredicted,
     Training,
     Updates,
     Working,
 )
+from finetune.runs.pace import Pace, duration
 
 EPOCH = EpochDone(
     result=EpochResult(epoch=1, loss=0.5, headline=0.75, scores={"dev": {"accuracy": 0.75}}),
@@ -142,3 +144,29 @@ def test_a_log_has_time_left_in_its_first_line_of_training(here: Finetune, tmp_p
     *_, worth, last = done.stdout.splitlines()
     assert "than" in worth and "95 %" in worth
     assert last.startswith("next: finetune predict ")
+
+
+def test_a_note_that_several_runs_have_is_shown_once() -> None:
+    console = Terminal()
+    console.file = text = io.StringIO()
+    display = ProgressDisplay(console)
+    for note in ("the same", "first", "the same", "second"):
+        display(Note(note))
+    assert text.getvalue().split("\n")[:-1] == ["note: the same", "note: first", "note: second"]
+
+
+def test_python_and_the_terminal_tell_the_same_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the mean of recent updates, with the evaluations that remain."""
+    drawn: list[str] = []
+    line = of_python.ProgressLine(None)
+    monkeypatch.setattr(of_python.ProgressLine, "_draw", lambda _, text: drawn.append(text))
+    monkeypatch.setattr(of_python, "EVERY", 0.0)
+    told, lefts = ProgressDisplay(Terminal()), list[float]()
+    monkeypatch.setattr(told, "_show", lambda what, left=0.0, **_: lefts.append(left))
+    plan = Training(updates=1000, done=0, epochs=2, examples=32_000)
+    first, second = (updates(update, seconds, count=10) for update, seconds in ((10, 600.0), (20, 60.0)))
+    for event in (plan, first, second):
+        line(event)
+        told(event)
+    assert lefts[-1] == pytest.approx(980 * 33.0, rel=0.01)  # not 980 * 6, the last updates alone
+    assert f"{duration(lefts[-1])} left" in drawn[-1]

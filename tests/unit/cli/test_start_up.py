@@ -66,7 +66,10 @@ def here(tmp_path: Path, tiny_albert: Path) -> Path:
     ("command", "code"),
     [
         ("--help", 0),
-        *((f"{name} --help", 0) for name in ("run", "predict", "evaluate", "check")),
+        *(
+            (f"{name} --help", 0)
+            for name in ("run", "predict", "evaluate", "check", "explain", "features", "submission", "view")
+        ),
         ("ls", 0),
         ("show glue-mrpc", 0),
         ("show aaaaaaaaaa --predictions 2", 0),
@@ -94,7 +97,17 @@ def test_help_imports_neither_rich_nor_pydantic() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["run rows.csv model=encoder", "predict aaaaaaaaaa rows.csv"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run rows.csv model=encoder",
+        "predict aaaaaaaaaa rows.csv",
+        "evaluate aaaaaaaaaa rte",
+        "features encoder rows.csv",
+        "submission aaaaaaaaaa -o glue.zip",
+        "view encoder",
+    ],
+)
 def test_what_is_done_is_printed_before_torch_is_imported(here: Path, command: str) -> None:
     (here / "encoder").unlink()  # so that nothing is trained
     done = subprocess.run(

@@ -89,7 +89,7 @@ def test_mistakes_are_named(in_process: InProcess, texts: Path, tiny_bert: Path)
     assert "layer 7" in error("--layers", "[7]")
     assert "no such folder" in error("-o", "gone/x.npz")
     assert "'layers' is 'lats'" in error("--layers", "lats")
-    assert "Leave --split out" in error("--split", "all")
+    assert "Leave `--split` out" in error("--split", "all")
     assert "dev= does not apply" in error("dev=texts.csv")
 
 

@@ -52,7 +52,9 @@ def test_predictions_keep_the_byte_order_mark_and_another_encoding_is_noted(
     path.write_text("\n".join(["review,when", *lines]) + "\n", encoding=encoding)
     notes = predict(reviewer, path, output).notes
     assert output.read_bytes().startswith(b"\xef\xbb\xbf") is marked
-    assert any("is in UTF-8, the input in CP949" in note and "-o out.xlsx" in note for note in notes) is noted
+    assert (
+        any("is in UTF-8, the input in CP949" in note and "write out.xlsx instead" in note for note in notes) is noted
+    )
     assert read_table(output).columns["review"][0] == lines[0].partition(",")[0]
 
 
@@ -140,7 +142,9 @@ def test_answers_that_a_spreadsheet_would_run_are_escaped_and_counted(
     reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        Predictor, "answers_and_truncated", lambda _, rows: ([Answer(value="=A1()")] * len(rows), [False] * len(rows))
+        Predictor,
+        "answers_and_truncated",
+        lambda _, rows, features: ([Answer(value="=A1()")] * len(rows), [False] * len(rows)),
     )
     path = written(tmp_path / "new.csv", [("review", "answer"), ("=the cat", "=1+1"), ("the dog", "x")])
     found = predict(reviewer, path, tmp_path / "out.csv")

@@ -12,7 +12,9 @@ from support.cli import InProcess, assert_error
 from support.toys import sentences
 from support.training import CPU
 
+import finetune
 from finetune.data.source import Source
+from finetune.errors import UserError
 from finetune.inference import glue_submission as submission
 from finetune.inference import predictor
 from finetune.models.saving import build_model, save_checkpoint
@@ -369,3 +371,15 @@ def test_the_real_test_sets_are_answered_whole(
     assert {name: len(lines) for name, lines in found.items()} == OFFICIAL
     assert out.count("predicted by") == 5
     assert len(set(found["STS-B.tsv"])) > 100
+
+
+def test_the_function_writes_what_the_command_writes(
+    in_process: InProcess, nine: dict[str, str], made: Path, tmp_path: Path
+) -> None:
+    assert in_process("submission", nine["wnli"], "-o", "a.zip", "--fill-missing", data=made)[0] == 0
+    file = tmp_path / "b.zip"
+    found = finetune.submission(nine["wnli"], path=file, fill_missing=True, data_folder=made)
+    assert read(file) == read(tmp_path / "a.zip")
+    assert {name for name, run in found.items() if run} == {"WNLI.tsv"}
+    with pytest.raises(UserError, match="`fill_missing`"):
+        finetune.submission(nine["wnli"], path=file, data_folder=made)

@@ -62,13 +62,20 @@ def test_gold_is_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_pat
     assert found.scores["bad/recall"] == pytest.approx(1 / 2)
     strange = predict(reviewer, written(tmp_path / "odd.csv", [*rows, ("fine", "the cat")]), tmp_path / "out2.csv")
     assert strange.scores == found.scores
-    assert "1 row, first 5" in strange.notes[0]
+    assert strange.notes[0].startswith("1 row with the label 'fine', unknown to the model (row 5;")
 
 
-def test_other_names_of_columns_are_guessed_or_given(reviewer: Predictor, tmp_path: Path) -> None:
+def test_other_names_of_columns_are_given(reviewer: Predictor, tmp_path: Path) -> None:
     path = written(tmp_path / "new.csv", [("text", "other"), ("the cat sat here now", "the dog sat and sat")])
-    found = predict(reviewer, path, tmp_path / "out.csv")
-    assert "text column: text" in found.notes[0]
+    with pytest.raises(UserError, match=r"has no column 'review'.*name it: text=text"):
+        predict(reviewer, path, tmp_path / "out.csv")
+    alone = written(tmp_path / "comments.csv", [("comment",), ("the cat sat here now",)])
+    with pytest.raises(UserError, match=r"has no column 'review'.*name it: text=comment"):
+        predict(reviewer, alone, tmp_path / "out.csv")
+    for rows in ([{"comment": "the cat sat"}], {"comment": ["the cat sat"]}):
+        with pytest.raises(UserError, match=r"has no column 'review'.*It has comment; name it: text="):
+            reviewer.predict(rows)
+    predict(reviewer, path, tmp_path / "out.csv", text="text")
     assert read(tmp_path / "out.csv")[0]["answer"] == "good"
     predict(reviewer, path, tmp_path / "out.csv", text="other")
     assert read(tmp_path / "out.csv")[0]["answer"] == "bad"
@@ -139,7 +146,7 @@ def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkey
     for suffix in [f"{suffix}.gz" for suffix, form in BY_SUFFIX.items() if form.compressed]:
         with pytest.raises(UserError, match="already compressed"):
             predict(reviewer, path, tmp_path / f"out{suffix}")
-    monkeypatch.setattr(predicting, "answer_records", None)  # what does not fit is said before anything is predicted
+    monkeypatch.setattr(predicting, "answer_windows", None)  # what does not fit is said before anything is predicted
     with pytest.raises(UserError, match="CoNLL"):
         predict(reviewer, path, tmp_path / "out.conll")
     for given, said in (({"label": "typo"}, "has no column 'typo'"), ({"id": "review"}, "unknown setting 'id'")):

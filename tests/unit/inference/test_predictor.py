@@ -144,7 +144,7 @@ def test_rows_that_were_cut_are_counted(tmp_path: Path, tiny_bert: Path) -> None
     written(tmp_path / "new.csv", [("a", "b"), ("the cat", "the dog"), ("the cat " * 40, "the dog")])
     found = predict(paired, tmp_path / "new.csv", tmp_path / "out.csv")
     assert found.facts(tmp_path)["truncated"] == 0.5
-    assert found.notes[-1] == "1 of 2 rows (50 %) are longer than max_length 16 and lost their end"
+    assert found.notes[-1] == "1 of 2 rows (50 %) are longer than max_length 16: the longer text is truncated"
     one, two, three = paired.predict(["the cat", ("the cat", "the dog"), {"text": "the cat"}])
     assert "one text" in one["error"]
     assert "answer" in two and "error" in three
@@ -162,11 +162,9 @@ def test_questions_that_were_cut_are_told_as_such(tmp_path: Path, tiny_bert: Pat
     asked = trained(tmp_path / "results", data, tiny_bert, **settings)
     notes = json.loads(next(tmp_path.glob("results/*/*/record.json")).read_text())["notes"]
     (note,) = [note for note in notes if "longer" in note]
-    assert (
-        note.partition("% of the ")[2] == "rows have a question longer than max_question_tokens 9, which lost its end"
-    )
+    assert note.partition("% of the ")[2] == "rows have a question longer than max_question_tokens 9: it is truncated"
     found = predict(asked, data, tmp_path / "out.csv")
-    said = "1 of 20 rows (5 %) have a question longer than max_question_tokens 9, which lost its end"
+    said = "1 of 20 rows (5 %) have a question longer than max_question_tokens 9: it is truncated"
     assert said in found.notes
 
 

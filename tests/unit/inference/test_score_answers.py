@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+import finetune
+
 
 def test_the_command_scores_published_predictions(real_data: Path, in_process: Any) -> None:
     file = real_data / "squad-predictions" / "dev-v1.1_BERT_ensemble_GoogleAI.json"
@@ -53,6 +55,10 @@ def test_given_thresholds_are_used_with_null_odds(tmp_path: Path, in_process: An
         found = json.loads(out)
         assert (found["f1"], found["threshold"]) == (f1, threshold)
         assert "best em" not in found
+        given = finetune.score(
+            "squad-v2", dict.fromkeys("abcd", "red cat"), null_odds=odds, data_folder=tmp_path, threshold=threshold
+        )
+        assert (given.scores["dev"]["f1"], given.thresholds["threshold"]) == (f1, threshold)
     code, out, _ = in_process(*command, "threshold_em=9.0", data=tmp_path)
     assert (json.loads(out)["best em"], json.loads(out)["f1"]) == (0.5, 0.75)
     code, out, _ = in_process(*command, "threshold=0.0", "threshold_em=9.0", data=tmp_path)

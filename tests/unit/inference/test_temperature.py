@@ -23,7 +23,7 @@ def test_the_command_and_temperature_of_predict(
     code, out, _ = in_process("report", "rte", "-o", "page.html", data=rte)
     assert code == 0
     assert out.startswith("page.html: ")
-    assert "With the temperature" in read((tmp_path / "page.html").read_text()).text
+    assert "which has the least log loss on" in read((tmp_path / "page.html").read_text()).text
     (tmp_path / "new.csv").write_text("sentence1,sentence2\nthe cat sat,a bird flew\nthe dog ran,a bird sat\n")
     for name, more in (("plain", []), ("dev", ["temperature=dev"])):
         assert in_process("predict", "rte", "new.csv", *more, "-o", f"{name}.jsonl", data=rte)[0] == 0

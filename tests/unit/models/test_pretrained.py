@@ -35,3 +35,8 @@ def test_a_repository_that_does_not_fit_is_refused_before_it_is_fetched(
     with pytest.raises(UserError, match=r"1,000\.0 GB.*smaller encoder" if refused else "lacks config.json"):
         resolve("somebody/model")
     assert fetched == ([True] if refused else [True, False])
+
+
+def test_what_transformers_loads_is_the_name_or_where_minilm_is(minilm: Path, tiny_bert: Path) -> None:
+    assert resolve("minilm").loadable == str(minilm)
+    assert resolve(str(tiny_bert)).loadable == str(tiny_bert)

@@ -1,4 +1,4 @@
-"""`--data-sizes`: what is a size, and what is not."""
+"""Sizes of the data: what is a size, and what is not."""
 
 import pytest
 
@@ -14,11 +14,18 @@ def test_percentages_become_shares_in_order() -> None:
     assert [percent(share) for share in (0.1, 0.125, 1.0)] == ["10%", "12.5%", "100%"]
 
 
+def test_shares_of_python_are_numbers() -> None:
+    assert shares_of([1, 0.5, 0.1, 0.5]) == [0.1, 0.5, 1.0]
+    for wrong in ([0, 1], [0.5, 2], [0.5], 0.5, [None, 1], ["a", 1], [float("nan"), 1]):
+        with pytest.raises(UserError, match=r"data_sizes.*\[0.1, 0.25, 0.5, 1\]"):
+            shares_of(wrong)
+
+
 @pytest.mark.parametrize(
     "text", ["0%,50%", "200%,50%", "abc", "10,20", "-5%,50%", "nan%,50%", "inf%,1%", "50%", "", ","]
 )
 def test_anything_else_is_refused_in_a_line(text: str) -> None:
-    with pytest.raises(UserError, match="--data-sizes") as raised:
+    with pytest.raises(UserError, match="data_sizes") as raised:
         shares_of(text)
     assert "\n" not in str(raised.value)
 

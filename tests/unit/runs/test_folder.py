@@ -192,7 +192,7 @@ def test_a_record_that_was_changed_is_an_error(run: RunFolder) -> None:
 def test_predictions_that_were_changed_are_an_error(run: RunFolder) -> None:
     assert read_lines(run, "dev")
     flip(run.predictions("dev"))
-    with pytest.raises(UserError, match=r"predictions-dev\.parquet: is damaged.*--force"):
+    with pytest.raises(UserError, match=r"predictions-dev\.parquet: is damaged.*`force`"):
         read_lines(run, "dev")
 
 

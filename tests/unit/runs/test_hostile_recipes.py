@@ -32,7 +32,7 @@ def message(**settings: Any) -> str:
         ("limit", 2**63, "9,223,372,036,854,775,807"),
         ("max_length", 10**9, "131,072"),
         ("layers", [1] * 100_000, "at most 100 values"),
-        ("layers", [2**70], "it must be one of embeddings"),
+        ("layers", [2**70], "It must be one of embeddings"),
         ("task", "x" * 5_000, "4,096 characters"),
         ("train.epochs", 10**12, "10,000"),
         ("train.batch_size", 10**9, "65,536"),

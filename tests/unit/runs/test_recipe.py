@@ -49,6 +49,7 @@ def test_the_glue_recipes_have_the_settings_of_the_paper() -> None:
     ("settings", "expected"),
     [
         ({"train.learning_rat": 1e-4}, "Did you mean 'train.learning_rate'"),
+        ({"tran.epochs": 1}, "unknown key 'tran.epochs'. Did you mean 'train.epochs'"),
         ({"learning_rate": 1e-4}, "Did you mean 'train.learning_rate'?"),
         ({"zzz": 1}, "task, model, max_length"),
         ({"train.epochs": "3"}, "'train.epochs' is '3'"),
@@ -56,7 +57,7 @@ def test_the_glue_recipes_have_the_settings_of_the_paper() -> None:
         ({"train.schedule": "lineer"}, "linear, cosine"),
         ({"train.warmup": 1.5}, "at least 0 and at most 1"),
         ({"train.learning_rate": float("nan")}, "at most 10"),
-        ({"train.epochs": True}, "it must be a whole number at least 1"),
+        ({"train.epochs": True}, "It must be a whole number at least 1"),
         ({"seed": -1}, "'seed' is -1"),
         ({"limit": 0}, "'limit' is 0"),
         ({"train": 3}, "'train' is 3"),
@@ -65,6 +66,21 @@ def test_the_glue_recipes_have_the_settings_of_the_paper() -> None:
 )
 def test_a_wrong_setting_is_named_with_what_is_allowed(settings: dict[str, Any], expected: str) -> None:
     assert expected in message(settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "what", "remedy"),
+    [
+        ({"train.epocs": 1}, "'train.epocs'", "Did you mean 'train.epochs'"),
+        ({"zzz": 1}, "'zzz'", "The keys are task, model"),
+        ({"train.epochs": "3"}, "is '3'", "It must be a whole number"),
+    ],
+)
+def test_the_remedy_of_one_fault_is_apart(settings: dict[str, Any], what: str, remedy: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parsed(**settings)
+    assert what in caught.value.what
+    assert caught.value.way_out.startswith(remedy)
 
 
 def test_all_faults_are_reported_at_once() -> None:

@@ -77,7 +77,8 @@ def test_an_interval_over_seeds_is_as_wide_as_rows_and_seeds_together() -> None:
     half = math.hypot(0.05, 12.7062 * 0.04 / math.sqrt(2) / math.sqrt(2))
     assert found.interval == pytest.approx((0.6 - half, 0.6 + half), abs=1e-4)
     assert found.level == "unclear"
-    assert "mean of 2 seeds" in found.sentence
+    assert "mean of 2 seeds (use 3 or more" in found.sentence
+    assert str(found) == found.sentence
 
 
 def test_intervals_of_few_seeds_have_only_what_is_possible() -> None:

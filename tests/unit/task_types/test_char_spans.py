@@ -168,7 +168,9 @@ def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path
     (answer,) = TASK.decode([logits], [feature], [row])
     assert answer.value == list(row.gold or ())
     assert len(answer.probabilities or ()) == len(words)
-    assert TASK.cells(answer, row)["entities"][0] == {"type": "PER", "text": "cat", "start": 4, "end": 7}
+    found = TASK.cells(answer, row)["entities"][0]
+    assert found.pop("probability") == pytest.approx(min((answer.probabilities or ())[1:3]), abs=1e-6)
+    assert found == {"type": "PER", "text": "cat", "start": 4, "end": 7}
 
 
 def test_a_text_without_a_word_makes_no_trouble(tiny_bert: Path) -> None:
@@ -191,11 +193,15 @@ def test_predictions_are_spans_in_the_form_of_the_training_file() -> None:
             from finetune.task_types.task import Answer
 
             tags = [["B-PER", "I-PER", "I-PER", *["O"] * (len(row.words) - 3)] for row in rows]
-            return [Answer(value=t, probabilities=[1.0] * len(t)) for t in tags], [False] * len(rows)
+            chances = [[1.0, 0.8, *[0.9] * (len(t) - 2)] for t in tags]
+            return [Answer(value=t, probabilities=p) for t, p in zip(tags, chances, strict=True)], [False] * len(rows)
 
     record = Record(row=1, line=1, values={"text": TEXT})
     (answered,) = answer_records(Model(), layout, [record])  # type: ignore[arg-type]
-    assert answered.cells == {"answer": [{"start_offset": 0, "end_offset": 3, "text": "김철수", "label": "PER"}]}
+    assert answered.cells == {
+        "answer": [{"start_offset": 0, "end_offset": 3, "text": "김철수", "label": "PER"}],
+        "entities": [{"type": "PER", "text": "김철수", "start": 0, "end": 3, "probability": 0.8}],
+    }
 
 
 def test_characters_with_blanks_among_them_are_one_text() -> None:

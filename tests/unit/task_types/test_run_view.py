@@ -100,4 +100,4 @@ def test_limits_count_the_doubtful_labels_of_a_run_without_its_model(tmp_path: P
     folder = saved_run(tmp_path, task, rows, answers)
     change_record(folder / "record.json", scores={"dev": task.score(answers, rows)})
     (block,) = blocks(read_run_files(RunFolder(folder)))
-    assert any("may have a wrong label" in text for text in block.points)
+    assert any("label the model contradicts" in text for text in block.points)

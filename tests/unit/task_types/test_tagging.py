@@ -83,6 +83,7 @@ def test_remarks_count_illegal_transitions() -> None:
     (remark,) = tag_task().remarks([Answer(value=["I-ANIMAL", "O", "I-PLACE"])], [])
     assert remark.startswith("2 illegal transitions")
     assert remark.endswith("in 3 tags")
+    assert tag_task().remarks([Answer(value=["B-ANIMAL", "I-ANIMAL", "O"])], []) == []
 
 
 def test_the_baseline_gives_each_word_its_most_frequent_tag() -> None:

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune.models import pretrained as weights
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.task_types.vocabulary import language_of, misfit, script_shares
+from finetune.task_types.vocabulary import language_of, misfit, script_shares, suggested_encoder
 
 ENGLISH = [
     "The waiter was kind and the food was good, but it took a while for us to get a table",
@@ -49,7 +49,7 @@ def test_other_languages_do_not_and_the_right_encoders_are_named(
 ) -> None:
     found = misfit(sentences(language, 60, 0), tokenizer, "minilm")
     assert found is not None
-    what, remedy = found
+    what, remedy = found.what, found.remedy
     assert what.startswith("the vocabulary of minilm")
     assert f"model={OWN.get(language, 'google-bert/bert-base-multilingual-cased')}, " in remedy
     assert remedy.endswith("FacebookAI/xlm-roberta-base")
@@ -68,11 +68,13 @@ def test_languages_are_told_apart() -> None:
 def test_a_run_says_it_and_keeps_it_in_the_record(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     rows = [f'{{"text": "{text}", "label": "{"ab"[i % 2]}"}}' for i, text in enumerate(sentences("Russian", 40, 0))]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    code, _, err = in_process("run", "a.jsonl", f"model={tiny_bert}", "train.epochs=1", data=tmp_path)
+    code, out, err = in_process("run", "a.jsonl", f"model={tiny_bert}", "train.epochs=1", data=tmp_path)
     said = f"the vocabulary of {tiny_bert} does not fit these texts: "
     assert code == 0 and f"note: {said}" in err
+    assert said not in out  # a note is printed once
     (record,) = tmp_path.glob("results/*/*/record.json")
     (note,) = [note for note in json.loads(record.read_text(encoding="utf-8"))["notes"] if "vocabulary" in note]
+    assert suggested_encoder(["another note", note]) == "DeepPavlov/rubert-base-cased"
     assert note.startswith(said) and "DeepPavlov/rubert-base-cased" in note
 
 

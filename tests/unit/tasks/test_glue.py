@@ -143,7 +143,7 @@ def test_without_data_the_error_says_what_was_looked_for_and_where(tmp_path: Pat
     text = fault("mrpc", Source(folder=tmp_path))
     assert "MRPC/train.tsv" in text
     assert "nyu-mll/glue" in text
-    assert "--data" in text
+    assert "`data_folder`" in text
 
 
 def test_the_environment_names_a_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

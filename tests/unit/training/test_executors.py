@@ -54,7 +54,7 @@ def test_a_sent_job_is_trained_from_its_folder_with_its_threads(
     threads = torch.get_num_threads()
     (job,) = jobs(Path("results"), "rows.csv", model=str(tiny_bert), max_length=16, **{"train.epochs": 1})
     try:
-        there = pickle.loads(pickle.dumps(remote.sent(job, threads=1)))
+        there = pickle.loads(pickle.dumps(remote.sent(job, threads=1, wait=True)))
         monkeypatch.chdir("/")
         record = remote.train_sent(there)
         assert torch.get_num_threads() == 1

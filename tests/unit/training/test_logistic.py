@@ -136,7 +136,7 @@ def test_a_grid_that_repeats_one_fit_is_refused(grid: str, what: str, tmp_path: 
     file = tmp_path / "grid.toml"
     file.write_text(f'task = "rte"\n{grid}\n')
     with pytest.raises(
-        UserError, match=f"gives the same result for every {what}. Give one {what}, without --seeds or a"
+        UserError, match=f"gives the same result for every {what}. Give one {what}, without `seeds` or a"
     ):
         expand_targets([str(file)], {})
 

@@ -34,7 +34,7 @@ def test_the_papers_grid_is_eighteen_points_and_a_setting_of_ones_own_leaves_it(
 
 
 def test_every_preset_begins_with_its_command_and_applies_to_a_recipe() -> None:
-    assert len(preset_files()) == 3
+    assert len(preset_files()) == 4
     for name, file in preset_files().items():
         assert f" preset={name}" in file.read_text().splitlines()[0]
         assert expand_targets(["glue-rte"], {"preset": name})

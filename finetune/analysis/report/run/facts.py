@@ -14,6 +14,7 @@ ORDER = 50
 def blocks(run: RunFiles) -> Iterator[Block]:
     """A table of facts from the record."""
     record = run.record
+    trained, every = record.trained_of_all
     facts = {
         "finished": record.finished,
         "model": f"{record.model} ({record.weights[:10]})",
@@ -25,6 +26,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
         "options of the task": ", ".join(f"{name} {value_text(value)}" for name, value in record.options.items()),
         "device": f"{record.device}, {record.precision}, {so_many(record.processes, 'process')}",
         "training": f"{record.seconds.get('training', 0):,.0f} s, {record.examples_per_second:.1f} rows/s",
+        "trained weights": f"{trained:,} of {every:,}" if every else "",
         "peak memory": f"{record.peak_memory_bytes / 2**30:.2f} GiB",
         "commit": record.git_commit or "",
         "versions": ", ".join(f"{name} {version}" for name, version in record.versions.items()),

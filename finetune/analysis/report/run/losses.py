@@ -29,9 +29,9 @@ def blocks(run: RunFiles) -> Iterator[Block]:
     yield Block(title="Loss", chart=_chart(points, dev, unit), note=kept + _overfitting(epochs, run))
 
 
-def thinned(points: Sequence[tuple[float, float]], most: int = POINTS) -> list[tuple[float, float]]:
-    """At most `most` points, each the mean of about as many neighbours."""
-    parts = np.array_split(np.asarray(points, float), min(most, len(points)))
+def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most POINTS points, each the mean of about as many neighbours."""
+    parts = np.array_split(np.asarray(points, float), min(POINTS, len(points)))
     return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in parts]
 
 

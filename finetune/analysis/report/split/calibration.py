@@ -1,17 +1,23 @@
-"""Reliability diagram and expected calibration error (Guo et al. 2017); for a softmax also with temperature."""
+"""Reliability diagram, expected calibration error (Guo et al. 2017), for a softmax also with temperature; log loss,
+Brier score, and accuracy by cut-off of the confidence.
+"""
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from markupsafe import Markup
 
-from finetune.analysis.report.blocks import Block
+from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.chart import Axis, stacked
 from finetune.analysis.report.marks import bars, dots, line
 from finetune.analysis.report.split_view import SplitView
-from finetune.metrics.calibration import Bin, expected_error, reliability
+from finetune.analysis.report.temperature import Temperature
+from finetune.metrics.calibration import Bin, brier, expected_error, log_loss, reliability
 from finetune.metrics.temperature import highest_with_temperature
+from finetune.task_types.view import View
 
 ORDER = 40
+CUT_OFFS = (0.5, 0.7, 0.9, 0.95)
 
 
 def blocks(split: SplitView) -> Iterator[Block]:
@@ -27,11 +33,41 @@ def blocks(split: SplitView) -> Iterator[Block]:
     if temperature is not None:
         chances = [line["probabilities"] for line in split.view.lines]
         after = reliability(highest_with_temperature(chances, temperature.value), found[1])
-        note += (
-            f" With the temperature {temperature.value:.2f}, fitted on {temperature.fitted_on}, "
-            f"{100 * expected_error(after):.1f}."
-        )
-    yield Block(title="Calibration", note=note, chart=_chart(bins, after))
+        note += temperature_words(temperature, expected_error(bins), expected_error(after))
+    yield Block(
+        title="Calibration", note=f"{note} {_losses(split.view, *found)}", chart=_chart(bins, after),
+        table=_cut_offs(split.view, *found),
+    )  # fmt: skip
+
+
+def _losses(view: View, confidence: np.ndarray, right: np.ndarray) -> str:
+    """Log loss and Brier score of the probabilities, or of whether a prediction is right where no others are known."""
+    given, of = view.chances(), f" of whether {view.decision} are right"
+    if given is None:
+        chances, places = np.column_stack([1 - confidence, confidence]), np.asarray(right, int)
+    else:
+        most, of = max(map(len, given[0])), ""  # rows of multiple choice may have fewer
+        chances = np.array([[*some, *[0.0] * (most - len(some))] for some in given[0]])
+        places = np.array(given[1])
+    return f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}{of}."
+
+
+def _cut_offs(view: View, confidence: np.ndarray, right: np.ndarray) -> Table:
+    """How many decisions have a confidence, and their accuracy: what a model decides if others are left to people."""
+    lines = []
+    for least in CUT_OFFS:
+        kept = np.asarray(confidence) >= least
+        accuracy = f"{100 * np.mean(np.asarray(right)[kept]):.1f}" if kept.any() else ""
+        lines.append([f"{100 * least:.0f} % or more", f"{kept.sum():,}", f"{100 * kept.mean():.1f}", accuracy])
+    return Table(columns=["confidence", view.decision, "share, %", "right, %"], rows=lines)
+
+
+def temperature_words(temperature: Temperature, before: float, after: float) -> str:
+    """The error with a temperature, which lowers the log loss of the rows it was fitted on, but not always this."""
+    fitted = f"temperature {temperature.value:.2f}, which has the least log loss on {temperature.fitted_on}"
+    if after < before:
+        return f" With the {fitted}, {100 * after:.1f}."
+    return f" The {fitted}, does not lower it ({100 * after:.1f}), so that predictions are best left without."
 
 
 def _chart(bins: Sequence[Bin], after: Sequence[Bin]) -> Markup:

@@ -1,16 +1,21 @@
-"""Runs as Ray tasks: equal to those of one process, resumed when a worker dies or the command is stopped."""
+"""Runs as tasks of Ray and jobs of Slurm: those of one process, resumed where a worker dies or a command stops."""
 
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.cli import InProcess, assert_error
+
+from finetune.api.planning import execute, plan
+from finetune.training.executors import on_slurm
 
 ray = pytest.importorskip("ray")
 LONG = ["glue-rte", "train.epochs=120", "train.batch_size=8", "--checkpoint-updates=20", "--seeds", "2"]
@@ -110,15 +115,90 @@ def test_a_stopped_command_has_checkpoints_and_the_same_one_resumes(rte: Path, t
     assert len(list(tmp_path.glob("results/rte/*/record.json"))) == 2
 
 
+@pytest.mark.slow
+def test_a_running_cluster_is_joined_and_runs_come_back_from_it(
+    rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--head", "--block", f"--port={port}", "--num-cpus=2", "--node-ip-address=127.0.0.1"]
+    options += ["--include-dashboard=false", "--disable-usage-stats", "--object-store-memory=100000000"]
+    script = Path(sys.executable).with_name("ray")
+    head = subprocess.Popen([script, "start", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 60
+        while not answers(port):
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        settings = ["run", "glue-rte", f"model={tiny_bert}", "train.epochs=1", "--seeds", "2", "--on", "ray"]
+        running = started(tmp_path, rte, *settings, "--collect", "scores", "--quiet")
+        _, err = running.communicate(timeout=200)
+        assert running.returncode == 0, err
+    finally:
+        head.terminate()
+        head.wait(timeout=60)
+    records = list(tmp_path.glob("results/rte/*/record.json"))
+    assert len(records) == 2
+    for file in records:
+        assert (file.parent / "predictions-dev.parquet").is_file()
+        assert not (file.parent / "model").exists()
+
+
+def answers(port: int) -> bool:
+    """Whether a process listens at a port of this machine."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+@pytest.mark.slow
+def test_runs_as_jobs_of_slurm_are_those_of_one_process(
+    rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With submitit's local executor, which starts each job as a process of this machine."""
+    monkeypatch.setattr(on_slurm, "CLUSTER", "local")
+    monkeypatch.chdir(tmp_path)
+    settings = {"model": str(tiny_bert), "train.epochs": 2}
+    planned = plan(["glue-rte", "glue-cola"], settings, seeds=2)
+    events: list[Any] = []
+    records, failures = execute(
+        planned, data=rte, out=tmp_path / "jobs", watch=events.append, executor=on_slurm.OnSlurm(cpus_each=1)
+    )
+    assert (len(records), [str(one).count("no data") for one in failures]) == (2, [1, 1])
+    assert {type(event).__name__ for event in events} == {"SweepProgress", "RunEnded"}
+    plain = started(tmp_path, rte, "run", "glue-rte", *[f"{k}={v}" for k, v in settings.items()], "--seeds=2")
+    plain.communicate(timeout=300)
+    assert results_of(tmp_path / "jobs") == results_of(tmp_path / "results")
+
+
+def test_slurm_needs_sbatch_and_whole_gpus(
+    in_process: InProcess, rte: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    command = ["run", "glue-rte", f"model={tiny_bert}", "--on", "slurm", "--quiet"]
+    for options, words in (
+        ([], ["no sbatch"]),
+        (["--gpus-each", "0.5"], ["`--gpus-each` is 0.5"]),
+        (["--collect", "all"], ["slurm has no `--collect`"]),
+        (["--sbatch", "partition"], ["--sbatch partition", "partition=gpu"]),
+    ):
+        code, _, err = in_process(*command, *options, data=rte)
+        assert code == 2
+        assert_error(err, *words)
+
+
 def test_wrong_numbers_and_addresses_are_refused_before_anything_starts(
     in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ["run", "glue-rte", f"model={tiny_bert}", "--seeds", "2", "--quiet"]
     for options, words in (
         (["--on", "rya"], ["'rya'", "Did you mean 'ray'"]),
-        (["--workers", "2"], ["workers", "on=ray"]),
-        (["--on", "ray", "--workers", "0"], ["workers is 0"]),
-        (["--on", "ray", "--gpus-each", "1.5"], ["gpus_each is 1.5"]),
+        (["--workers", "2"], ["--workers", "--on"]),
+        (["--on", "ray", "--workers", "0"], ["`--workers` is 0"]),
+        (["--on", "ray", "--gpus-each", "1.5"], ["`--gpus-each` is 1.5"]),
     ):
         code, _, err = in_process(*command, *options, data=rte)
         assert code == 2
@@ -136,4 +216,4 @@ def test_without_ray_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "ray", None)
     code, _, err = in_process("run", "glue-rte", f"model={tiny_bert}", "--on", "ray", "--quiet", data=rte)
     assert code == 2
-    assert_error(err, "ray", "pip install 'bert-finetune[ray]'")
+    assert_error(err, "Ray is not installed", "pip install 'bert-finetune[ray]'")

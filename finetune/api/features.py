@@ -1,0 +1,162 @@
+"""`finetune.features`: embeddings of texts, a vector for each token, word or text, in a file."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal
+
+from finetune.api.inputs import column_setting, dotted, in_memory, is_path
+from finetune.api.model import Model
+from finetune.api.names import model_name
+from finetune.api.quiet import plainly, quiet
+from finetune.api.run import Run
+from finetune.data.files import is_data, split_files
+from finetune.data.messages import so_many
+from finetune.data.paths import is_folder
+from finetune.data.source import source_of
+from finetune.errors import UserError
+from finetune.runs.events import Note, Watcher, unwatched
+from finetune.runs.lookup import latest_words
+from finetune.training.targets import Planned, load_target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Pool = Literal["none", "cls", "mean"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Features:
+    """What `finetune.features` returns.
+
+    Example: `numpy.stack(finetune.features("minilm", df, pool="mean").frame["vector"])`
+
+    Attributes:
+        path: The file of the vectors.
+        rows: The number of rows.
+        width: The length of a vector.
+    """
+
+    path: Path
+    rows: int
+    width: int
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each row of the data: `id` and `vector`; or `id`, `tokens` and `vectors`, one for each token."""
+        import pandas as pd
+
+        if self.path.suffix == ".parquet":
+            return pd.read_parquet(self.path)
+        import numpy as np
+
+        with np.load(self.path) as found:
+            each = np.split(found["vectors"], found["starts"][1:-1])
+            if "tokens" not in found:
+                return pd.DataFrame({"id": found["ids"], "vector": [one[0] for one in each]})
+            tokens = np.split(found["tokens"], found["starts"][1:-1])
+            return pd.DataFrame({"id": found["ids"], "tokens": tokens, "vectors": each})
+
+    def __repr__(self) -> str:
+        return f"<Features of {so_many(self.rows)}, vectors of {so_many(self.width, 'number')}: {self.path}>"
+
+
+@plainly
+def features(
+    model: Run | Model | str | Path,
+    data: Any,
+    *,
+    text: str | Sequence[str] | None = None,
+    layers: str | Sequence[int] = "last",
+    pool: Pool = "none",
+    split: str | None = None,
+    path: str | Path = "features.parquet",
+    data_folder: str | Path | None = None,
+    out: str | Path = "results",
+    device: str | None = None,
+    **settings: Any,
+) -> Features:
+    """Writes the embeddings of every row by an encoder; labels are not read.
+
+    Example: `finetune.features("minilm", df, text="review", pool="mean").frame`
+
+    Args:
+        model: A Hub name, a folder or `minilm`; or a run or its model, whose encoder is used.
+        data: A data file or folder, rows in memory as for `finetune.train`, or a recipe (the data of its task).
+        text: The column of the text, or the columns of several.
+        layers: As in a recipe: `last`, `concat-last-4`, `[4, 6]`.
+        pool: `cls` or `mean`: a vector for each text; `none`: one for each token, or for each word of words.
+        split: Of a folder, a dictionary of tables or a task: `train` (the default), `dev` or `test`.
+        path: The .parquet or .npz file to write.
+        data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
+        out: The folder of the runs that are named.
+        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+        **settings: Settings of a recipe, such as `max_length=256` or `limit=100`.
+
+    Returns:
+        The file, with its rows as a table.
+
+    Raises:
+        UserError: For an unknown model, layer or split, data without a usable row, and a file that cannot be written.
+    """
+    given = column_setting(text=text) | dotted(settings)
+    given["layers"] = layers if isinstance(layers, str) else list(layers)
+    with ExitStack() as stack:
+        if not is_path(data):
+            data = stack.enter_context(in_memory(data, Path(stack.enter_context(TemporaryDirectory()))))
+        wanted = wanted_rows(model_name(model), str(data), given, split=split)
+        folder = None if data_folder is None else Path(data_folder)
+        return written(wanted, Path(path), pool=pool, data=folder, out=Path(out), device=device, watch=unwatched)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is embedded by which model: the rows of a file, or of a split of a task (`planned`)."""
+
+    model: str
+    settings: Mapping[str, Any]
+    split: str
+    file: Path | None
+    planned: Planned | None
+
+
+def wanted_rows(model: str, target: str, settings: Mapping[str, Any], *, split: str | None) -> Wanted:
+    """What `target` names, with settings that have dotted keys. Raises UserError, before torch is imported."""
+    given = {**settings, "model": model}
+    file = _file(target, split) if is_data(target) else None
+    planned = load_target(target, given) if file is None else None
+    return Wanted(model=model, settings=given, split=split or "train", file=file, planned=planned)
+
+
+def written(
+    wanted: Wanted, path: Path, *, pool: Pool, data: Path | None, out: Path, device: str | None, watch: Watcher
+) -> Features:
+    """Writes the embeddings, with a watcher of progress."""
+    with quiet():
+        from finetune.inference.embeddings import write_features
+        from finetune.inference.predictor import saved
+        from finetune.inference.rows_to_embed import rows_of_file, rows_of_task
+
+        found = saved(wanted.model, out=out)
+        if found.candidates:
+            watch(Note(latest_words(wanted.model, found.candidates)))
+        if wanted.planned is not None:
+            rows = rows_of_task(wanted.planned.recipe, wanted.planned.task, source_of(data), wanted.split)
+        else:
+            assert wanted.file is not None
+            length = found.settings.get("max_length")
+            rows = rows_of_file(wanted.file, wanted.settings, trained=found.layout, length=length)
+        count, width = write_features(rows, found.files.folder, path, pool=pool, watch=watch, device=device)
+    return Features(path=path, rows=count, width=width)
+
+
+def _file(target: str, split: str | None) -> Path:
+    """The file of the user's data. Raises UserError for a split that it does not have."""
+    files = split_files(Path(target))
+    if split is not None and not is_folder(Path(target)):
+        raise UserError(f"{target}: every row of a file is embedded, so `split` does not apply", "Leave `split` out")
+    if (split or "train") not in files:
+        raise UserError(f"{target}: has no file for the split '{split}'", f"It has {', '.join(files)}")
+    return files[split or "train"]

@@ -1,0 +1,94 @@
+"""`finetune.ls`: recipes, tasks, finished runs and interrupted ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finetune.api.html import html_table
+from finetune.api.quiet import plainly
+from finetune.data.messages import so_many
+from finetune.metrics.scores import plain_metrics
+from finetune.runs import recipe as recipes
+from finetune.runs.interrupted import Interrupted, interrupted_runs
+from finetune.runs.listed_run import ListedRun
+from finetune.runs.recipe_diff import listed_differences
+from finetune.runs.record_files import listed_runs
+from finetune.task_types.options import option_names
+from finetune.task_types.registry import available
+from finetune.training.targets import recipe_files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("task", "id", "model", "settings", "seed", "metric", "score", "finished")
+UNFINISHED = ("task", "id", "update", "updates", "epoch", "epochs", "checkpoint", "last", "running")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """What `finetune.ls` returns.
+
+    Example: `finetune.ls().runs`
+
+    Attributes:
+        recipes: The task and model of each built-in recipe, by name.
+        tasks: The metrics of each task, by name.
+        finished: The finished runs, by task and time.
+        unfinished: The interrupted runs, and those that another process trains.
+    """
+
+    recipes: dict[str, str]
+    tasks: dict[str, list[str]]
+    finished: Sequence[ListedRun]
+    unfinished: Sequence[Interrupted]
+
+    @property
+    def runs(self) -> "pd.DataFrame":
+        """A row for each finished run; `settings` are those in which the runs of a task differ."""
+        import pandas as pd
+
+        words = [", ".join(f"{k}={v}" for k, v in each.items()) for each in listed_differences(self.finished)]
+        rows = [
+            (one.task, one.id, one.model, settings, one.recipe.seed, one.headline, one.score, one.finished)
+            for one, settings in zip(self.finished, words, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=list(COLUMNS))
+
+    @property
+    def interrupted(self) -> "pd.DataFrame":
+        """A row for each unfinished run: what was done of how much, its last checkpoint, and whether it is running."""
+        import pandas as pd
+
+        rows = [tuple(getattr(one, name) for name in UNFINISHED) for one in self.unfinished]
+        return pd.DataFrame(rows, columns=list(UNFINISHED))
+
+    def __repr__(self) -> str:
+        return f"<Listing of {so_many(len(self.finished), 'run')}, {len(self.unfinished)} not finished>"
+
+    def _repr_html_(self) -> str:
+        scores = [one.metric(one.headline).shown(one.score) for one in self.finished]
+        finished = html_table(COLUMNS, self.runs.assign(score=scores).to_numpy().tolist(), title="runs")
+        rows = self.interrupted.itertuples(index=False, name=None)
+        return finished + (html_table(UNFINISHED, rows, title="interrupted runs") if self.unfinished else "")
+
+
+@plainly
+def ls(out: str | Path = "results") -> Listing:
+    """Lists recipes, tasks, finished runs and interrupted ones.
+
+    Example: `finetune.ls().runs.query("task == 'mrpc'")`
+
+    Args:
+        out: The folder of runs.
+
+    Returns:
+        The lists; a damaged record is left out with a warning.
+    """
+    found = {name: recipes.load(file, options=option_names) for name, file in recipe_files().items()}
+    return Listing(
+        recipes={name: f"{one.task} with {one.model}" for name, one in found.items()},
+        tasks={name: list(plain_metrics(task.metric_names)) for name, task in sorted(available().items())},
+        finished=listed_runs(Path(out)),
+        unfinished=interrupted_runs(Path(out)),
+    )

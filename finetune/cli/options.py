@@ -1,0 +1,41 @@
+"""The library names arguments as in Python (`force`); the command line prints the options that they are (`--force`)."""
+
+import re
+
+OPTIONS = {
+    "collect": "--collect",
+    "cpus_each": "--cpus-each",
+    "data_folder": "--data",
+    "data_sizes": "--data-sizes",
+    "discard_half": "--discard-half",
+    "fill_missing": "--fill-missing",
+    "fix": "--fix",
+    "force": "--force",
+    "form": "--form",
+    "gpus_each": "--gpus-each",
+    "label": "--label",
+    "null_odds": "--null-odds",
+    "on": "--on",
+    "out": "--out",
+    "predictions": "--predictions",
+    "row": "--row",
+    "rows": "--rows",
+    "seeds": "--seeds",
+    "sbatch": "--sbatch",
+    "sentences": "--sentences",
+    "split": "--split",
+    "task": "--task",
+    "word": "--word",
+    "workers": "--workers",
+}
+NAMED = re.compile(f"`({'|'.join(OPTIONS)})`")
+
+
+def with_options(text: str) -> str:
+    """A message of the library with its arguments as options: "run it with `--force`"."""
+    return NAMED.sub(lambda found: f"`{OPTIONS[found[1]]}`", text)
+
+
+def note_line(text: str) -> str:
+    """A note of the library as it is printed."""
+    return f"note: {with_options(text)}"

@@ -1,0 +1,76 @@
+"""`finetune predict` of several Parquet files into a folder."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from finetune.cli.console import standard_error
+from finetune.cli.libraries import load_libraries
+from finetune.cli.progress import ProgressDisplay
+from finetune.cli.terminal import echo, one_line
+from finetune.data.messages import noun, so_many
+from finetune.errors import UserError
+from finetune.inference.shards.begin import require_files
+from finetune.inference.shards.plan import MANIFEST
+from finetune.runs.events import unwatched
+
+
+def predict_files(
+    targets: Sequence[str],
+    output: Path | None,
+    settings: Mapping[str, Any],
+    *,
+    source: Mapping[str, Any],
+    workers: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Predicts files with the model of `source` (the fields of a ModelSource), and prints what was done.
+
+    Raises UserError, after all others are predicted, where a file could not be.
+    """
+    model = source["model"]
+    stored = require_files(model, targets, output, settings, out=Path(source["out"]))
+    assert output is not None  # which require_files has checked
+    loading = f"{so_many(len(stored), 'file')}: loading {model}"
+    load_libraries("" if quiet else loading, "finetune.inference.shards.workers")
+    from finetune.inference.model_source import ModelSource
+    from finetune.inference.shards.work import predict_files as predict
+    from finetune.inference.shards.workers import Processes
+
+    display = None if quiet else ProgressDisplay(standard_error())
+    watch = display or unwatched
+    with display or nullcontext():
+        loaded = ModelSource(**source)
+        found = predict(
+            loaded.load(watch=watch),
+            stored,
+            output,
+            options={name: str(value) for name, value in settings.items() if name == "text"},
+            watch=watch,
+            executor=Processes(loaded, workers) if workers > 1 else None,
+        )
+    facts = found.facts(output)
+    echo(json.dumps(facts) if as_json else _summary(facts))
+    if found.errors:
+        name, why = next(iter(found.errors.items()))
+        count = len(found.errors)
+        raise UserError(
+            f"{count} of {so_many(len(stored), 'file')} {noun(count, 'is', 'are')} not predicted, {name} first: {why}",
+            "Fix what is wrong, and run the same command",
+        )
+
+
+def _summary(facts: Mapping[str, Any]) -> str:
+    """What was done, in a few lines."""
+    rows, output = facts["rows"], facts["output"]
+    lines = [f"{so_many(rows)} in {so_many(facts['files'], 'file')}, {facts['seconds']:.1f} s -> {output}"]
+    if not facts["not_predicted"]:
+        lines.append(f"every row is there once: {Path(output) / MANIFEST}")
+    if count := facts["errors"]:
+        lines.append(f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why")
+    if share := facts["truncated"]:
+        lines.append(f"{100 * share:.2g} % of the rows were truncated")
+    return "\n".join([*lines, *(one_line(f"note: {note}") for note in facts["notes"])])

@@ -1,0 +1,178 @@
+"""Begins a prediction of many files: the inputs, their shards, and what an earlier attempt has done of them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from finetune.data.addresses import Stored, found_files, is_pattern, is_remote
+from finetune.data.checksums import sha256_of
+from finetune.data.file_format import FileFormat
+from finetune.data.formats import parquet
+from finetune.data.messages import so_many
+from finetune.data.parquet_groups import batches, footer
+from finetune.data.paths import is_folder, require_place
+from finetune.data.table import Table, table_of_records
+from finetune.errors import UserError
+from finetune.inference.predict_plan import SAMPLE, layout_for, require_settings, shown_names, trained_layout
+from finetune.inference.shards.plan import (
+    MANIFEST,
+    InputFile,
+    Manifest,
+    Output,
+    Plan,
+    column_of,
+    saved_manifest,
+    shards_of,
+)
+from finetune.task_types.columns import Layout
+from finetune.task_types.types import named_type
+
+SUFFIX = ".parquet"
+SHARD_ROWS = 200_000  # at least, of whole row groups
+AT_ONCE = 16  # footers, which a network takes its time for
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)  # as a path; `Path` joins slashes
+
+
+def is_many(targets: Sequence[str], output: Path | None) -> bool:
+    """Whether these are Parquet files to be predicted into a folder, rather than one file of any format."""
+    only = targets[0]
+    if len(targets) > 1 or is_remote(only):
+        return True
+    if is_folder(only):
+        return any(Path(only).rglob(f"*{SUFFIX}"))
+    into_folder = output is not None and (is_folder(output) or not output.suffix)
+    return (is_pattern(only) and not Path(only).exists()) or (only.endswith(SUFFIX) and into_folder)
+
+
+def require_files(
+    model: str, targets: Sequence[str], output: Path | None, options: Mapping[str, Any], *, out: Path
+) -> list[Stored]:
+    """The inputs, before the model is loaded.
+
+    Raises UserError for settings that do not apply, for inputs or an output folder as `inputs` does, and for files
+    without the columns that the model was trained on, if that was a run on a user's own data.
+    """
+    require_settings(options)
+    if other := [name for name in options if name in ("label", "encoding")]:
+        raise UserError(
+            f"'{other[0]}' does not apply to several Parquet files", "`finetune evaluate` scores a file with labels"
+        )
+    layout = trained_layout(model, out)
+    found = inputs(targets, output)
+    if layout is not None:
+        columns = {name: str(value) for name, value in options.items() if name == "text"}
+        layout_for(named_type(layout.shape), layout, sample_of(found), columns)
+    return found
+
+
+def inputs(targets: Sequence[str], output: Path | None) -> list[Stored]:
+    """The files that a folder is to hold the predictions of.
+
+    Raises UserError for files that are not found, and a folder that cannot be written or that holds the inputs.
+    """
+    if output is None:
+        raise UserError("several Parquet files are predicted into a folder", "Name it as `out`")
+    if ADDRESS.match(str(output)):
+        raise UserError(f"{output}: predictions are written to a folder of this machine", "Name a path as `out`")
+    if output.exists() and not is_folder(output):
+        raise UserError(f"{output}: is a file, and several inputs need a folder", "Name a folder as `out`")
+    require_place(output / MANIFEST if is_folder(output) else output)
+    found = found_files(targets, suffix=SUFFIX)
+    inside = f"{output.absolute().as_posix()}/"
+    folders = [Path(target).absolute() for target in targets if is_folder(target)]
+    if any(one.address.startswith(inside) for one in found) or any(f in output.absolute().parents for f in folders):
+        raise UserError(f"{output}: is in the folder of the inputs, or holds them", "Name another folder as `out`")
+    return found
+
+
+def sample_of(stored: Sequence[Stored]) -> Table:
+    """The first rows of the first file that can be read and has any. Raises UserError if there is none."""
+    why = None
+    for one in stored:
+        form, path = FileFormat(format=parquet.FORMAT), Path(one.name)
+        try:
+            records = parquet.records_of(batches(one.address, rows=SAMPLE))
+            if found := list(islice(records, SAMPLE)):
+                return table_of_records(path, form, found)
+        except UserError as error:
+            why = why or error
+    raise why or UserError(f"{stored[0].address}: has no rows", "Give it at least one row")
+
+
+def begin(stored: Sequence[Stored], output: Path, *, layout: Layout, model: str, notes: list[str]) -> Plan:
+    """The plan for these inputs: that of an earlier attempt where there is one, whose outputs are checked.
+
+    Files that were added since are added to it. Raises UserError where another model made what is there, where an
+    input has changed or is gone, and for an input without the model's columns.
+    """
+    earlier = saved_manifest(output)
+    if earlier is not None and earlier.model != model:
+        raise UserError(
+            f"{output}: has predictions of another model, library version, kind of device or precision",
+            "Predict into another folder, or remove it",
+        )
+    known = {file.name: file for file in earlier.files} if earlier else {}
+    if gone := [name for name in known if name not in {one.name for one in stored}]:
+        raise UserError(f"{gone[0]}: was an input when this prediction began, and is gone", "Name all inputs again")
+    if known and (added := len(stored) - len(known)):
+        notes.append(f"{so_many(added, 'file')} more than when this prediction began")
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        files = list(threads.map(lambda one: _input(one, known.get(one.name)), stored))
+    saved = asdict(layout) | {"label": (), "reasons": {}, "rivals": ()}
+    manifest = Manifest(model=model, layout=saved, rows=sum(f.rows for f in files), complete=False, files=tuple(files))
+    plan = Plan(output, manifest)
+    for file in files:
+        _require_columns(file, layout)
+    plan.state.mkdir(parents=True, exist_ok=True)
+    _forget_changed(plan, known)
+    return plan.save(manifest.model_copy(update={"files": tuple(_checked(plan, file, notes) for file in files)}))
+
+
+def _input(one: Stored, known: InputFile | None) -> InputFile:
+    """The input as the earlier attempt knew it; else with its columns and shards, or why it cannot be read."""
+    if known is not None and not known.error:
+        if (known.size, known.version) != (one.size, one.version):
+            raise UserError(f"{one.address}: has changed since its prediction began", "Predict into another folder")
+        return known
+    new = InputFile(name=one.name, address=one.address, size=one.size, version=one.version)
+    try:
+        found = footer(one.address, size=one.size)
+    except UserError as error:
+        return new.model_copy(update={"error": error.what})
+    shards = tuple(shards_of(one.name, found.groups, rows=SHARD_ROWS))
+    return new.model_copy(update={"columns": found.columns, "shards": shards})
+
+
+def _require_columns(file: InputFile, layout: Layout) -> None:
+    for name in layout.text:
+        if not (file.error or column_of(name, file.columns)):
+            raise UserError(
+                f"{file.address}: has no column '{name}', which the model reads", f"It has {shown_names(file.columns)}"
+            )
+
+
+def _forget_changed(plan: Plan, known: Mapping[str, InputFile]) -> None:
+    """Removes what is left of files that could not be read, and were replaced since."""
+    for file in plan.manifest.files:
+        before = known.get(file.name)
+        if before is not None and (before.size, before.version) != (file.size, file.version):
+            plan.forget(file)
+
+
+def _checked(plan: Plan, file: InputFile, notes: list[str]) -> InputFile:
+    """The input with its output if that is there as it was written; else it is predicted again."""
+    output = plan.output(file)
+    if output is not None and not is_whole(plan.folder / file.name, output):
+        notes.append(f"{plan.folder / file.name}: is missing or damaged: predicted again")
+        plan.forget(file)
+        output = None
+    return file.model_copy(update={"output": output})
+
+
+def is_whole(written: Path, output: Output) -> bool:
+    """Whether a file is there as it was written."""
+    return written.is_file() and written.stat().st_size == output.bytes and sha256_of(written) == output.sha256

@@ -1,0 +1,172 @@
+"""LoRA (Hu et al. 2022), by peft: products of two narrow matrices are trained instead of the encoder's weights.
+
+For prediction and saving they are merged, so that a saved model is an ordinary checkpoint and its scores are those of
+the run.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from finetune.data.atomic import sync
+from finetune.data.checksums import write_checksums
+from finetune.errors import UserError, first_line
+from finetune.models.backbone import Model
+from finetune.models.families import FAMILIES, has_own_class
+from finetune.runs.recipe import Recipe
+
+NAME = "default"  # of the one adapter, in peft
+POOLER = "pooler"
+
+
+def require_peft() -> None:
+    """Raises UserError where peft is not installed."""
+    try:
+        import peft  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            "lora needs a package that is not installed (peft)", "Install it: pip install 'bert-finetune[lora]'"
+        ) from error
+
+
+def add_lora(encoder: PreTrainedModel, recipe: Recipe) -> None:
+    """Adds LoRA to linear layers of an encoder, new by torch's seed, and freezes all else but the pooler.
+
+    Raises UserError where peft is not installed, and for layers that the encoder lacks.
+    """
+    require_peft()
+    from peft import inject_adapter_in_model
+
+    pooler = getattr(encoder, POOLER, None)
+    inject_adapter_in_model(_config(recipe, lora_targets(encoder, recipe)), encoder)
+    if pooler is not None:
+        pooler.requires_grad_(True)
+
+
+def lora_targets(encoder: PreTrainedModel, recipe: Recipe) -> list[str]:
+    """The names of the modules that LoRA adapts: of all with a wanted name, those that would be trained without it.
+
+    Raises UserError for a name that no linear layer of the encoder has, and where none of them is trained.
+    """
+    linear = {
+        name: module
+        for name, module in encoder.named_modules()
+        if isinstance(module, nn.Linear) and name.split(".")[0] != POOLER
+    }
+    kind, wanted = encoder.config.model_type, recipe.lora_targets
+    family = FAMILIES.get(kind)
+    if not wanted and family is None:
+        raise UserError(f"lora = {recipe.lora}: no layers are known for encoders of type '{kind}'", _choose(linear))
+    wanted = wanted or list(family.lora_targets if family else ())
+    if lacking := [target for target in wanted if not any(_is_named(name, target) for name in linear)]:
+        raise UserError(f"lora_targets: this encoder has no linear layer '{lacking[0]}'", _choose(linear))
+    named = {name: module for name, module in linear.items() if any(_is_named(name, target) for target in wanted)}
+    found = [name for name, module in named.items() if module.weight.requires_grad]
+    if not found:
+        raise UserError(
+            f"lora = {recipe.lora}: each layer {' or '.join(wanted)} is frozen, or above the layers that are read",
+            "Lower freeze_layers, or read a higher layer with layers=[...]",
+        )
+    return found
+
+
+@contextmanager
+def merged(encoder: nn.Module) -> Iterator[None]:
+    """Within it an encoder computes with its LoRA merged, as it is saved; afterwards its weights are what they were.
+
+    It changes nothing in an encoder without LoRA.
+    """
+    layers = _adapted(encoder)
+    before = [layer.base_layer.weight.data for layer in layers]
+    with torch.no_grad():
+        for layer in layers:
+            layer.base_layer.weight.data = layer.base_layer.weight.data + layer.get_delta_weight(NAME)
+            layer.merged_adapters.append(NAME)
+    try:
+        yield
+    finally:
+        for layer, weight in zip(layers, before, strict=True):
+            layer.base_layer.weight.data = weight
+            layer.merged_adapters.remove(NAME)
+
+
+def merged_state(model: nn.Module) -> dict[str, Tensor]:
+    """A model's state with its LoRA merged, by the names that the weights have without it."""
+    with merged(model):
+        return {
+            name.replace(".base_layer.", "."): tensor
+            for name, tensor in model.state_dict().items()
+            if ".lora_" not in name
+        }
+
+
+def require_adapter(model: Model) -> None:
+    """Raises UserError where peft could not load what `save_adapter` would save."""
+    if not has_own_class(model.backbone.config):
+        raise UserError(
+            f"adapter = true needs one of the families {', '.join(FAMILIES)}, and this encoder is of type "
+            f"'{model.backbone.config.model_type}'",
+            "Leave adapter out: the merged model is saved",
+        )
+
+
+def save_adapter(model: Model, folder: Path, recipe: Recipe, *, base: str) -> None:
+    """Saves LoRA, pooler and head in peft's form, for `PeftModel.from_pretrained` on the head's `AutoModelFor...`.
+
+    `base` is the encoder's folder or its name on the Hub. Raises UserError where the folder cannot be written.
+    """
+    encoder, prefix = model.backbone.encoder, model.backbone.encoder.base_model_prefix
+    trained = {f"{prefix}.{name}": p for name, p in encoder.named_parameters() if p.requires_grad}
+    lora = {name.replace(f".{NAME}.", "."): p for name, p in trained.items() if ".lora_" in name}
+    whole = {name: p for name, p in trained.items() if ".lora_" not in name} | model.head.to_checkpoint()
+    config = _config(recipe, [])
+    config.target_modules = sorted({name.partition(".lora_")[0] for name in lora})  # peft would shuffle them
+    config.modules_to_save = sorted({name.rpartition(".")[0] for name in whole}) or None
+    config.base_model_name_or_path, config.inference_mode = base, True
+    state = {f"base_model.model.{name}": tensor.detach().contiguous() for name, tensor in (lora | whole).items()}
+    try:
+        folder.mkdir(exist_ok=True)
+        config.save_pretrained(folder)
+        save_file(state, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+        for file in folder.iterdir():
+            sync(file)
+        write_checksums(folder)
+    except Exception as error:  # safetensors has its own class for what the system refuses
+        raise UserError(
+            f"{folder}: the adapter cannot be written ({first_line(error)})",
+            "Free space, and run the same command again, which resumes",
+        ) from error
+
+
+def _config(recipe: Recipe, targets: Sequence[str]) -> Any:
+    from peft import LoraConfig
+
+    return LoraConfig(
+        r=recipe.lora,
+        lora_alpha=recipe.lora_alpha or 2 * recipe.lora,
+        lora_dropout=recipe.lora_dropout,
+        target_modules=list(targets),
+    )
+
+
+def _adapted(encoder: nn.Module) -> list[Any]:
+    """The layers with LoRA; peft need not be installed to find none."""
+    return [module for module in encoder.modules() if hasattr(module, "get_delta_weight")]
+
+
+def _is_named(module: str, target: str) -> bool:
+    """Whether a module has this name, or one that ends with it: `query`, `output.dense`."""
+    return f".{module}".endswith(f".{target}")
+
+
+def _choose(linear: Sequence[str] | dict[str, nn.Linear]) -> str:
+    """The remedy with the names of linear layers, without numbers of layers."""
+    names = dict.fromkeys(re.split(r"\.\d+\.", name)[-1] for name in linear)
+    return f"Choose among {', '.join(names)}: lora_targets=[...]"

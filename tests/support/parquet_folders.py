@@ -1,0 +1,43 @@
+"""Folders of small Parquet files in, and of predictions out."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from finetune.inference.predictor import Predictor
+from finetune.inference.shards.begin import inputs
+from finetune.inference.shards.work import FolderPrediction, predict_files
+from finetune.runs.events import Event, unwatched
+
+TEXTS = [f"the {'cat' if i % 2 else 'dog'} sat {i}" for i in range(60)]
+
+
+def write_folder(folder: Path) -> Path:
+    """Three files in row groups of 10 rows, one in a Hive partition, and one without rows."""
+    (folder / "year=2026").mkdir(parents=True)
+    for name, begin, end in (("a", 0, 25), ("year=2026/b", 25, 60), ("empty", 0, 0)):
+        cells = {"n": pa.array(range(begin, end), pa.int32()), "review": pa.array(TEXTS[begin:end], pa.string())}
+        table = pa.table(cells | {"tags": pa.array([["x", str(n)] for n in range(begin, end)], pa.list_(pa.string()))})
+        pq.write_table(table, folder / f"{name}.parquet", row_group_size=10)
+    return folder
+
+
+def predict_folder(
+    predictor: Predictor, target: Path | str, output: Path, *, seen: list[Event] | None = None, **options: Any
+) -> FolderPrediction:
+    watch = unwatched if seen is None else seen.append
+    return predict_files(predictor, inputs([str(target)], output), output, options={}, watch=watch, **options)
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each output by its name."""
+    files = sorted(file for file in folder.rglob("*.parquet") if ".predict" not in file.parts)
+    return {str(f.relative_to(folder)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+
+
+def manifest(folder: Path) -> Any:
+    return json.loads((folder / "manifest.json").read_text())

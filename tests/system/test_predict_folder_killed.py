@@ -1,0 +1,114 @@
+"""Several processes predict a folder; they are killed, and the same command writes what an undisturbed one does."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.cli import Finetune
+from support.parquet_folders import checksums, manifest, predict_folder
+
+from finetune.errors import UserError
+from finetune.inference.model_source import ModelSource
+from finetune.inference.predictor import Predictor
+from finetune.inference.shards import begin, workers
+from finetune.inference.shards.plan import Plan
+from finetune.inference.shards.workers import Processes
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two files of 6,000 rows in row groups of 500."""
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        texts = [f"the cat {name} sat {'on it ' * (n % 9)}" for n in range(6_000)]
+        pq.write_table(pa.table({"review": texts}), tmp_path / "in" / f"{name}.parquet", row_group_size=500)
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def whole(reviewer: Predictor, folder: Path, tmp_path: Path) -> dict[str, str]:
+    predict_folder(reviewer, folder, tmp_path / "whole")
+    return checksums(tmp_path / "whole")
+
+
+def soon(true: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 120
+    while not true() and time.monotonic() < until:
+        time.sleep(0.02)
+    return true()
+
+
+def windows(state: Path) -> int:
+    return sum(journal.read_bytes().count(b"\n[") for journal in state.rglob("*.part.jsonl"))
+
+
+def alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_workers_end_with_the_command_and_any_number_resumes(
+    folder: Path, whole: dict[str, str], reviews: Path, tmp_path: Path, finetune: Finetune
+) -> None:
+    arguments = ["predict", str(reviews), "in", "-o", "out", "--quiet"]
+    command = [sys.executable, "-m", "finetune", *arguments, "--workers", "2"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    assert soon(lambda: windows(tmp_path / "out" / ".predict") > 2)
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+    running.kill()
+    assert running.wait() == -9
+    assert len(children) == 2
+    assert soon(lambda: not any(alive(int(child)) for child in children))
+    assert not manifest(tmp_path / "out")["complete"]
+    done = finetune(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert (checksums(tmp_path / "out"), manifest(tmp_path / "out")["complete"]) == (whole, True)
+
+
+def test_a_worker_that_is_killed_is_replaced_by_the_others(
+    reviewer: Predictor, reviews: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(begin, "SHARD_ROWS", 500)
+    predict_folder(reviewer, folder, tmp_path / "whole")
+    started: list[int] = []
+    start = Processes._started
+
+    def noted(self: Processes, plan: Plan, number: int) -> "subprocess.Popen[str]":
+        process = start(self, plan, number)
+        started.append(process.pid)
+        return process
+
+    def kill_one() -> None:
+        soon(lambda: windows(tmp_path / "out" / ".predict") > 2)
+        os.kill(started[0], signal.SIGKILL)
+
+    monkeypatch.setattr(Processes, "_started", noted)
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    found = predict_folder(reviewer, folder, tmp_path / "out", executor=Processes(ModelSource(model=str(reviews)), 2))
+    killer.join()
+    assert (found.rows, found.errors) == (12_000, {})
+    assert checksums(tmp_path / "out") == checksums(tmp_path / "whole")
+
+
+def test_why_workers_ended(
+    reviewer: Predictor, reviews: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UserError, match="'none' is not a run"):
+        predict_folder(reviewer, folder, tmp_path / "out", executor=Processes(ModelSource(model="none"), 1))
+    monkeypatch.setattr(workers, "START", [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"])
+    with pytest.raises(UserError, match=r"killed \(exit codes -9, -9"):
+        predict_folder(reviewer, folder, tmp_path / "out", executor=Processes(ModelSource(model=str(reviews)), 2))

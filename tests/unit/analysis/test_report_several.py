@@ -1,0 +1,137 @@
+"""What a report says of several runs: A and B compared, seeds, what runs share."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import f1_score
+from support.records import change_record, save_run
+from support.reports import facts_of, read, report, saved_run
+from support.toys import cat_rows, cat_task
+
+from finetune.runs.record_files import load_record
+from finetune.task_types import SentenceRow
+from finetune.task_types.registry import find
+from finetune.task_types.task import Answer
+
+
+def compared_page(tmp_path: Path, wrong: Sequence[Sequence[int]], *, seeds: int = 1) -> str:
+    """A report of two settings, which have the rows of these numbers wrong; each seed one more, more confidently."""
+    task = find("rte")
+    rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
+    gold, folders = task.gold(rows), []
+    for rate, some in zip((1e-5, 2e-5), wrong, strict=True):
+        for seed in range(seeds):
+            missed = {*some, *range(50, 50 + seed)}
+            answers = []
+            for i, label in enumerate(gold):
+                place = task.labels.index(label.value) ^ (i in missed)
+                sure = 0.5 + i / 200
+                chances = [sure, 1 - sure] if place == 0 else [1 - sure, sure]
+                answers.append(Answer(value=task.labels[place], probabilities=chances))
+            facts = facts_of(task, task.score(answers, rows), seed)
+            folders.append(save_run(tmp_path, task, rows, answers, **facts))
+            record = load_record(folders[-1] / "record.json")
+            change_record(folders[-1] / "record.json", recipe=record.recipe | {"train": {"learning_rate": rate}})
+    return report(tmp_path, *folders)
+
+
+def test_two_groups_of_seeds_have_titles_that_say_what_differs_and_one_sign(tmp_path: Path) -> None:
+    """B is worse: the sentence and the table both have a minus."""
+    task = find("rte")
+    rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
+    gold = task.gold(rows)
+    other = {task.labels[0]: task.labels[1], task.labels[1]: task.labels[0]}
+    folders = []
+    for frozen, seed in ((False, 1), (False, 2), (True, 1), (True, 2)):
+        answers = [Answer(value=other[a.value] if frozen and i < 18 else a.value) for i, a in enumerate(gold)]
+        folders.append(save_run(tmp_path, task, rows, answers, **facts_of(task, task.score(answers, rows), seed)))
+        record = load_record(folders[-1] / "record.json")
+        change_record(folders[-1] / "record.json", recipe=record.recipe | {"frozen": frozen})
+    page = report(tmp_path, *folders)
+    contents = page[page.index("<nav") : page.index("</nav>")]
+    assert "A: not frozen, 2 seeds" in contents
+    assert "B: frozen, 2 seeds" in contents
+    found = read(page).text
+    assert "B is worse than A in dev accuracy: B − A is -30.0 points (95 % -" in found
+    assert "sample standard deviations (sd) over 2 seeds" in found
+    assert "-30.0" in found.partition("rows needed (80")[2][:200]
+    assert "this compares models" not in found
+    one_each = read(report(tmp_path, folders[0], folders[2])).text
+    names = [folder.name for folder in folders]
+    assert f"2 runs with other seeds ({names[1]}, {names[3]}) are not on this page" in one_each
+    assert f"finetune report {' '.join(names)}" in one_each
+    one = read(report(tmp_path, *folders[:3])).text
+    assert f"B has one seed: this compares models, not settings. 1 run with other seeds ({names[3]})" in one
+
+
+def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) -> None:
+    task = find("rte")
+    rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
+    gold = task.gold(rows)
+    other = {task.labels[0]: task.labels[1], task.labels[1]: task.labels[0]}
+    folders = []
+    for rate, wrong in ((1e-5, 20), (2e-5, 2)):
+        answers = [Answer(value=other[a.value] if i < wrong else a.value) for i, a in enumerate(gold)]
+        folders.append(save_run(tmp_path, task, rows, answers, **facts_of(task, task.score(answers, rows), 1)))
+        record = load_record(folders[-1] / "record.json")
+        change_record(folders[-1] / "record.json", recipe=record.recipe | {"train": {"learning_rate": rate}})
+    page = report(tmp_path, *folders)
+    found = read(page)
+    assert "B is better than A in dev accuracy: B − A is +30.0 points (95 % +" in found.text
+    assert "0 rows that only A has right, 18 that only B has right" in found.text
+    assert found.text.count("only B is right") == 18
+    assert page.index(">A</a>: ") < page.index("A and B compared")
+
+
+def test_a_note_of_several_seeds_is_on_the_page_once_and_counts_have_their_noun(tmp_path: Path) -> None:
+    task, (row, *_) = cat_task(), cat_rows(8)
+    folders = [saved_run(tmp_path, task, [row], task.gold([row]), seed=seed) for seed in (1, 2)]
+    for folder in folders:
+        change_record(folder / "record.json", rows={"train": 1, "dev": 1})
+    text = read(report(tmp_path, *folders)).text
+    assert text.count("a note") == 1
+    assert "1 row; all scores" in text and "Trained on 1 row:" in text and "0 of 1 row have an error" in text
+    assert "1 rows" not in text
+    assert "The default is that of a recipe" in text
+
+
+def test_two_runs_are_compared_by_class_and_changed_rows_are_sorted_by_confidence(tmp_path: Path) -> None:
+    page = compared_page(tmp_path, [[0, 2, 4, 6, 20], [9, 11]])
+    text = read(page).text
+    first, second = find("rte").labels
+    table = page.partition("Difference by class</h4>")[2].partition("</table>")[0]
+    found = {row[0]: row[1:] for row in (re.findall(r">([^<>]+)</t[hd]>", line) for line in table.split("<tr>")[2:])}
+    a, b = (100 * f1_score([0, 1] * 30, said, average=None) for said in (
+        [i % 2 ^ (i in (0, 2, 4, 6, 20)) for i in range(60)], [i % 2 ^ (i in (9, 11)) for i in range(60)]
+    ))  # fmt: skip
+    for name, one, other in zip((first, second), a, b, strict=True):
+        assert found[name] == ["30", f"{one:.1f}", f"{other:.1f}", f"{other - one:+.1f}"]
+    assert "One seed on a side: this compares models, not training methods." in text
+    changed = re.findall(r'<span class="id" dir="auto">(\d+)</span>', page.partition("Rows that changed")[2])
+    assert changed[:7] == ["11", "9", "20", "6", "4", "2", "0"]
+    assert f"B: {first} (55.5 %)" in text and f"A: {second} (60.0 %)" in text
+
+
+def test_seeds_have_the_mean_and_spread_of_each_class(tmp_path: Path) -> None:
+    page = compared_page(tmp_path, [[0, 2, 4], [9, 11]], seeds=3)
+    table = page.partition("By class on dev</h4>")[2].partition("</table>")[0]
+    scores = [
+        100 * f1_score([0, 1] * 30, [i % 2 ^ (i in {0, 2, 4, *range(50, 50 + seed)}) for i in range(60)], average=None)
+        for seed in range(3)
+    ]
+    mean, sd = np.mean(scores, axis=0), np.std(scores, axis=0, ddof=1)
+    for name, one, spread in zip(find("rte").labels, mean, sd, strict=True):
+        row = table.partition(f">{name}</th>")[2].partition("</tr>")[0]
+        assert re.findall(r">([\d.]+)</td>", row)[:3] == ["30", f"{one:.1f}", f"{spread:.1f}"]
+    compared = page.partition("Difference by class</h4>")[2].partition("</table>")[0]
+    assert "mean of the seeds" in compared and f">{mean[0]:.1f}<" in compared
+
+
+def test_what_all_runs_share_is_in_the_note_of_their_table(tmp_path: Path) -> None:
+    page = compared_page(tmp_path, [[0, 2], [9]], seeds=2)
+    note, _, table = page.partition("<h4>Runs</h4>")[2].partition("</table>")[0].partition("</p>")
+    assert "task rte" in note and "headline dev accuracy" in note
+    assert re.search(r"finished \d{4}-\d\d-\d\d[,.]", note)
+    assert re.findall(r'<th scope="col"[^>]*>([^<]*)<', table) == ["id", "seed", "score", "best baseline"]

@@ -1,0 +1,157 @@
+"""What a command does, Python does: explanations, the inside of an encoder, embeddings, data sizes and lists."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from support.cli import InProcess
+from support.runs import REVIEWS, FinishedRun
+
+import finetune
+
+FAST = {"max_length": 16, "train": {"epochs": 2, "batch_size": 8}, "device": "cpu"}
+
+
+@pytest.fixture
+def model(reviews: Path) -> finetune.Model:
+    return finetune.load(reviews)
+
+
+@pytest.fixture
+def silent(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
+    """What was printed since the test began."""
+    capsys.readouterr()
+    return capsys
+
+
+def test_an_explanation_is_that_of_the_command(reviews: Path, model: finetune.Model, in_process: InProcess) -> None:
+    pytest.importorskip("captum")
+    found = model.explain("the cat sat", label="bad")
+    assert found.rows[0].facts() == json.loads(
+        in_process("explain", str(reviews), "the cat sat", "--label", "bad", "--json", data="")[1]
+    )
+    (one,) = found.rows[0].explanations
+    assert found.frame["added"].sum() == pytest.approx(one.difference, rel=0.05)
+    assert list(found.frame["word"]) == ["the", "cat", "sat"]
+
+
+def test_rows_are_explained_by_id_and_in_memory_without_a_word(
+    model: finetune.Model, tmp_path: Path, silent: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("captum")
+    name = finetune.open_run(model.folder.parent).predictions.loc[0, "id"]
+    assert model.explain(row=name).rows[0].id == name
+    rows = pd.DataFrame({"review": ["the <b>cat</b> sat", "the dog sat"]})
+    found = model.explain(rows=rows)
+    assert set(found.frame["row"]) == {"1", "2"}
+    assert "<b>cat" not in found._repr_html_()
+    assert "&lt;" in found._repr_html_()
+    assert found.write(tmp_path / "why.html").read_text().count("<article>") == 2
+    assert silent.readouterr() == ("", "")
+    for wrong in ({}, {"row": name, "rows": rows}):
+        with pytest.raises(finetune.UserError, match="one of a text"):
+            model.explain(**wrong)
+    for wrong, words in (({"row": "no-such-row"}, "no-such-row"), ({"rows": rows[["review"]][:0]}, "data")):
+        with pytest.raises(finetune.UserError, match=words):
+            model.explain(**wrong)
+
+
+def test_a_report_shows_what_words_add(
+    reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("captum")
+    run = finetune.open_run(reviews)
+    for file in (
+        run.report(tmp_path / "a.html", explain=1),
+        finetune.report(reviews, path=tmp_path / "b.html", explain=1),
+    ):
+        assert "what each word adds" in file.read_text(encoding="utf-8")
+    assert silent.readouterr() == ("", "")
+    with pytest.raises(finetune.UserError, match="0 to 50"):
+        run.report(tmp_path / "c.html", explain=51)
+    monkeypatch.setitem(sys.modules, "captum", None)
+    with pytest.raises(finetune.UserError, match="bert-finetune\\[explain\\]"):
+        run.report(tmp_path / "c.html", explain=1)
+
+
+def test_the_inside_of_a_model_a_run_and_an_encoder_is_a_page(
+    model: finetune.Model, reviews: Path, tiny_bert: Path, tmp_path: Path, silent: pytest.CaptureFixture[str]
+) -> None:
+    mine = [f"{'ab'[i % 2]}\tthe cat sat {i}" for i in range(6)]
+    for number, one in enumerate((model, finetune.open_run(reviews), str(tiny_bert))):
+        page = finetune.view(one, "the cat", word="cat", sentences=mine, path=tmp_path / f"{number}.html")
+        assert '" sat 5"]' in page.read_text(encoding="utf-8")
+    assert silent.readouterr() == ("", "")
+    with pytest.raises(finetune.UserError, match="sentences: 2 of its lines have the word 'cat'"):
+        finetune.view(model, word="cat", sentences=mine[:2], path=tmp_path / "no.html")
+    assert not (tmp_path / "no.html").exists()
+
+
+def test_embeddings_are_those_of_the_command(
+    model: finetune.Model, tiny_bert: Path, tmp_path: Path, in_process: InProcess, silent: pytest.CaptureFixture[str]
+) -> None:
+    rows = pd.DataFrame({"review": ["the cat sat", "the dog ran on a tree"]})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    silent.readouterr()
+    found = finetune.features(model, rows, pool="mean", layers=[1], path=tmp_path / "a.npz", device="cpu")
+    assert (found.rows, found.width, len(found.frame)) == (2, 32, 2)
+    assert silent.readouterr() == ("", "")
+    command = ["features", model.name, "rows.csv", "--pool", "mean", "--layers", "[1]", "-o", "b.parquet"]
+    assert in_process(*command, "--device", "cpu", data="")[0] == 0
+    written = pq.read_table(tmp_path / "b.parquet").to_pandas()
+    assert np.allclose(np.stack(found.frame["vector"]), np.stack(written["vector"]))
+    for name in ("tokens.npz", "tokens.parquet"):
+        each = finetune.features(tiny_bert, rows, text="review", path=tmp_path / name, device="cpu").frame
+        assert list(each["tokens"][0]) == ["[CLS]", "the", "cat", "sat", "[SEP]"]
+        assert np.stack(list(each["vectors"][1])).shape == (8, 32)
+    with pytest.raises(finetune.UserError, match="`split` does not apply"):
+        finetune.features(tiny_bert, rows, split="dev", path=tmp_path / "no.npz")
+
+
+def test_shares_of_the_data_are_runs_with_a_curve(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(REVIEWS, columns=["review", "mark"])
+    run = finetune.train(frame, model=tiny_bert, data_sizes=[1, 0.5], seeds=2, **FAST)
+    assert silent.readouterr() == ("", "")
+    (curve,) = run.learning_curves
+    assert list(curve.frame["share"]) == [0.5, 1.0]
+    assert list(curve.frame["runs"]) == [2, 2]
+    assert curve.frame["rows"].is_monotonic_increasing
+    assert "more labels" in curve.answer.lower()
+    assert curve.answer.replace("'", "&#x27;") in curve._repr_html_()
+    whole = finetune.train(frame, model=tiny_bert, **FAST)
+    assert whole.id in [record.id for record in run.records]  # it is not trained again
+    assert whole.learning_curves == []
+    with pytest.raises(finetune.UserError, match="data_sizes"):
+        finetune.train(frame, model=tiny_bert, data_sizes=0.5, **FAST)
+
+
+def test_half_of_the_settings_is_discarded(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(REVIEWS, columns=["review", "mark"])
+    grid = {"train.learning_rate": [2e-3, 1e-7]}
+    settings = FAST | {"train": {"epochs": 4, "batch_size": 8}}
+    run = finetune.train(frame, model=tiny_bert, grid=grid, discard_half=True, **settings)
+    assert len(run.records) == 1
+    assert len(finetune.ls().unfinished) == 1
+
+
+def test_lists_are_those_of_the_command(finished_run: FinishedRun, in_process: InProcess, tmp_path: Path) -> None:
+    out = finished_run("sentence").parents[1]
+    found = finetune.ls(out)
+    assert {"glue-mrpc"} <= found.recipes.keys()
+    assert found.tasks["mrpc"] == ["f1", "accuracy"]
+    assert finished_run("sentence").name in set(found.runs["id"])
+    assert found._repr_html_().count("<tr>") == len(found.runs) + len(found.interrupted) + 1 + bool(found.unfinished)
+    score = found.finished[0].metric(found.finished[0].headline).shown(found.finished[0].score)
+    assert f">{score}</td>" in found._repr_html_()
+    printed = in_process("ls", "--out", str(out), data="")[1]
+    assert all(name in printed for name in found.runs["id"])
+    empty = finetune.ls(tmp_path / "nothing")
+    assert (len(empty.runs), len(empty.interrupted)) == (0, 0)

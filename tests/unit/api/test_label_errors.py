@@ -1,0 +1,58 @@
+"""`finetune.label_errors`: every row is judged by a model that did not learn it, and no run is left."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.toys import cat_rows
+
+import finetune
+from finetune.task_types.folds import in_folds
+from finetune.task_types.types import named_type
+
+LEARNS = {"learning_rate": 2e-3, "epochs": 3, "batch_size": 16}
+OTHER = {"yes": "no", "no": "yes"}
+
+
+def test_every_row_is_judged_and_changed_labels_come_first(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows, changed = cat_rows(160), {3, 50, 90, 120}
+    marks = [OTHER[str(row.gold)] if number in changed else row.gold for number, row in enumerate(rows)]
+    frame = pd.DataFrame({"body": [row.text for row in rows], "mark": marks})
+    found = finetune.label_errors(
+        frame, text="body", label="mark", model=tiny_bert, folds=2, max_length=32, train=LEARNS
+    )
+    assert sorted(map(int, found["id"])) == list(range(1, 161))
+    assert found["belief"].is_monotonic_increasing
+    assert list(found.columns) == ["id", "text", "gold", "answer", "label_probability", "belief"]
+    assert len({int(name) - 1 for name in found["id"][:16]} & changed) >= 3
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "given", "said"),
+    [
+        ({"text": ["a b", "c d"] * 9, "label": [1.5, 2.5] * 9}, {}, "no single labels"),
+        ({"text": ["a b", "c d"] * 9, "label": ["x", "y"] * 9}, {"folds": 1}, "at least 2"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(
+    tiny_bert: Path, cells: dict[str, list[object]], given: dict[str, int], said: str
+) -> None:
+    with pytest.raises(finetune.UserError, match=said):
+        finetune.label_errors(pd.DataFrame(cells), model=tiny_bert, **given)  # type: ignore[arg-type]
+
+
+def test_folds_are_stratified_and_keep_equal_texts_together() -> None:
+    rows = [row for row in cat_rows(60) for _ in range(2)]
+    parts = in_folds(named_type("classification"), rows, 4)  # type: ignore[arg-type]
+    assert sorted(index for part in parts for index in part) == list(range(120))
+    where = {index: number for number, part in enumerate(parts) for index in part}
+    texts: dict[str, set[int]] = {}
+    for index, row in enumerate(rows):
+        texts.setdefault(row.text, set()).add(where[index])
+    assert all(len(places) == 1 for places in texts.values())
+    share = [sum(rows[index].gold == "yes" for index in part) / len(part) for part in parts]
+    assert max(share) - min(share) < 0.15

@@ -1,0 +1,83 @@
+"""Messages of the library name arguments as in Python; the command line prints them as options."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from support.cli import InProcess, assert_error
+from support.paths import ROOT
+
+import finetune
+from finetune.api.findings import Findings
+from finetune.api.model import Model
+from finetune.cli.app import RECIPES
+from finetune.cli.commands import COMMANDS
+from finetune.cli.options import OPTIONS, with_options
+
+OPTION = re.compile(r"(?<![\w-])--[a-z]|(?<!\S)-o\b")
+NOT_OURS = (
+    "rev-parse",
+    "--short=12",
+    "--porcelain",
+    "--untracked-files=no",
+    "--signal=INT",
+    "pip install",
+    "finetune ",
+)
+IN_COMMANDS = {"paper_table_formats.py", "use.py"}  # commands that a page shows
+
+
+def texts_of(file: Path) -> Iterator[str]:
+    """The strings of a module that are not docstrings."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    described = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
+            yield node.value
+
+
+def test_the_library_speaks_of_no_option_of_the_command_line() -> None:
+    files = [file for file in (ROOT / "finetune").rglob("*.py") if "cli" not in file.parts]
+    found = [(file.name, text) for file in files for text in texts_of(file) if OPTION.search(text)]
+    assert len(files) > 200
+    assert {file for file, text in found if not any(known in text for known in NOT_OURS)} == IN_COMMANDS
+
+
+def test_every_argument_is_one_of_python_and_has_an_option() -> None:
+    called = [getattr(finetune, name) for name in finetune.__all__ if inspect.isfunction(getattr(finetune, name))]
+    arguments = {
+        name
+        for each in (*called, Model.explain, finetune.ResultTable.write)
+        for name in inspect.signature(each).parameters
+    }
+    arguments |= {name for name in dir(Findings) if not name.startswith("_")}
+    assert OPTIONS.keys() <= arguments
+    modules = [import_module(f"finetune.cli.{'recipes' if name in RECIPES else name}") for name in COMMANDS]
+    written = "".join(inspect.getsource(module) for module in modules)
+    for argument, option in OPTIONS.items():
+        implied = re.search(rf"\b{option[2:].replace('-', '_')}: ", written)
+        assert implied or f'"{option}"' in written or option == "--out", argument
+
+
+@pytest.mark.parametrize(("text", "printed"), [("run it with `force`", "run it with `--force`"), ("`x`", "`x`")])
+def test_an_argument_is_printed_as_an_option(text: str, printed: str) -> None:
+    assert with_options(text) == printed
+
+
+def test_an_error_of_a_command_names_its_option(in_process: InProcess, tmp_path: Path) -> None:
+    code, _, err = in_process("table", "squad", "--out", "nowhere", "--form", "paper", data=tmp_path)
+    assert code == 2
+    assert_error(err, "`--form`")
+
+
+def test_a_note_of_a_command_names_its_option(in_process: InProcess, tmp_path: Path) -> None:
+    code, _, err = in_process("table", "glue", "--out", "nowhere", data=tmp_path)
+    assert code == 0
+    assert err.startswith("note: no finished run in nowhere")
+    assert "`--out`" in err

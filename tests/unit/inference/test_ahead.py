@@ -1,0 +1,53 @@
+"""A thread encodes the next window while the model predicts; predictions, errors and their order stay."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from finetune.data.records import Record
+from finetune.inference.ahead import ahead
+from finetune.inference.answer_rows import answer_records, answer_windows
+from finetune.inference.predictor import Predictor
+
+
+def test_the_next_item_is_made_meanwhile_and_no_more() -> None:
+    made = [threading.Event() for _ in range(4)]
+
+    def items() -> Iterator[int]:
+        for number, event in enumerate(made):
+            event.set()
+            yield number
+
+    coming = ahead(items())
+    for number in range(3):
+        assert next(coming) == number
+        assert made[number + 1].wait(10)
+        assert not any(event.is_set() for event in made[number + 2 :])
+    assert list(coming) == [3]
+
+
+def test_an_error_of_the_thread_is_raised_where_the_items_are_used() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise OSError("gone")
+
+    coming = ahead(items())
+    assert next(coming) == 1
+    with pytest.raises(OSError, match="gone"):
+        next(coming)
+
+
+@pytest.mark.parametrize("overlaps", [False, True])
+def test_windows_have_the_predictions_of_records(
+    reviewer: Predictor, monkeypatch: pytest.MonkeyPatch, overlaps: bool
+) -> None:
+    assert not reviewer.overlaps  # on a CPU
+    monkeypatch.setattr(Predictor, "overlaps", overlaps)
+    assert reviewer.layout is not None
+    texts = ["the cat sat", "", "the dog sat", "\ud800 broken", "the cat ran"]
+    records = [Record(row=n, line=n, values={"review": text}) for n, text in enumerate(texts)]
+    given = [records, records[:1], [records[3]], records[::-1]]
+    found = list(answer_windows(reviewer, reviewer.layout, given))
+    assert [window for window, _ in found] == given
+    assert [answered for _, answered in found] == [answer_records(reviewer, reviewer.layout, some) for some in given]
