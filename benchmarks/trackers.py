@@ -53,37 +53,48 @@ def measured(name: str, updates: int, seed: int, port: int) -> dict[str, float]:
     return found
 
 
-def child(tracker: str, updates: int, seed: int) -> dict[str, float]:
-    """Seconds per update, the tracker's shares of them, and the loss; seconds at the end of the run."""
-    import finetune
+def installed() -> dict[str, float]:
+    """Seconds that the run spends on trackers, that their threads compute after opening, and that their end takes;
+    they grow while a run of this process is tracked.
+    """
     from finetune.training.tracking.sender import Sender
     from finetune.training.tracking.tracking import Tracking
 
-    ends: list[tuple[int, float]] = []
-    losses: list[float] = []
-    inside, computing, closing = [0.0], [0.0], [0.0]
+    seconds = {"run": 0.0, "thread": 0.0, "end": 0.0}
     tracked, close, opened, attempt = Tracking.__call__, Tracking.close, Sender._opened, Sender._try
+
+    def timed_call(self: Tracking, event: Event) -> None:
+        started = time.perf_counter()
+        tracked(self, event)
+        seconds["run"] += (time.perf_counter() - started) * isinstance(event, Updates)
+
+    def timed_close(self: Tracking, seconds_left: float) -> None:
+        started = time.perf_counter()
+        close(self, seconds_left)
+        seconds["end"] = time.perf_counter() - started
 
     def without_opening(self: Sender) -> Any:
         found = opened(self)
-        computing[0] = 0.0
+        seconds["thread"] = 0.0
         return found
 
     def timed_attempt(self: Sender, call: Callable[[], Any]) -> bool:
         started = time.thread_time()
         done = attempt(self, call)
-        computing[0] += time.thread_time() - started
+        seconds["thread"] += time.thread_time() - started
         return done
 
-    def timed_call(self: Tracking, event: Event) -> None:
-        started = time.perf_counter()
-        tracked(self, event)
-        inside[0] += (time.perf_counter() - started) * (isinstance(event, Updates) and len(ends) > 1)
+    Tracking.__call__, Tracking.close = timed_call, timed_close  # type: ignore[method-assign, assignment]
+    Sender._opened, Sender._try = without_opening, timed_attempt  # type: ignore[method-assign]
+    return seconds
 
-    def timed_close(self: Tracking, seconds: float) -> None:
-        started = time.perf_counter()
-        close(self, seconds)
-        closing[0] = time.perf_counter() - started
+
+def child(tracker: str, updates: int, seed: int) -> dict[str, float]:
+    """Seconds per update, the tracker's shares of them, and the loss; seconds at the end of the run."""
+    import finetune
+
+    ends: list[tuple[int, float]] = []
+    losses: list[float] = []
 
     def watch(event: Event) -> None:
         if isinstance(event, Updates):
@@ -91,8 +102,7 @@ def child(tracker: str, updates: int, seed: int) -> dict[str, float]:
             if event.update >= WARM_UP:
                 ends.append((event.update, time.perf_counter()))
 
-    Tracking.__call__, Tracking.close = timed_call, timed_close  # type: ignore[method-assign]
-    Sender._opened, Sender._try = without_opening, timed_attempt  # type: ignore[method-assign]
+    seconds = installed()
     finetune.train(
         "glue-mrpc", model="minilm", limit=(updates + WARM_UP) * BATCH, device="cpu", seed=seed, out="runs",
         train={"epochs": 1, "batch_size": BATCH, "precision": "fp32"}, callbacks=watch, track=tracker,
@@ -100,9 +110,9 @@ def child(tracker: str, updates: int, seed: int) -> dict[str, float]:
     (first, begin), (last, end) = ends[0], ends[-1]
     return {
         "seconds_per_update": (end - begin) / (last - first),
-        "in_main_thread": inside[0] / (end - begin),
-        "cpu_of_thread": computing[0] / (end - begin),
-        "seconds_at_end": closing[0],
+        "in_main_thread": seconds["run"] / (end - begin),
+        "cpu_of_thread": seconds["thread"] / (end - begin),
+        "seconds_at_end": seconds["end"],
         "loss": statistics.fmean(losses),
     }
 

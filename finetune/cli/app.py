@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from finetune.cli.commands import COMMANDS, FIRST, GROUPS, lines
-from finetune.cli.terminal import echo, first_process, print_error, print_warnings
+from finetune.cli.terminal import echo, first_process, let_first_print, print_error, print_warnings
 from finetune.errors import UserError, nearest
 from finetune.runs import interrupts
 
@@ -106,6 +106,7 @@ def main() -> None:
         interrupts.ignore()
         sys.exit(code)
     except UserError as error:
+        let_first_print()
         print_error(error)
         sys.exit(2)
     except UsageError as error:

@@ -1,5 +1,6 @@
 """`finetune run`: trains models from recipes or data, and prints their scores."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import own_data
+from finetune.training.launch import Group, in_group, launch
 from finetune.training.targets import Planned, split_arguments
 from finetune.training.tracking.names import tracker_names
 
@@ -67,6 +69,9 @@ def run(
     track: Annotated[
         str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
     ] = "",
+    processes: Annotated[int, typer.Option(help="Train each run in N processes, one for each GPU.")] = 1,
+    machines: Annotated[int, typer.Option(help="On N machines: start the same command on each.")] = 1,
+    address: Annotated[str | None, typer.Option(help="HOST:PORT of one of the machines, where they meet.")] = None,
     checkpoint_minutes: Annotated[
         float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
     ] = 2.0,
@@ -78,6 +83,8 @@ def run(
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
     trackers = tracker_names(track)
+    if (processes, machines, address) != (1, 1, None) and not in_group():
+        raise typer.Exit(launch(Group(processes=processes, machines=machines, address=address), sys.argv[1:]))
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     silent = quiet or as_json or not first_process()

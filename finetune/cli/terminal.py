@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 import warnings
 from typing import Any
 
@@ -14,11 +15,18 @@ from finetune.errors import UserError
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 FORGED = re.compile("\n(?!  - )")  # a line that is not one of a list of faults
 MOST = 5_000  # characters of an error
+REPEAT_SECONDS = 3.0
 
 
 def first_process() -> bool:
     """Whether this process prints (rank 0 of a launcher)."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def let_first_print() -> None:
+    """Waits in another process than the first: if that fails too, the launcher ends this one before it repeats it."""
+    if not first_process():
+        time.sleep(REPEAT_SECONDS)
 
 
 def printable(text: str) -> str:

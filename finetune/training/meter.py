@@ -19,18 +19,20 @@ class Meter:
         self.device = device
         self.started = time.perf_counter()
         self.energy = energy_of(device)
+        self.earlier = 0.0  # seconds of each process in interrupted attempts, which the first one knows
 
     def watching(self, watch: Watcher) -> Watcher:
         """A watcher that passes events on, and reads counters of energy before they start again."""
         return watch if self.energy is None else self.energy.watching(watch)
 
-    def cost(self, accelerator: Accelerator, *, earlier: float) -> Cost:
-        """The cost so far, `earlier` seconds of each process in other attempts included. Every process must call it."""
+    def cost(self, accelerator: Accelerator) -> Cost:
+        """The cost so far of all processes, each of which must call it."""
+        earlier = self.earlier * accelerator.num_processes
         mine = Cost(
             device_seconds=time.perf_counter() - self.started + earlier,
             peak_memory_bytes=main_memory(),
             peak_device_bytes=peak_memory(self.device) if self.device.type == "cuda" else None,
-            joules=None if self.energy is None or earlier else self.energy.sample(),
+            joules=None if self.energy is None or self.earlier else self.energy.sample(),
         )
         return total(gather_object([mine]) if accelerator.num_processes > 1 else [mine])
 

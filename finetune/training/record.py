@@ -34,11 +34,12 @@ from finetune.training.prepared_run import BuiltRun, PlannedRun
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """What training gave: its progress, and the predictions of dev that are saved."""
+    """What training gave: its progress, the predictions of dev that are saved, and what it cost."""
 
     progress: Progress
     evaluation: Evaluation
     found: Evaluated
+    cost: Cost
 
 
 def build_record(
@@ -48,7 +49,6 @@ def build_record(
     baselines: Mapping[str, Answers],
     accelerator: Accelerator,
     *,
-    cost: Cost,
     started: float,
 ) -> RunRecord:
     """The record of a finished run; `baselines` are their predictions by split and method, `started` seconds."""
@@ -90,7 +90,7 @@ def build_record(
         metrics=saved_metrics(task.metrics),
         labels={split: counts for split, rows in planned.rows.items() if (counts := label_counts(task, rows))},
         margins=dev.margins(baselines, found),
-        cost=cost,
+        cost=trained.cost,
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )

@@ -12,7 +12,7 @@ from finetune.inference.predictor import settings_for_use
 from finetune.models.device import build_accelerator
 from finetune.models.lora import save_adapter
 from finetune.models.saving import save_checkpoint
-from finetune.runs.cost import Cost, logged_seconds
+from finetune.runs.cost import logged_seconds
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
@@ -67,19 +67,14 @@ def run(
         if not force and (done := folder.record()) is not None:  # finished by the process that had the lock
             return _already_done(folder, done, watch)
         attempt = folder.attempt
-        earlier = logged_seconds(attempt.events)
-        accelerator.wait_for_everyone()
+        meter.earlier = logged_seconds(attempt.events) if main else 0.0
         log = EventLog(attempt.events, then=watch) if main else watch
-        settings = recipe.model_dump(exclude_defaults=True)
-        log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device)))
-        for note in built.notes:
-            log(Note(note))
+        _announce(planned, built, folder, log)
         engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=log)
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=saving)
-        trained = _train(planned, built, engine, checkpoints, pause_after)
-        cost = meter.cost(accelerator, earlier=earlier)
+        trained = _train(planned, built, engine, checkpoints, meter, pause_after)
         if main:
-            _save(planned, built, engine, trained, attempt, replaces=folder, cost=cost, started=started)
+            _save(planned, built, engine, trained, attempt, replaces=folder, started=started)
             checkpoints.delete()
             folder.publish()
             log = EventLog(folder.events, then=watch)
@@ -89,8 +84,21 @@ def run(
     return record
 
 
+def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watcher) -> None:
+    """Says what is trained, and what is unusual about it."""
+    settings = planned.recipe.model_dump(exclude_defaults=True)
+    log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device)))
+    for note in built.notes:
+        log(Note(note))
+
+
 def _train(
-    planned: PlannedRun, built: BuiltRun, engine: Engine, checkpoints: Checkpoints, pause_after: int | None
+    planned: PlannedRun,
+    built: BuiltRun,
+    engine: Engine,
+    checkpoints: Checkpoints,
+    meter: Meter,
+    pause_after: int | None,
 ) -> Trained:
     """Trains the model, or fits a solver on its hidden states, and predicts dev."""
     recipe, task, features = planned.recipe, planned.task, built.features
@@ -106,7 +114,7 @@ def _train(
     )  # fmt: skip
     fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
     progress, found = fit(features[task.train_split], dev)
-    return Trained(progress=progress, evaluation=dev, found=found)
+    return Trained(progress=progress, evaluation=dev, found=found, cost=meter.cost(engine.accelerator))
 
 
 def _save(
@@ -117,7 +125,6 @@ def _save(
     attempt: RunFolder,
     *,
     replaces: RunFolder,
-    cost: Cost,
     started: float,
 ) -> None:
     """Writes predictions, model and last the record into `attempt`, while the folder that it replaces is locked."""
@@ -134,7 +141,7 @@ def _save(
     if planned.recipe.adapter:
         save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
     watch(Working("scoring, with intervals"))
-    record = build_record(planned, built, trained, baselines, engine.accelerator, cost=cost, started=started)
+    record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
     replaces.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
 
