@@ -17,6 +17,7 @@ pytest_plugins = [
     "support.runs",
     "support.reports",
     "support.page_data",
+    "support.trackers",
 ]
 
 

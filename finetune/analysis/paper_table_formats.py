@@ -2,9 +2,10 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from finetune.analysis.pages.templates import templates_of
@@ -29,6 +30,8 @@ COLUMNS = (
 )
 SUFFIXES = (".md", ".csv", ".html")
 Cells = Sequence[object]  # of a row
+More = Mapping[str, Sequence[str]]  # columns of a CSV file, a cell a line
+NO_MORE: More = MappingProxyType({})
 HIDDEN = "†"  # marks a published score on labels that a server hides
 
 
@@ -76,12 +79,12 @@ def markdown_table(head: Cells, rows: Sequence[Cells]) -> str:
     return "\n".join([f"| {first} |", f"{'|---' * len(head)}|", *(f"| {line} |" for line in others)])
 
 
-def as_csv(lines: Sequence[Line]) -> str:
-    """CSV with one number a column, in points."""
+def as_csv(lines: Sequence[Line], more: More = NO_MORE) -> str:
+    """CSV with one number a column, in points; `more` columns come last."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for line in lines:
+    writer.writerow([*COLUMNS, *more])
+    for row, line in enumerate(lines):
         cells: list[Any] = [line.name, line.metric.name, line.model, line.choices, line.dev.n if line.dev else 0]
         cells.append(line.failed)
         cells += ["" if number is None else f"{line.metric.scaled(number):.3f}" for number in _numbers(line)]
@@ -91,7 +94,8 @@ def as_csv(lines: Sequence[Line]) -> str:
         cells += [dev, "; ".join(line.verdicts), *others]
         every = (*line.published_dev, *test, *server)
         sources = "; ".join(f"{anchor.source}{_version(anchor)}" for anchor in every)
-        writer.writerow([*cells, sources, "; ".join(run.id for run in line.runs)])
+        last = [column[row] for column in more.values()]
+        writer.writerow([*cells, sources, "; ".join(run.id for run in line.runs), *last])
     return out.getvalue()
 
 
@@ -107,14 +111,14 @@ def require_suffix(file: Path) -> None:
         raise UserError(f"{file}: tables are written as {', '.join(SUFFIXES)}", "Use one of these suffixes")
 
 
-def write_table(file: Path, name: str, form: Form, lines: Sequence[Line]) -> None:
-    """Writes in the format of the file's suffix; CSV has the numbers of the lines. Raises UserError for another
-    suffix, and if it cannot be written.
+def write_table(file: Path, name: str, form: Form, lines: Sequence[Line], more: More = NO_MORE) -> None:
+    """Writes in the format of the file's suffix; CSV has the numbers of the lines, and `more` columns.
+
+    Raises UserError for another suffix, and if it cannot be written.
     """
     require_suffix(file)
-    text = (
-        as_csv(lines) if file.suffix == ".csv" else as_html(form) if file.suffix == ".html" else as_markdown(name, form)
-    )
+    suffix = file.suffix
+    text = as_csv(lines, more) if suffix == ".csv" else as_html(form) if suffix == ".html" else as_markdown(name, form)
     with output_file(file, remedy="Name another file") as scratch:
         file.parent.mkdir(parents=True, exist_ok=True)
         scratch.write_text(text, encoding="utf-8")

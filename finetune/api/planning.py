@@ -74,13 +74,18 @@ def execute(
     wait: bool = True,
     saving: "Saving | None" = None,
     executor: "Executor | None" = None,
+    track: Sequence[str] = (),
 ) -> tuple[list[RunRecord], list[UserError]]:
-    """The records of the finished runs, and the errors of those that failed; see `run_all`. Needs torch."""
+    """The records of the finished runs, and the errors of those that failed; see `run_all`. Needs torch.
+
+    `track` are names that `tracker_names` has returned.
+    """
     from finetune.training.checkpoints import EVERY_FEW_MINUTES
     from finetune.training.executors.job import InSequence, RunOptions
     from finetune.training.run_many import run_all
 
     options = RunOptions(
-        source=source_of(data), out=out, device=device, force=force, wait=wait, saving=saving or EVERY_FEW_MINUTES
-    )
+        source=source_of(data), out=out, device=device, force=force, wait=wait, saving=saving or EVERY_FEW_MINUTES,
+        track=tuple(track),
+    )  # fmt: skip
     return run_all(planned, options, watch=watch, executor=executor or InSequence())

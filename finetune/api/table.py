@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finetune.analysis.cost_columns import csv_columns, with_cost
 from finetune.analysis.paper_form import paper_form
 from finetune.analysis.paper_table import Line, Table, left_out, lines_of, load_table
-from finetune.analysis.paper_table_formats import Form, as_csv, runs_form, write_table
+from finetune.analysis.paper_table_formats import NO_MORE, Form, More, as_csv, runs_form, write_table
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.errors import UserError
@@ -41,6 +42,7 @@ class ResultTable:
         name: The name of the table.
         table: Its declaration: title, rows, margin.
         lines: A line for each row and model: our runs and scores, published scores, and the verdict.
+        cost: Whether forms and files have the cost of runs too.
         note: Why runs were left out, or why there are only published scores; empty where every task's runs are shown.
     """
 
@@ -48,13 +50,14 @@ class ResultTable:
     table: Table
     lines: Sequence[Line]
     note: str = ""
+    cost: bool = False
 
     @property
     def frame(self) -> "pd.DataFrame":
         """A row for each line, scores in points."""
         import pandas as pd
 
-        return pd.read_csv(io.StringIO(as_csv(self.lines)), keep_default_na=True)
+        return pd.read_csv(io.StringIO(as_csv(self.lines, self._more)), keep_default_na=True)
 
     @property
     def has_columns(self) -> bool:
@@ -64,10 +67,15 @@ class ResultTable:
     def form(self, form: str | None = None) -> Form:
         """The cells and notes as `paper` (systems as rows, tasks as columns) or `runs` (a row a model and task).
 
-        The default is `paper` where the table has it. Raises UserError for `paper` where it has not.
+        The default is `paper` where the table has it, and `runs` for one with cost. Raises UserError for `paper` where
+        it has not, or with cost.
         """
         if form not in (None, "paper", "runs"):
             raise UserError(f"the form of a table is '{form}'", "It is paper or runs")
+        if self.cost and form == "paper":
+            raise UserError("the form paper has no columns for the cost of runs", "Leave --form out, or --cost")
+        if self.cost:
+            return with_cost(runs_form(self.table, self.lines), self.lines)
         as_paper = self.has_columns if form is None else form == "paper"
         return (paper_form if as_paper else runs_form)(self.table, self.lines)
 
@@ -77,8 +85,12 @@ class ResultTable:
 
         Raises UserError for another suffix.
         """
-        write_table(Path(file), self.name, self.form(form), self.lines)
+        write_table(Path(file), self.name, self.form(form), self.lines, self._more)
         return Path(file)
+
+    @property
+    def _more(self) -> More:
+        return csv_columns(self.lines) if self.cost else NO_MORE
 
     def __repr__(self) -> str:
         runs = sum(bool(line.runs) for line in self.lines)
@@ -93,7 +105,7 @@ class ResultTable:
 
 
 @plainly
-def table(name: str | Path, *, out: str | Path = "results") -> ResultTable:
+def table(name: str | Path, *, out: str | Path = "results", cost: bool = False) -> ResultTable:
     """Compares the scores of finished runs with published ones; nothing is trained.
 
     Example: `finetune.table("glue")`
@@ -101,6 +113,7 @@ def table(name: str | Path, *, out: str | Path = "results") -> ResultTable:
     Args:
         name: `glue`, `squad`, `ner`, `choice`, `table-1` to `table-7`, or a file.
         out: The folder of runs.
+        cost: Also show what the runs cost: device time, memory, energy.
 
     Returns:
         The table.
@@ -112,10 +125,10 @@ def table(name: str | Path, *, out: str | Path = "results") -> ResultTable:
     records = all_records(Path(out))
     lines, others = lines_of(declared, records), "; ".join(left_out(declared, records))
     if any(line.runs for line in lines):
-        return ResultTable(name=str(name), table=declared, lines=lines, note=others)
+        return ResultTable(name=str(name), table=declared, lines=lines, note=others, cost=cost)
     nothing = UserError(
         f"no finished run in {out} fits this table{others and f' ({others})'}", "Name the folder of runs with `out`"
     )
     if not any(line.published_dev or line.published_test for line in lines):
         raise nothing
-    return ResultTable(name=str(name), table=declared, lines=lines, note=str(nothing))
+    return ResultTable(name=str(name), table=declared, lines=lines, note=str(nothing), cost=cost)

@@ -23,6 +23,7 @@ from finetune.runs.run_id import data_fingerprint
 from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.prepare import load_splits
 from finetune.training.targets import Planned
+from finetune.training.tracking.names import tracker_names
 
 FILES = ("dev", "test", "split", "encoding")  # options of data that a table in memory does not have
 
@@ -53,6 +54,7 @@ def train(
     sbatch: Mapping[str, str] | None = None,
     progress: bool | None = None,
     callbacks: Callback | Iterable[Callback] = (),
+    track: str | Sequence[str] = (),
     **settings: Any,
 ) -> Run:
     """Trains, scores and saves; a run that is finished already is returned at once, an interrupted one is resumed.
@@ -85,6 +87,8 @@ def train(
         progress: Whether to show a line of progress; default: in a notebook only.
         callbacks: Functions that are called with each event, or objects with methods for some of them, such as
             `on_epoch_done`. A callback that raises an exception is reported by a warning, and not called again.
+        track: Names of trackers that the runs are sent to: `tensorboard`, `mlflow`, `wandb`, `trackio` and others of
+            Accelerate. One that fails is left out, and the run continues without it.
         **settings: Settings of a recipe, such as `max_length=256`, `train={"epochs": 5}`, `**{"train.epochs": 5}`.
 
     Returns:
@@ -94,6 +98,7 @@ def train(
         UserError: Whatever the caller can fix: data, columns, settings, model, disk, memory.
         KeyboardInterrupt: After Ctrl-C, once a checkpoint is saved: the same call resumes there.
     """
+    trackers = tracker_names(track)
     wanted = (
         column_setting(text=text, label=label) | ({} if model is None else {"model": str(model)}) | dotted(settings)
     )
@@ -112,6 +117,7 @@ def train(
         folder = None if data_folder is None else Path(data_folder)
         records, failures = execute(
             planned, data=folder, out=Path(out), watch=watch, device=device, force=force, executor=executor,
+            track=trackers,
         )  # fmt: skip
     if failures and not records:
         raise failures[0]

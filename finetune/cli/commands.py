@@ -20,6 +20,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
                 ("finetune run stars.csv label=stars model=minilm", "which column and encoder"),
                 ("finetune run glue-mrpc train.learning_rate=2e-4", "a recipe, with a setting"),
                 ("finetune run glue-rte --seeds 3", "mean, spread and interval"),
+                ("finetune run glue-rte --track mlflow", "and send it to a tracker"),
             ),
         ),
         "search": Listed(
@@ -108,7 +109,12 @@ GROUPS: dict[str, dict[str, Listed]] = {
             (
                 ("finetune table glue", "as the paper's Table 1"),
                 ("finetune table glue --form runs -o glue.html", "with spread and verdicts"),
+                ("finetune table glue --cost", "with device time, memory, energy"),
             ),
+        ),
+        "track": Listed(
+            "Send finished runs to trackers, such as MLflow.",
+            (("finetune track RUN --to tensorboard,mlflow", "settings, losses, scores, record"),),
         ),
         "report": Listed(
             "Write an HTML report of runs: scores, curves, errors.",

@@ -28,6 +28,7 @@ from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import own_data
 from finetune.training.launch import Group, in_group, launch
 from finetune.training.targets import Planned, split_arguments
+from finetune.training.tracking.names import tracker_names
 
 LARGE = 2_000_000  # bytes
 
@@ -61,6 +62,9 @@ def run(
         str | None, typer.Option(help="With --on ray: send runs back here, `all`, or the `scores` without models.")
     ] = None,
     sbatch: Annotated[list[str] | None, typer.Option(help="With --on slurm: an option of sbatch as key=value.")] = None,
+    track: Annotated[
+        str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
+    ] = "",
     processes: Annotated[int, typer.Option(help="Train each run in N processes, one for each GPU.")] = 1,
     machines: Annotated[int, typer.Option(help="On N machines: start the same command on each.")] = 1,
     address: Annotated[str | None, typer.Option(help="HOST:PORT of one of the machines, where they meet.")] = None,
@@ -74,6 +78,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
+    trackers = tracker_names(track)
     if (processes, machines, address) != (1, 1, None) and not in_group():
         raise typer.Exit(launch(Group(processes=processes, machines=machines, address=address), sys.argv[1:]))
     names, settings = split_arguments(targets)
@@ -97,6 +102,7 @@ def run(
         executor=executor_of(
             on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
         ),
+        track=trackers,
     )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)

@@ -33,6 +33,7 @@ def table(
         TableForm | None,
         typer.Option(help="paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict."),
     ] = None,
+    cost: Annotated[bool, typer.Option("--cost", help="Also show device time, memory and energy of runs.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
     out: Out = RESULTS,
 ) -> None:
@@ -44,14 +45,14 @@ def table(
         return
     if output is not None:
         require_suffix(output)
-    found = tables.table(name, out=out)
+    found = tables.table(name, out=out, cost=cost)
     if found.note:
         echo(one_line(note_line(found.note)), err=True)
     if output is None:
         made = found.form(form)
         console.print(as_table(made))
         other = TableForm.RUNS if made.grouped else TableForm.PAPER
-        others = [f"finetune table {name} --form {other}"] * found.has_columns
+        others = [f"finetune table {name} --form {other}"] * (found.has_columns and not cost)
         console.print_next(*others, f"finetune table {name} -o {Path(name).stem}.md")
     else:
         found.write(output, form=form)

@@ -65,8 +65,11 @@ def describe_device(device: torch.device) -> str:
 
 def peak_memory(device: torch.device) -> int:
     """Peak memory in bytes: of the GPU by this run, else of main memory by this process since it started."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else main_memory()
+
+
+def main_memory() -> int:
+    """Peak main memory in bytes of this process since it started."""
     if sys.platform == "win32":
         return 0  # not available on Windows
     import resource

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fai
 
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
+from finetune.runs.cost import Cost
 from finetune.runs.margin import Margin, best_baseline
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
@@ -105,6 +106,12 @@ class RunRecord(BaseModel):
         {},
         description="of the headline on each split: its 95 % interval, the best baseline and the difference to it; "
         "older records lack it",
+    )
+
+    cost: Cost | None = Field(
+        None,
+        description="of all processes together: the seconds that devices were held, peak memory, that of GPUs, and "
+        "joules where the device reports them; older records lack it",
     )
 
     @property

@@ -20,6 +20,7 @@ from finetune.models.feature import Feature
 from finetune.models.feature_arrays import truncated_rows
 from finetune.models.freezing import parameter_counts
 from finetune.runs import environment
+from finetune.runs.cost import Cost
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, saved_metrics
@@ -33,11 +34,12 @@ from finetune.training.prepared_run import BuiltRun, PlannedRun
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """What training gave: its progress, and the predictions of dev that are saved."""
+    """What training gave: its progress, the predictions of dev that are saved, and what it cost."""
 
     progress: Progress
     evaluation: Evaluation
     found: Evaluated
+    cost: Cost
 
 
 def build_record(
@@ -88,6 +90,7 @@ def build_record(
         metrics=saved_metrics(task.metrics),
         labels={split: counts for split, rows in planned.rows.items() if (counts := label_counts(task, rows))},
         margins=dev.margins(baselines, found),
+        cost=trained.cost,
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )

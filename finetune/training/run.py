@@ -12,6 +12,7 @@ from finetune.inference.predictor import settings_for_use
 from finetune.models.device import build_accelerator
 from finetune.models.lora import save_adapter
 from finetune.models.saving import save_checkpoint
+from finetune.runs.cost import logged_seconds
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
@@ -25,6 +26,7 @@ from finetune.task_types.task import Task
 from finetune.training.checkpoints import EVERY_FEW_MINUTES, Checkpoints, Saving
 from finetune.training.evaluation import Evaluation
 from finetune.training.logistic import fit_logistic
+from finetune.training.meter import Meter
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
 from finetune.training.record import Trained, build_record
 from finetune.training.trainer import Trainer
@@ -55,6 +57,8 @@ def run(
     folder = RunFolder.of(out, planned.task.name, planned.id)
     if not force and (done := folder.record()) is not None:
         return _already_done(folder, done, watch)
+    meter = Meter(planned.device)
+    watch = meter.watching(watch)
     built = build_run(planned, watch)
     accelerator = build_accelerator(planned.device, planned.precision)
     main, wait = accelerator.is_main_process, wait and accelerator.num_processes == 1
@@ -63,14 +67,12 @@ def run(
         if not force and (done := folder.record()) is not None:  # finished by the process that had the lock
             return _already_done(folder, done, watch)
         attempt = folder.attempt
+        meter.earlier = logged_seconds(attempt.events) if main else 0.0
         log = EventLog(attempt.events, then=watch) if main else watch
-        settings = recipe.model_dump(exclude_defaults=True)
-        log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device)))
-        for note in built.notes:
-            log(Note(note))
+        _announce(planned, built, folder, log)
         engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=log)
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=saving)
-        trained = _train(planned, built, engine, checkpoints, pause_after)
+        trained = _train(planned, built, engine, checkpoints, meter, pause_after)
         if main:
             _save(planned, built, engine, trained, attempt, replaces=folder, started=started)
             checkpoints.delete()
@@ -82,8 +84,21 @@ def run(
     return record
 
 
+def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watcher) -> None:
+    """Says what is trained, and what is unusual about it."""
+    settings = planned.recipe.model_dump(exclude_defaults=True)
+    log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device)))
+    for note in built.notes:
+        log(Note(note))
+
+
 def _train(
-    planned: PlannedRun, built: BuiltRun, engine: Engine, checkpoints: Checkpoints, pause_after: int | None
+    planned: PlannedRun,
+    built: BuiltRun,
+    engine: Engine,
+    checkpoints: Checkpoints,
+    meter: Meter,
+    pause_after: int | None,
 ) -> Trained:
     """Trains the model, or fits a solver on its hidden states, and predicts dev."""
     recipe, task, features = planned.recipe, planned.task, built.features
@@ -99,7 +114,7 @@ def _train(
     )  # fmt: skip
     fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
     progress, found = fit(features[task.train_split], dev)
-    return Trained(progress=progress, evaluation=dev, found=found)
+    return Trained(progress=progress, evaluation=dev, found=found, cost=meter.cost(engine.accelerator))
 
 
 def _save(

@@ -19,7 +19,7 @@ from finetune.training.executors import on_slurm
 
 ray = pytest.importorskip("ray")
 LONG = ["glue-rte", "train.epochs=120", "train.batch_size=8", "--checkpoint-updates=20", "--seeds", "2"]
-DIFFERING = {"finished", "seconds", "examples_per_second", "peak_memory_bytes", "checksum", "files"}
+DIFFERING = {"finished", "seconds", "examples_per_second", "peak_memory_bytes", "cost", "checksum", "files"}
 
 
 def started(folder: Path, data: Path, *arguments: str, threads: int = 1) -> subprocess.Popen[str]:

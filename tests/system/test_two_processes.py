@@ -89,7 +89,8 @@ def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_n
     """Each draws masks for its own rows, padded as these are; the batches, and so the id, are the same."""
     settings = ["quickstart", f"model={tiny_bert}", "limit=40", "train.epochs=1", "train.precision=fp32"]
     settings += ["train.dropout=0.5", "--device", "cpu"]
-    one, two = finetune("run", *settings, "--out", "one"), on_two(tmp_path, "run", *settings, "--out", "two")
+    one = finetune("run", *settings, "--out", "one")
+    two = on_two(tmp_path, "run", *settings, "--out", "two", "--track", "tensorboard")
     assert (one.returncode, two.returncode) == (0, 0), two.stderr
     (first,), (second,) = (list((tmp_path / out).glob("*/*/record.json")) for out in ("one", "two"))
     alone, shared = json.loads(first.read_text()), json.loads(second.read_text())
@@ -99,6 +100,9 @@ def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_n
     assert note not in alone["notes"]
     assert note in shared["notes"]
     assert f"note: {note}" in two.stdout
+    assert shared["cost"]["peak_memory_bytes"] > 1.5 * shared["peak_memory_bytes"]  # of both
+    assert shared["cost"]["device_seconds"] > 1.5 * shared["seconds"]["training"]
+    assert len(list((tmp_path / "two" / "tensorboard" / "paraphrase" / shared["id"]).glob("*tfevents*"))) == 1
 
 
 SENT = """

@@ -15,6 +15,7 @@ from finetune.runs.record import RunRecord
 from finetune.training.checkpoints import EVERY_FEW_MINUTES, Saving
 from finetune.training.run import run
 from finetune.training.targets import Planned
+from finetune.training.tracking.tracking import tracked
 from finetune.training.trainer import Paused
 
 Outcome = RunRecord | float | UserError  # the record; of a paused run its headline score so far; why it failed
@@ -22,7 +23,10 @@ Outcome = RunRecord | float | UserError  # the record; of a paused run its headl
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How the runs of a command are trained: where data comes from, where runs are written; see `run`."""
+    """How the runs of a command are trained: where data comes from, where runs are written; see `run`.
+
+    `track` are the names of the trackers that each run is sent to.
+    """
 
     source: Source
     out: Path
@@ -30,6 +34,7 @@ class RunOptions:
     force: bool = False
     wait: bool = True
     saving: Saving = EVERY_FEW_MINUTES
+    track: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +79,14 @@ class InSequence:
 def outcome(job: Job, watch: Watcher) -> Outcome:
     """Trains the run of a job in this process. Raises what is not the user's to fix, and Interrupted."""
     planned, options = job.planned, job.options
+    first = os.environ.get("RANK", "0") == "0"
     try:
-        return run(
-            planned.recipe, tasks=(planned.default, planned.task), watch=watch, pause_after=job.pause_after,
-            source=options.source, out=options.out, device=options.device, force=options.force, wait=options.wait,
-            saving=options.saving,
-        )  # fmt: skip
+        with tracked(options.track if first else (), watch) as watcher:
+            return run(
+                planned.recipe, tasks=(planned.default, planned.task), watch=watcher, pause_after=job.pause_after,
+                source=options.source, out=options.out, device=options.device, force=options.force,
+                wait=options.wait, saving=options.saving,
+            )  # fmt: skip
     except Paused as paused:
         return paused.headline
     except (UserError, OSError, RuntimeError) as error:

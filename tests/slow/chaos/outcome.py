@@ -13,7 +13,7 @@ from finetune.runs.predictions import read_predictions
 from finetune.runs.record_files import load_record
 
 VARYING = {  # facts of a record that differ from run to run, and what is compared by itself
-    *("finished", "seconds", "examples_per_second", "peak_memory_bytes", "git_commit", "files", "checksum"),
+    *("finished", "seconds", "examples_per_second", "peak_memory_bytes", "cost", "git_commit", "files", "checksum"),
     *("data_origin", "baselines"),
 }
 LITTER = ("checkpoints", "new", ".holder", "*.tmp", "*.part.jsonl", "*.pt")
