@@ -73,7 +73,7 @@ class ResultTable:
         if form not in (None, "paper", "runs"):
             raise UserError(f"the form of a table is '{form}'", "It is paper or runs")
         if self.cost and form == "paper":
-            raise UserError("the form paper has no columns for the cost of runs", "Leave --form out, or --cost")
+            raise UserError("the form paper has no columns for the cost of runs", "Leave out `form` or `cost`")
         if self.cost:
             return with_cost(runs_form(self.table, self.lines), self.lines)
         as_paper = self.has_columns if form is None else form == "paper"

@@ -4,6 +4,7 @@ import re
 
 OPTIONS = {
     "collect": "--collect",
+    "cost": "--cost",
     "cpus_each": "--cpus-each",
     "data_folder": "--data",
     "data_sizes": "--data-sizes",

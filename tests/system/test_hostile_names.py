@@ -172,7 +172,7 @@ def test_a_full_standard_output_is_one_line(tmp_path: Path) -> None:
         assert b"No space left" in done.stderr
 
 
-@pytest.mark.parametrize("width", ["80", "200"])
+@pytest.mark.parametrize("width", ["80", pytest.param("200", marks=pytest.mark.slow)])
 def test_markup_is_text_on_a_terminal(tmp_path: Path, width: str) -> None:
     """On a terminal rich styles what it prints, so it must not read the user's brackets as styles."""
     out = tmp_path / "[/x][bold]"

@@ -34,7 +34,7 @@ def test_a_run_says_how_many_weights_it_trained_and_its_model_is_used_as_any_oth
     assert every - 2 * 2 * 2 * (2 * 32) == sum(t.numel() for t in load_file(run / "model/model.safetensors").values())
     code, out, _ = in_process("show", str(run), data=rte)
     assert code == 0
-    assert f"{trained:,} of {every:,} weights" in " ".join(out.split())
+    assert f"{trained:,} of {every:,} weights" in " ".join(out.replace("│", " ").split())
     code, _, err = in_process("evaluate", str(run), "rte", data=rte)
     assert code == 0, err
     code, _, err = in_process("report", str(run), data=rte)

@@ -148,6 +148,7 @@ def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monke
     assert {name: folder_name(name) for name in old} == old  # as they were before other scripts were kept
 
 
+@pytest.mark.slow
 def test_lines_come_and_go_through_a_pipe(reviews: Path) -> None:
     command = [sys.executable, "-m", "finetune", "predict", str(reviews), "-"]
     with subprocess.Popen(

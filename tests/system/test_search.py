@@ -48,6 +48,7 @@ def facts(out: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_repeated_search_runs_nothing_and_more_trials_continue_it(
     in_process: InProcess, reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_killed_search_gives_the_trials_of_an_undisturbed_one(reviews: Path, t
     assert scores(reviews / "killed") == scores(reviews / "calm")
 
 
+@pytest.mark.slow
 def test_runs_that_fit_are_told_and_unfinished_ones_come_first(reviews: Path, tiny_bert: Path) -> None:
     (reviews / "grid.toml").write_text(
         f'task = "reviews.csv"\nmodel = "{tiny_bert}"\nmax_length = 64\n[train]\nselect = "best"\npatience = 2\n'
@@ -201,6 +203,7 @@ def test_nested_folds_score_the_search_on_rows_that_chose_nothing(reviews: Path,
     assert len(scores(reviews / "results")) == 2 + 2 * 2
 
 
+@pytest.mark.slow
 def test_the_papers_grid_is_compared_only_where_its_runs_are_there(reviews: Path, tiny_bert: Path) -> None:
     space: dict[str, Any] = {"train.learning_rate": [5e-5, 1e-9], "train.batch_size": [16, 32], "train.epochs": [2, 3]}
     found = finetune.search("reviews.csv", space=space, model=tiny_bert, trials=1, seeds=1, limit=40)

@@ -28,7 +28,13 @@ NOT_OURS = (
     "pip install",
     "finetune ",
 )
-IN_COMMANDS = {"paper_grid.py", "paper_table_formats.py", "use.py"}  # commands that are shown
+IN_COMMANDS = {
+    "cost_columns.py",
+    "paper_grid.py",
+    "paper_table_formats.py",
+    "tracking.py",
+    "use.py",
+}  # commands that are shown
 
 
 def texts_of(file: Path) -> Iterator[str]:

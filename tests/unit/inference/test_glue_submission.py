@@ -361,6 +361,7 @@ def test_large_sets_are_predicted_in_parts_that_are_in_order(
     assert read(tmp_path / "a.zip") == read(tmp_path / "b.zip")
 
 
+@pytest.mark.slow
 def test_the_real_test_sets_are_answered_whole(
     in_process: InProcess, nine: dict[str, str], real_data: Path, tmp_path: Path
 ) -> None:
@@ -373,6 +374,7 @@ def test_the_real_test_sets_are_answered_whole(
     assert len(set(found["STS-B.tsv"])) > 100
 
 
+@pytest.mark.slow
 def test_the_function_writes_what_the_command_writes(
     in_process: InProcess, nine: dict[str, str], made: Path, tmp_path: Path
 ) -> None:
