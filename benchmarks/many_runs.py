@@ -23,7 +23,7 @@ import machine
 from predict_speed import tiny_encoder
 
 ROOT = Path(__file__).resolve().parents[1]
-TIMES = {"finished", "seconds", "examples_per_second", "peak_memory_bytes", "checksum", "cost"}
+TIMES = {"finished", "seconds", "examples_per_second", "peak_memory_bytes", "checksum", "cost", "git_commit"}
 PAUSE = (0.5, 4.0)  # seconds between kills, at least and at most
 
 

@@ -54,7 +54,7 @@ class Explanations:
             for one in row.explanations
             for word in one.words
         ]
-        return pd.DataFrame(words, columns=["row", "label", "word", "text", "start", "end", "added", "lost"])
+        return pd.DataFrame(words, columns=["row", "label", "word", "text_name", "start", "end", "added", "lost"])
 
     @plainly
     def write(self, path: str | Path) -> Path:

@@ -166,12 +166,14 @@ class Model:
         Raises:
             UserError: Without the extra `explain`; for an empty or very long text, and an unknown label, word or row.
         """
-        run = self.folder.parent if (self.folder.parent / RECORD).is_file() else self.name
+        is_run = (self.folder.parent / RECORD).is_file()
+        run = self.folder.parent if is_run else Path(self.name)
         with quiet():
             found, notes = explained(
                 self.predictor, str(run), texts, row=row, split=split, rows=rows, asked=Asked(label=label, word=word)
             )
-        return Explanations(model=self.name, rows=found, notes=notes)
+        name = f"{run.parent.name}, run {run.name}" if is_run else self.name
+        return Explanations(model=name, rows=found, notes=notes)
 
     def transformers(self) -> tuple[Any, Any]:
         """The model and its tokenizer as objects of transformers, in the class of its task.

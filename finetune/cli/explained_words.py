@@ -30,7 +30,8 @@ def explained_lines(row: ExplainedRow) -> Iterator[Text]:
 def _prediction(row: ExplainedRow) -> Text:
     sure = "" if row.confidence is None else f"  (confidence {100 * row.confidence:.1f} %)"
     name = f"row {one_line(row.id)}: " if row.id else ""
-    return Text.assemble(name, "prediction ", (one_line(row.prediction), "bold"), sure)
+    gold = f"; its label is {'the same' if row.gold == row.prediction else one_line(row.gold)}" if row.gold else ""
+    return Text.assemble(name, "prediction ", (one_line(row.prediction), "bold"), sure, gold)
 
 
 def _explanation(one: Explanation) -> Iterator[Text]:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from finetune.analysis.report import comparison
 from finetune.analysis.report.other_seeds import other_seeds
 from finetune.analysis.report.page_runs import PageRuns
 from finetune.analysis.report.run_files import RunFiles
 from finetune.data.messages import noun
+from finetune.data.stored import data_name_of
 from finetune.runs.verdict import Verdict, baseline_words, verdict_of
 from finetune.task_types.marked_text import cut
 
@@ -83,4 +85,4 @@ def _under(found: Verdict) -> str:
 
 
 def _origin(one: RunFiles) -> str:
-    return ", ".join(dict.fromkeys(one.record.data_origin.values()))
+    return ", ".join(dict.fromkeys(data_name_of(Path(origin)) for origin in one.record.data_origin.values()))

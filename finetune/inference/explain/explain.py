@@ -42,6 +42,7 @@ def explain(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
         confidence=wanted.confidence,
         texts={one.name: one.text for one in chain.from_iterable(texts)},
         explanations=[_explanation(predictor, target, features, texts) for target in wanted.targets],
+        gold=gold if isinstance(gold := predictor.task.gold([row])[0].value, str) else "",
         note=f"the row is longer than max_length {predictor.max_length}: its end was not read" if lost else "",
     )
 

@@ -75,7 +75,10 @@ class Explanation:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedRow:
-    """A row with its prediction, its texts by name, the explanations of it, and a note on what was not read."""
+    """A row with its prediction, its texts by name, the explanations of it, and a note on what was not read.
+
+    `gold` is the row's own label, for tasks of one label a row; empty if it has none.
+    """
 
     id: str
     prediction: str
@@ -83,6 +86,7 @@ class ExplainedRow:
     texts: Mapping[str, str]
     explanations: Sequence[Explanation]
     note: str = ""
+    gold: str = ""
 
     def facts(self) -> dict[str, Any]:
         """JSON values."""

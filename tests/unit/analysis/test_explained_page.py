@@ -1,5 +1,6 @@
 """The page of `finetune explain`, and the weights of words in a report."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,13 @@ def test_the_pieces_are_the_text_and_the_strongest_word_has_the_whole_share(row:
         assert "".join(piece.text for piece in pieces(row, row.explanations[0], name)) == text
     shares = [piece.share for piece in pieces(row, row.explanations[0], "question") if piece.word]
     assert shares == [0.25, -1.0]
+
+
+def test_the_page_has_the_label_of_a_row_that_has_one(row: ExplainedRow, tmp_path: Path) -> None:
+    for gold, words in (("", []), ("yes", ["its label is the same"]), ("no", ["its label is <b>no</b>"])):
+        write_explained([replace(row, gold=gold)], tmp_path / "page.html", model="m")
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert ("its label" in page) == bool(words) and all(word in page for word in words)
 
 
 def test_a_report_and_the_page_draw_the_same_shares(row: ExplainedRow, tmp_path: Path) -> None:

@@ -44,7 +44,11 @@ def test_rows_are_explained_by_id_and_in_memory_without_a_word(
 ) -> None:
     pytest.importorskip("captum")
     name = finetune.open_run(model.folder.parent).predictions.loc[0, "id"]
-    assert model.explain(row=name).rows[0].id == name
+    line = finetune.open_run(model.folder.parent).predictions.set_index("id").loc[name]
+    found = model.explain(row=name)
+    assert (found.rows[0].id, found.rows[0].gold) == (name, line["gold"])
+    assert found.model == f"reviews.csv, run {model.folder.parent.name}"
+    assert set(found.frame["text_name"]) == {"text"}
     rows = pd.DataFrame({"review": ["the <b>cat</b> sat", "the dog sat"]})
     found = model.explain(rows=rows)
     assert set(found.frame["row"]) == {"1", "2"}

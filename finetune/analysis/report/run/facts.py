@@ -1,11 +1,13 @@
 """Facts of a run: data, model, device, versions."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.text import value_text
 from finetune.data.messages import so_many
+from finetune.data.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
 ORDER = 50
@@ -20,7 +22,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
         "model": f"{record.model} ({record.weights[:10]})",
         "data": record.data[:10],
         **{
-            f"rows of {split}": f"{count:,}, from {record.data_origin.get(split, '')}"
+            f"rows of {split}": f"{count:,}, from {data_name_of(Path(record.data_origin.get(split, '')))}"
             for split, count in record.rows.items()
         },
         "options of the task": ", ".join(f"{name} {value_text(value)}" for name, value in record.options.items()),
