@@ -18,6 +18,7 @@ from finetune.runs.environment import versions
 ADDRESS = "RAY_ADDRESS"
 STORE_BYTES = 200_000_000  # of the object store of a local cluster, through which only recipes and records pass
 ANSWER_SECONDS = 10.0
+TOKEN = Path.home() / ".ray" / "auth_token"
 COMPARED = ("python", "torch", "transformers", "bert-finetune")
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -55,6 +56,8 @@ def cluster(cpus: int | None, shared: Path | None) -> Iterator[Any]:
 def _imported() -> Any:
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
+    if TOKEN.is_file():  # then `ray start` asks for it, and a cluster that does not ask ignores it
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
     except ImportError as error:
@@ -96,7 +99,8 @@ def _require_answer(address: str) -> None:
 def _no_cluster(address: str, why: str) -> UserError:
     return UserError(
         f"no Ray cluster could be joined at {address} ({why})",
-        f"Start a cluster there, set {ADDRESS} to the address of one, or unset it to use this machine",
+        f"Start a cluster there, set {ADDRESS} to the address of one (and RAY_AUTH_MODE=token if it asks for a token), "
+        "or unset it to use this machine",
     )
 
 
