@@ -56,7 +56,7 @@ def cluster(cpus: int | None, shared: Path | None) -> Iterator[Any]:
 def _imported() -> Any:
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    if TOKEN.is_file():  # then `ray start` asks for it, and a cluster that does not ask ignores it
+    if ADDRESS in os.environ and TOKEN.is_file():  # then `ray start` asks for it; who does not ask ignores it
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
