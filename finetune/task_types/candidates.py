@@ -26,9 +26,9 @@ class Ambiguous(UserError):
     """Several columns fit: `choices` are the settings, each with its meaning."""
 
     def __init__(self, what: str, choices: Sequence[tuple[str, str]]) -> None:
-        self.choices = tuple(choices)
+        self.choices = tuple((setting, " ".join(meaning.split())) for setting, meaning in choices)
         listed = "; ".join(
-            f"{copied(setting)} ({meaning})" if meaning else copied(setting) for setting, meaning in choices
+            f"{copied(setting)} ({meaning})" if meaning else copied(setting) for setting, meaning in self.choices
         )
         super().__init__(what, f"Choose one: {listed}")
 
