@@ -28,7 +28,7 @@ def view(
 ) -> None:
     """Writes the page and prints its size. Without a text it shows a pair of ours."""
     require_place(output)
-    load_libraries("" if quiet else f"loading {model}", "finetune.inference.inside.look")
+    load_libraries("" if quiet else f"view: loading {model}", "finetune.inference.inside.look")
     from finetune.api.view import view as write
 
     write(model, text, second, word=word, sentences=sentences, path=output, out=out)

@@ -175,7 +175,11 @@ def test_the_page_on_the_design_names_every_package() -> None:
         above = next((room for room, _ in reversed(rooms) if room.count("/") == 1), "") if depth == "    " else ""
         rooms.append((above + name, line))
     package = ROOT / "finetune"
-    found = [file for folder in ("*", "analysis/*", "inference/*", "training/*") for file in package.glob(f"{folder}/__init__.py")]
+    found = [
+        file
+        for folder in ("*", "analysis/*", "inference/*", "training/*")
+        for file in package.glob(f"{folder}/__init__.py")
+    ]
     packages = {f"{file.parent.relative_to(package).as_posix()}/" for file in found} - {"tasks/"}
     assert {name for name, _ in rooms} == packages | {"errors.py"}
     for name, line in rooms:
