@@ -1,6 +1,6 @@
 """`finetune predict` of a folder of Parquet: rows/s by number of workers, memory by rows, and kills at random moments.
 
-python benchmarks/predict_rows.py --out results/benchmarks/predict_rows.json
+python benchmarks/predict_rows.py --out results/benchmarks/many_rows.json
 
 Texts are made up, of 14 to 26 words; the encoder is tiny and random, so that the time is mostly spent outside it. A
 file has 500,000 rows in row groups of 100,000. Numbers of workers are compared on the second largest number of rows;
