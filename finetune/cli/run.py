@@ -17,7 +17,7 @@ from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_facts import next_line, verdict_lines
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
-from finetune.cli.terminal import echo, first_process, one_line, print_error
+from finetune.cli.terminal import echo, first_process, one_line, print_errors
 from finetune.data.files import is_data
 from finetune.data.reading import table_of
 from finetune.errors import UserError
@@ -114,8 +114,7 @@ def run(
             print_curves(standard_output(), runs_of_records(records, out=out).learning_curves)
         if loud:
             standard_output().print_line(next_line(records))
-    for failure in failures:
-        print_error(failure)
+    print_errors(failures)
     if failures:
         raise typer.Exit(2)
 

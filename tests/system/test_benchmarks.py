@@ -34,12 +34,12 @@ def test_the_benchmark_of_lora_resumes_and_has_a_table(tmp_path: Path, tiny_bert
     out = tmp_path / "lora.json"
     command = [sys.executable, "lora.py", "--tasks", "cola", "--seeds", "1", "--model", tiny_bert, "--data", rte]
     command += ["--runs", tmp_path / "runs", "--out", out]
-    for expected in (3, 0):  # the second time everything is there
+    for expected in (2, 0):  # the second time everything is there
         done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.splitlines()) == expected
     measured = json.loads(out.read_text())
-    full, small, _ = measured["summary"]["cola"].values()
+    full, small = measured["summary"]["cola"].values()
     assert full["trained_share"] == 1 > 5 * small["trained_share"]
     assert full["checkpoint_bytes"] > 3 * small["checkpoint_bytes"] > 0
     assert full["adapter_bytes"] is None and small["adapter_bytes"] < 0.5 * small["model_bytes"]
@@ -47,7 +47,7 @@ def test_the_benchmark_of_lora_resumes_and_has_a_table(tmp_path: Path, tiny_bert
     table = subprocess.run(
         [sys.executable, "-c", printed, out], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
     )
-    assert table.stdout.count("| cola |") == 3
+    assert table.stdout.count("| cola |") == 2
 
 
 SCRIPTS = sorted(
