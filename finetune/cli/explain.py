@@ -46,9 +46,9 @@ def explain(
     from finetune.inference.explain.gradients import require_captum
 
     require_captum()
-    watch = unwatched if quiet else ProgressDisplay(standard_error())
-    given = loaded(model, task=task, out=out, device=device, watch=watch)
-    found = given.explain(*texts or (), row=row, split=split, rows=rows, label=label, word=word)
+    with ProgressDisplay(standard_error()) as display:
+        given = loaded(model, task=task, out=out, device=device, watch=unwatched if quiet else display)
+        found = given.explain(*texts or (), row=row, split=split, rows=rows, label=label, word=word)
     if output is not None:
         echo(f"{found.write(output)}: {output.stat().st_size / 1e6:.2f} MB")
     elif as_json:

@@ -94,16 +94,15 @@ def run(
     from finetune.inference.engine import Diverged
     from finetune.training.checkpoints import Saving
 
-    display = ProgressDisplay(standard_error())
-    watch = unwatched if silent else display
-    records, failures = execute(
-        planned, data=data, out=out, watch=watch, device=device, force=force, wait=not no_wait,
-        saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
-        executor=executor_of(
-            on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
-        ),
-        track=trackers,
-    )  # fmt: skip
+    with ProgressDisplay(standard_error()) as display:
+        records, failures = execute(
+            planned, data=data, out=out, watch=unwatched if silent else display, device=device, force=force,
+            wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
+            executor=executor_of(
+                on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
+            ),
+            track=trackers,
+        )  # fmt: skip
     if first_process():
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
         _print_records(records, as_json=as_json, short=quiet or bool(shares), diverged=diverged, noted=display.noted)

@@ -79,11 +79,12 @@ def search(
     silent = quiet or as_json
     plan = asking(lambda given: plan_search(names[0], given, *names[1:]), settings)
     load_libraries("" if silent else loading([plan.base]), "finetune.training.search.study")
-    found = execute_search(
-        plan, trials=trials, seeds=seeds, prune=prune.value, test_share=test_share, folds=folds, data=data, out=out,
-        device=device, on=on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, sbatch=pairs(sbatch),
-        watch=unwatched if silent else ProgressDisplay(standard_error()),
-    )  # fmt: skip
+    with ProgressDisplay(standard_error()) as display:
+        found = execute_search(
+            plan, trials=trials, seeds=seeds, prune=prune.value, test_share=test_share, folds=folds, data=data, out=out,
+            device=device, on=on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, sbatch=pairs(sbatch),
+            watch=unwatched if silent else display,
+        )  # fmt: skip
     if as_json:
         echo(json.dumps(_facts(found)))
     else:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from support.cli import Finetune
-from support.runs import FAST, as_csv
+from support.cli import Finetune, InProcess
+from support.runs import FAST, REVIEWS, as_csv
 
 from finetune.api import progress as of_python
 from finetune.cli.console import Terminal
 from finetune.cli.progress import ProgressDisplay
+from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
 from finetune.runs import pace as paces
 from finetune.runs.events import (
@@ -28,6 +29,7 @@ from finetune.runs.events import (
     Working,
 )
 from finetune.runs.pace import Pace, duration
+from finetune.runs.sweep_events import SweepProgress
 
 EPOCH = EpochDone(
     result=EpochResult(epoch=1, loss=0.5, headline=0.75, scores={"dev": {"accuracy": 0.75}}),
@@ -170,3 +172,25 @@ def test_python_and_the_terminal_tell_the_same_time_left(monkeypatch: pytest.Mon
         told(event)
     assert lefts[-1] == pytest.approx(980 * 33.0, rel=0.01)  # not 980 * 6, the last updates alone
     assert f"{duration(lefts[-1])} left" in drawn[-1]
+
+
+@pytest.mark.parametrize(("command", "trains"), [("run", "run.execute"), ("search", "search.execute_search")])
+def test_the_live_line_of_a_sweep_is_removed_before_anything_is_printed(
+    command: str, trains: str, in_process: InProcess, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after an error."""
+    displays: list[ProgressDisplay] = []
+
+    def sweep(*_: object, watch: ProgressDisplay, **__: object) -> None:
+        displays.append(watch)
+        watch(SweepProgress(finished=1, failed=0, total=2, running=[]))
+        assert watch.live is not None
+        raise UserError("it broke", "Fix it")
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(f"finetune.cli.{trains}", sweep)
+    (tmp_path / "reviews.csv").write_text(as_csv(("text", "label"), *REVIEWS))
+    code, _, err = in_process(command, "reviews.csv", f"model={tiny_bert}", data="")
+    assert (code, "it broke" in err) == (2, True)
+    assert [display.live for display in displays] == [None]
