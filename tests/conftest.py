@@ -13,6 +13,7 @@ pytest_plugins = [
     "support.encoders",
     "support.cli",
     "support.data",
+    "support.glue",
     "support.checked_files",
     "support.runs",
     "support.reports",
