@@ -170,10 +170,15 @@ def tiny_encoder(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(f"tiny_{request.param}")
 
 
-def each_task_and_family(tasks: Sequence[Task]) -> pytest.MarkDecorator:
-    """`task` and `tiny_encoder`: each task with BERT and each family with the first task; all pairs in test-all."""
+def each_task_and_family(tasks: Sequence[Task], *, families: Sequence[str] = NAMES) -> pytest.MarkDecorator:
+    """`task` and `tiny_encoder`: each task with BERT, and the first with these families; the other pairs are slow."""
     pairs = [
-        pytest.param(task, name, id=f"{task.name}-{name}", marks=[] if at == 0 or name == "bert" else pytest.mark.slow)
+        pytest.param(
+            task,
+            name,
+            id=f"{task.name}-{name}",
+            marks=[] if name == "bert" or (at == 0 and name in families) else pytest.mark.slow,
+        )
         for at, task in enumerate(tasks)
         for name in NAMES
     ]

@@ -54,7 +54,10 @@ def outcome(path: Path, content: str) -> str:
 
 @pytest.mark.parametrize(
     ("kind", "seed"),
-    [*((kind, 0) for kind in KINDS), *(pytest.param(kind, 1, marks=pytest.mark.slow) for kind in KINDS)],
+    [
+        *(("long", 0), ("columns", 0)),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("short", 0), ("short", 1), ("columns", 1))),
+    ],
 )
 @pytest.mark.parametrize(
     ("language", "encoding"), [(language, name) for language, names in WRITTEN.items() for name in names]
