@@ -18,6 +18,7 @@ pytest_plugins = [
     "support.runs",
     "support.reports",
     "support.page_data",
+    "support.parquet_folders",
     "support.trackers",
 ]
 
