@@ -18,7 +18,7 @@ from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_facts import next_line, verdict_lines
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
-from finetune.cli.terminal import echo, first_process, one_line, print_error
+from finetune.cli.terminal import echo, first_process, one_line, print_errors
 from finetune.data.files import is_data
 from finetune.data.reading import table_of
 from finetune.errors import UserError
@@ -102,8 +102,7 @@ def run(
         _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)
     if first_process() and records and not as_json:
         _print_conclusions(records, curves_in=out if shares else None, quiet=quiet)
-    for failure in failures:
-        print_error(failure)
+    print_errors(failures)
     if failures:
         raise typer.Exit(2)
 

@@ -5,11 +5,14 @@ import re
 import signal
 import time
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 
 from finetune.cli.options import with_options
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 
 # Control characters (C0 without tab and newline, C1), line separators, bidi controls, and lone surrogates.
@@ -55,6 +58,12 @@ def error_text(error: UserError) -> str:
 def print_error(error: UserError) -> None:
     """Prints an error on standard error."""
     echo(error_text(error), err=True)
+
+
+def print_errors(errors: Sequence[UserError]) -> None:
+    """Prints the errors of several runs; those that are equal once, with their number."""
+    for text, count in Counter(map(error_text, errors)).items():
+        echo(f"{text} ({so_many(count, 'run')})" if count > 1 else text, err=True)
 
 
 def print_warnings() -> None:

@@ -54,13 +54,13 @@ def test_the_benchmark_of_lora_resumes_and_has_a_table(tmp_path: Path, tiny_bert
     measured, table = run_twice(
         *("lora.py", "--tasks", "cola", "--seeds", "1", "--model", tiny_bert, "--data", rte),
         *("--runs", tmp_path / "runs", "--out", tmp_path / "lora.json"),
-        lines=3, table="lora_table",
+        lines=2, table="lora_table",
     )  # fmt: skip
-    full, small, _ = measured["summary"]["cola"].values()
+    full, small = measured["summary"]["cola"].values()
     assert full["trained_share"] == 1 > 5 * small["trained_share"]
     assert full["checkpoint_bytes"] > 3 * small["checkpoint_bytes"] > 0
     assert full["adapter_bytes"] is None and small["adapter_bytes"] < 0.5 * small["model_bytes"]
-    assert table.count("| cola |") == 3
+    assert table.count("| cola |") == 2
 
 
 SCRIPTS = sorted(
