@@ -12,7 +12,6 @@ from typing import Any
 import typer
 
 from finetune.cli.options import with_options
-from finetune.data.messages import so_many
 from finetune.errors import UserError
 
 # Control characters (C0 without tab and newline, C1), line separators, bidi controls, and lone surrogates.
@@ -63,7 +62,7 @@ def print_error(error: UserError) -> None:
 def print_errors(errors: Sequence[UserError]) -> None:
     """Prints the errors of several runs; those that are equal once, with their number."""
     for text, count in Counter(map(error_text, errors)).items():
-        echo(f"{text} ({so_many(count, 'run')})" if count > 1 else text, err=True)
+        echo(f"{text} ({count:,} runs)" if count > 1 else text, err=True)
 
 
 def print_warnings() -> None:
