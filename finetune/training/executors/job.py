@@ -57,13 +57,6 @@ class Executor(Protocol):
         """What became of each job. Raises what is not the user's to fix, and Interrupted after a signal."""
 
 
-def require_numbers(**given: int | None) -> None:
-    """Raises UserError for a number of workers or cores below 1."""
-    for name, value in given.items():
-        if value is not None and value < 1:
-            raise UserError(f"`{name}` is {value}", "Give at least 1")
-
-
 class InSequence:
     """Trains one run after the other in this process."""
 
