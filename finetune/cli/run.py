@@ -31,6 +31,7 @@ from finetune.training.targets import Planned, split_arguments
 from finetune.training.tracking.names import tracker_names
 
 LARGE = 2_000_000  # bytes
+ALONE = {"processes": 1, "machines": 1, "address": None}
 
 
 def run(
@@ -66,7 +67,9 @@ def run(
         str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
     ] = "",
     processes: Annotated[int, typer.Option(help="Train each run in N processes, one for each GPU.")] = 1,
-    machines: Annotated[int, typer.Option(help="On N machines: start the same command on each.")] = 1,
+    machines: Annotated[
+        int, typer.Option(help="On N machines: start the same command on each, or once with --on ray.")
+    ] = 1,
     address: Annotated[str | None, typer.Option(help="HOST:PORT of one of the machines, where they meet.")] = None,
     checkpoint_minutes: Annotated[
         float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
@@ -79,7 +82,8 @@ def run(
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
     trackers = tracker_names(track)
-    if (processes, machines, address) != (1, 1, None) and not in_group():
+    together = {"processes": processes, "machines": machines, "address": address}
+    if on is None and together != ALONE and not in_group():
         raise typer.Exit(launch(Group(processes=processes, machines=machines, address=address), sys.argv[1:]))
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
@@ -101,6 +105,7 @@ def run(
         saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
         executor=executor_of(
             on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
+            **({} if on is None else {name: value for name, value in together.items() if value != ALONE[name]}),
         ),
         track=trackers,
     )  # fmt: skip

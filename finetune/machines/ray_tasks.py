@@ -27,14 +27,15 @@ class TaskSize:
         once = 1 if self.gpus else 0
         return ray.remote(num_cpus=self.cpus, num_gpus=self.gpus, max_retries=RETRIES, max_calls=once)(function)
 
-    def room(self, ray: Any) -> int:
-        """How many tasks of this size the cluster has room for at a time."""
-        return int(
-            sum(
-                min(node.get("CPU", 0.0) // self.cpus, node.get("GPU", 0.0) // self.gpus if self.gpus else float("inf"))
-                for node in _nodes(ray)
-            )
-        )
+    def rooms(self, ray: Any) -> list[int]:
+        """How many tasks of this size each machine has room for at a time."""
+        return [
+            int(min(self._share(node, "CPU", self.cpus), self._share(node, "GPU", self.gpus))) for node in _nodes(ray)
+        ]
+
+    @staticmethod
+    def _share(node: dict[str, float], name: str, each: float) -> float:
+        return node.get(name, 0.0) // each if each else float("inf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +63,7 @@ class RayTasks:
         nodes = _nodes(ray)
         most_gpus = max(node.get("GPU", 0.0) for node in nodes)
         gpus = self.gpus_each if self.gpus_each is not None else min(1.0, most_gpus)
-        where = "the cluster" if os.environ.get(ADDRESS) else "this machine"
+        where = where_ray_is()
         if gpus > most_gpus:
             raise UserError(
                 f"`gpus_each` is {gpus:g}, and {where} has {most_gpus:g} GPUs", "Give less, or leave it out"
@@ -79,6 +80,11 @@ def require_numbers(**given: int | None) -> None:
     for name, value in given.items():
         if value is not None and value < 1:
             raise UserError(f"`{name}` is {value}", "Give at least 1")
+
+
+def where_ray_is() -> str:
+    """How an error names what has the resources."""
+    return "the cluster" if os.environ.get(ADDRESS) else "this machine"
 
 
 def _nodes(ray: Any) -> list[dict[str, float]]:

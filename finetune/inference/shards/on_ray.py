@@ -47,7 +47,7 @@ class ShardsOnRay(RayTasks):
             size = self.size(ray)
             board = ray.remote(num_cpus=0)(_Board).remote()
             place = Place(folder=Path.cwd(), threads=size.cpus)
-            count = min(self.workers or max(1, size.room(ray)), len(plan.left()))
+            count = min(self.workers or max(1, sum(size.rooms(ray))), len(plan.left()))
             task = size.task(ray, _predict)
             under_way = [task.remote(self.model, plan.folder.resolve(), place, board) for _ in range(count)]
             try:

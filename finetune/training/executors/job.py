@@ -84,8 +84,10 @@ def outcome(job: Job, watch: Watcher) -> Outcome:
         return paused.headline
     except (UserError, OSError, RuntimeError) as error:
         failure = _failure(error, planned.name if job.named else "")
-        if failure is None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise  # a fault of the code; or the other processes would wait for this one forever
+        if failure is None:
+            raise
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise failure from error  # the other processes would wait for this one forever
         return failure
     finally:
         watch(Ended())

@@ -1,17 +1,19 @@
 """Trains runs as Ray tasks. Ray schedules and retries; that a run is not trained twice is the run folder's doing."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from finetune.errors import UserError, first_line
-from finetune.machines.ray_tasks import RETRIES, RayTasks
+from finetune.machines.ray_tasks import RETRIES, RayTasks, TaskSize, require_numbers
 from finetune.runs import interrupts
 from finetune.runs.events import Watcher
 from finetune.runs.folder import Locked
+from finetune.training.executors.group import GroupSize, train_together
 from finetune.training.executors.job import Job, Outcome
 from finetune.training.executors.order import longest_first
 from finetune.training.executors.packed import PARTS
@@ -25,18 +27,27 @@ PATIENCE = 5.0  # seconds after which a run that another process trains is tried
 
 @dataclass(frozen=True, kw_only=True)
 class OnRay(RayTasks):
-    """Trains each run as a task.
+    """Trains each run as a task, or as a group of so many `processes` on each of so many `machines`.
 
     With `collect` (`all`, or `scores` for all but the model) runs are written where they are trained and sent back.
     """
 
     collect: str = ""
+    processes: int = 1
+    machines: int = 1
 
     def __post_init__(self) -> None:
-        """Raises UserError for numbers that are no number of workers, cores or GPUs, and for other parts of runs."""
+        """Raises UserError for numbers that are no number of workers, cores, GPUs, processes or machines, for other
+        parts of runs, and for groups that cannot be.
+        """
         super().__post_init__()
+        require_numbers(processes=self.processes, machines=self.machines)
         if self.collect and self.collect not in PARTS:
             raise UserError(f"`collect` is '{self.collect}'", f"Give {' or '.join(PARTS)}")
+        if self.collect and self.machines > 1:
+            raise UserError("`collect` is for runs on one machine each", "Give a folder that all see as `out`")
+        if self._in_groups and self.gpus_each and self.gpus_each % 1:
+            raise UserError(f"`gpus_each` is {self.gpus_each}, and processes share no GPU", "Give a whole number")
 
     @contextmanager
     def held(self, out: Path) -> Iterator[None]:
@@ -56,19 +67,27 @@ class OnRay(RayTasks):
             size = self.size(ray)
             sweep = Sweep(jobs=jobs, watch=watch)
             most = self.workers or len(jobs)
-            task = size.task(ray, _train)
-            return _Tasks(ray=ray, task=task, threads=size.cpus, most=most, collect=self.collect, sweep=sweep).run()
+            start = size.task(ray, _train).remote
+            if self._in_groups:
+                group = GroupSize(processes=self.processes, machines=self.machines, each=size)
+                most = min(most, group.at_once(ray))
+                start = partial(TaskSize(cpus=0, gpus=0).task(ray, train_together).remote, size=group)
+            return _Tasks(ray=ray, start=start, threads=size.cpus, most=most, collect=self.collect, sweep=sweep).run()
+
+    @property
+    def _in_groups(self) -> bool:
+        return self.processes * self.machines > 1
 
     def _cluster(self, out: Path) -> AbstractContextManager[Any]:
-        return self.cluster(None if self.collect else out, remedy=NOT_SHARED)
+        return self.cluster(None if self.collect else out, remedy=NOT_SHARED, together=self.processes)
 
 
 @dataclass(kw_only=True)
 class _Tasks:
-    """The jobs that Ray has, by reference, and the task that trains one, at most `most` at a time."""
+    """The jobs that Ray has, by reference, and what starts a task that trains one, at most `most` at a time."""
 
     ray: Any
-    task: Any
+    start: Callable[[SentJob], Any]
     threads: int
     most: int
     collect: str
@@ -91,7 +110,7 @@ class _Tasks:
     def _start(self, index: int) -> None:
         """Waiting for a run that another command trains would take a worker's place: it is tried again instead."""
         job = sent(self.sweep.jobs[index], threads=self.threads, wait=False, collect=self.collect)
-        self.under_way[self.task.remote(job)] = index
+        self.under_way[self.start(job)] = index
 
     def _ended(self) -> list[int]:
         """Collects the jobs that ended in the next second; returns those to try again, which others train."""
