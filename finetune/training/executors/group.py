@@ -8,6 +8,7 @@ signal can ask for a checkpoint.
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from finetune.machines.ray_tasks import RETRIES, TaskSize, where_ray_is
 from finetune.runs import interrupts
 from finetune.training.executors.remote import Sent, SentJob, train_sent
 
-TICK = 1.0  # seconds between looks at what has ended
+TICK = 1.0  # seconds between looks at whether there is room, or all have ended
 GRACE = 10.0  # seconds in which Ray notices that a process died, which the others notice at once
 
 
@@ -79,11 +80,9 @@ def train_together(job: SentJob, size: GroupSize) -> Sent:
 
     Raises KeyboardInterrupt after it was cancelled, once the processes have ended, and what is not the user's to fix.
     """
-    interrupts.repeat_is_one()
-    with interrupts.deferred():
-        for _ in range(RETRIES + 1):
-            if (outcome := _attempt(job, size)) is not None:
-                return outcome
+    for _ in range(RETRIES + 1):
+        if (outcome := _attempt(job, size)) is not None:
+            return outcome
     return UserError(
         f"{job.name}: a process of its group died {RETRIES + 1} times",
         "Give each more memory with fewer processes; the same command resumes it",
@@ -99,8 +98,7 @@ def _attempt(job: SentJob, size: GroupSize) -> Sent | None:
     room = placement_group(size.bundles(), strategy="STRICT_SPREAD")
     try:
         while not room.wait(TICK):
-            if interrupts.asked():
-                raise KeyboardInterrupt
+            pass
         there = [PlacementGroupSchedulingStrategy(room, index) for index in range(size.machines)]
         meet = ray.remote(num_cpus=0)(_meeting_place).options(scheduling_strategy=there[0])
         host, port = ray.get(meet.remote())
@@ -125,17 +123,26 @@ def _outcome(ray: Any, members: Sequence[Any]) -> Sent:
     all were asked to stop and have ended.
     """
     waiting = list(members)
-    while waiting:
-        done, waiting = ray.wait(waiting, num_returns=1, timeout=TICK)
-        for member in done:
-            if isinstance(found := _value(ray, member, waiting), UserError):
-                return found
-        if interrupts.asked():
-            for member in waiting:
-                ray.cancel(member, recursive=False)
-            ray.wait(list(members), num_returns=len(members))  # the first one writes the checkpoint
-            raise KeyboardInterrupt
+    try:
+        while waiting:
+            done, waiting = ray.wait(waiting, num_returns=1)
+            for member in done:
+                if isinstance(found := _value(ray, member, waiting), UserError):
+                    return found
+    except KeyboardInterrupt:
+        _stop(ray, members)
+        raise
     return ray.get(members[0])  # type: ignore[no-any-return]
+
+
+def _stop(ray: Any, members: Sequence[Any]) -> None:
+    """Asks all processes to stop, and waits until they have, and the first one has written the checkpoint."""
+    for member in members:
+        ray.cancel(member, recursive=False)
+    waiting = list(members)
+    while waiting:
+        with suppress(KeyboardInterrupt):  # which Ray repeats every two seconds
+            _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=TICK)
 
 
 def _value(ray: Any, member: Any, others: Sequence[Any]) -> Sent | None:
