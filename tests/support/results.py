@@ -4,7 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-DIFFERING = {"finished", "seconds", "examples_per_second", "peak_memory_bytes", "cost", "checksum", "files"}
+DIFFERING = {
+    "finished",
+    "seconds",
+    "examples_per_second",
+    "peak_memory_bytes",
+    "cost",
+    "checksum",
+    "files",
+    "git_commit",
+}
 
 
 def results_of(folder: Path) -> dict[str, Any]:
