@@ -183,12 +183,13 @@ def lora_table(measured: dict[str, Any]) -> str:
     head = ["task", "method", "trained", "score on dev", "training", "peak memory", "checkpoint", "saved"]
     lines = list[Cells]()
     for task, methods in measured["summary"].items():
+        limit = measured["settings"]["limit"] or measured["settings"]["tasks"][task].get("limit")
         for method, found in methods.items():
             spread = "" if found["score_sd"] is None else f" ± {100 * found['score_sd']:.1f}"
             bytes_of = found["adapter_bytes"] or found["model_bytes"]
             sizes = (f"{found[name] / 1e6:,.0f} MB" for name in ("peak_memory_bytes", "checkpoint_bytes"))
             cells: Cells = [
-                task,
+                f"{task}, {limit:,} rows" if limit else task,
                 method,
                 f"{100 * found['trained_share']:.3g} %",
                 f"{found['headline']} {100 * found['score']:.1f}{spread}",

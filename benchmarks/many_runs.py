@@ -1,10 +1,11 @@
-"""Many small runs at once: seconds by executor and workers, equal records, and workers that are killed.
+"""Many small runs at once: overhead by executor, seconds by workers, equal records, and workers that are killed.
 
 python benchmarks/many_runs.py --out results/benchmarks/many_runs.json
 
 Each run has one thread and a random encoder, so that its time is mostly that of starting it. The runs of one process
-are the reference: every other way has to write the same records, predictions and weights. Kills come at random moments
-(seeded), each to a process that trains; a command ends when all runs are done.
+are the reference: every other way has to write the same records, predictions and weights. Slurm's jobs are started by
+submitit's local executor, without a queue. Kills come at random moments (seeded), each to a process that trains; a
+command ends when all runs are done.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import json
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,9 @@ from predict_speed import tiny_encoder
 ROOT = Path(__file__).resolve().parents[1]
 TIMES = {"finished", "seconds", "examples_per_second", "peak_memory_bytes", "checksum", "cost", "git_commit"}
 PAUSE = (0.5, 4.0)  # seconds between kills, at least and at most
+PLAIN, SLURM = "one process", "slurm"
+START = "from finetune.training.executors import on_slurm; on_slurm.CLUSTER = 'local'; "
+START += "from finetune.cli.app import main; main()"
 
 
 def command(model: Path, out: Path, runs: int, *options: str) -> subprocess.Popen[str]:
@@ -34,7 +39,7 @@ def command(model: Path, out: Path, runs: int, *options: str) -> subprocess.Pope
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     environment["FINETUNE_CACHE"] = str(out / "cache")
     return subprocess.Popen(
-        [sys.executable, "-m", "finetune", *arguments], env=environment, stdout=subprocess.DEVNULL,
+        [sys.executable, "-c", START, *arguments], env=environment, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -84,28 +89,46 @@ def _one_that_trains(out: Path, moments: random.Random) -> int | None:
     return None
 
 
+def alone(model: Path, folder: Path, repeats: int) -> dict[str, float]:
+    """Median seconds of a command with a single run, by executor, in turns."""
+    ways: dict[str, list[str]] = {PLAIN: [], "ray": ["--on", "ray", "--workers", "1"], SLURM: ["--on", "slurm"]}
+    found: dict[str, list[float]] = {way: [] for way in ways}
+    for turn in range(repeats):
+        for way, options in ways.items():
+            found[way].append(timed(model, folder / f"{way}-{turn}", 1, *options))
+    return {way: statistics.median(seconds) for way, seconds in found.items()}
+
+
 def main() -> None:
     """Measures, prints and writes."""
     parser = argparse.ArgumentParser(description="Many small runs at once")
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=3, help="of a command with a single run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     facts: dict[str, Any] = {"about": "many small runs at once", **machine.facts(), "runs": options.runs}
     with tempfile.TemporaryDirectory() as name:
         model = tiny_encoder(Path(name) / "tiny")
-        seconds = {"one process": timed(model, Path(name) / "plain", options.runs)}
+        facts["seconds_of_one"] = alone(model, Path(name) / "alone", options.repeats)
+        seconds = {PLAIN: timed(model, Path(name) / "plain", options.runs)}
         expected = results(Path(name) / "plain")
+        slurm = results(Path(name) / "alone" / f"{SLURM}-0")
+        facts["equal"] = {SLURM: _equal(slurm, {key: expected[key] for key in slurm})}
         for workers in options.workers:
             out = Path(name) / f"ray-{workers}"
             seconds[f"ray, {workers}"] = timed(model, out, options.runs, "--on", "ray", "--workers", str(workers))
-            facts.setdefault("equal", {})[f"ray, {workers}"] = _equal(results(out), expected)
+            facts["equal"][f"ray, {workers}"] = _equal(results(out), expected)
         out = Path(name) / "killed"
         kills = killed(model, out, options.runs, options.kills, options.seed) if options.kills else 0
         facts |= {"seconds": seconds, "kills": kills, "after_kills": _equal(results(out), expected) if kills else 0}
-    print(json.dumps({key: facts[key] for key in ("seconds", "equal", "kills", "after_kills")}, indent=1))
+    print(
+        json.dumps(
+            {key: facts[key] for key in ("seconds_of_one", "seconds", "equal", "kills", "after_kills")}, indent=1
+        )
+    )
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(facts, indent=1) + "\n")

@@ -15,11 +15,20 @@ import benchmark_tables
 import declared
 import record_tables
 import reference
+import scale_tables
 from memory_chart import memory_chart
 
 from finetune.runs.record_files import all_records
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results" / "benchmarks"
+SCALE = {
+    "lora": ("lora.json", benchmark_tables.lora_table),
+    "many-runs": ("many_runs.json", scale_tables.many_runs_table),
+    "predict-rows": ("many_rows.json", scale_tables.predict_rows_table),
+    "search": ("search.json", benchmark_tables.search_table),
+    "trackers": ("trackers.json", scale_tables.trackers_table),
+}  # a table is empty until it was measured
 
 
 @cache
@@ -52,16 +61,9 @@ def blocks() -> dict[str, str]:
             "api-start": benchmark_tables.api_start_table(_benchmark("api_start.json")),
             "label-errors": benchmark_tables.label_errors_table(_benchmark("label_errors.json")),
             "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
-            **(
-                {"lora": benchmark_tables.lora_table(_benchmark("lora.json"))}
-                if (ROOT / "results" / "benchmarks" / "lora.json").is_file()
-                else {}
-            ),
-            **(
-                {"search": benchmark_tables.search_table(_benchmark("search.json"))}
-                if (ROOT / "results" / "benchmarks" / "search.json").is_file()
-                else {}
-            ),
+            **{
+                marker: table(_benchmark(file)) for marker, (file, table) in SCALE.items() if (RESULTS / file).is_file()
+            },
             "structure": benchmark_tables.structure_table(
                 _benchmark("structure_before.json"), _benchmark("structure.json")
             ),
@@ -69,14 +71,14 @@ def blocks() -> dict[str, str]:
             "measured-data": record_tables.own_data_table(
                 every,
                 _benchmark("check_speed.json"),
-                [_benchmark(file.name) for file in sorted((ROOT / "results" / "benchmarks").glob("predict_*.json"))],
+                [_benchmark(file.name) for file in sorted(RESULTS.glob("predict_*.json"))],
             ),
         }
     )
 
 
 def _benchmark(name: str) -> dict[str, Any]:
-    return json.loads((ROOT / "results" / "benchmarks" / name).read_text())  # type: ignore[no-any-return]
+    return json.loads((RESULTS / name).read_text())  # type: ignore[no-any-return]
 
 
 def filled(text: str) -> str:

@@ -1,10 +1,12 @@
 """`finetune predict` of a folder of Parquet: rows/s by number of workers, memory by rows, and kills at random moments.
 
-python benchmarks/predict_rows.py --rows 10000000 --workers 1 2 4 --kills 20 --out results/benchmarks/predict_rows.json
+python benchmarks/predict_rows.py --out results/benchmarks/many_rows.json
 
 Texts are made up, of 14 to 26 words; the encoder is tiny and random, so that the time is mostly spent outside it. A
-file has 500,000 rows in row groups of 100,000. Memory is that of the largest process. `overlap` compares rows/s of one
-process, with the next rows read and tokenized in a thread while the model predicts (the default on a GPU), and without.
+file has 500,000 rows in row groups of 100,000. Numbers of workers are compared on the second largest number of rows;
+the others are predicted with the fastest of them. Memory is that of the largest process. `overlap` compares rows/s of
+one process, with the next rows read and tokenized in a thread while the model predicts (the default on a GPU), and
+without.
 """
 
 import argparse
@@ -103,23 +105,25 @@ def checksum(out: Path) -> str:
     return found.hexdigest()
 
 
-def killed(folder: Path, rows: Path, out: Path, *, kills: int, runs: list[dict[str, Any]]) -> dict[str, Any]:
+def killed(
+    folder: Path, rows: Path, out: Path, *, kills: int, workers: list[int], undisturbed: dict[str, Any]
+) -> dict[str, Any]:
     """Kills all processes of the command at random moments, so many times, each time with the next number of workers;
     then lets it end. Every second kill comes while it starts, the others after it has predicted some rows.
 
-    The kills are spread over about the time that the undisturbed `runs` took.
+    The kills are spread over about the time that the undisturbed prediction took.
     """
     generator, made = random.Random(0), []
-    for kill, run in zip(range(kills), itertools.cycle(runs), strict=False):
-        before, process = _state(out), started(folder, rows, out, workers=run["workers"])
-        work = run["rows"] / run["rows_per_second"]
+    work = undisturbed["rows"] / undisturbed["rows_per_second"]
+    for kill, count in zip(range(kills), itertools.cycle(workers), strict=False):
+        before, process = _state(out), started(folder, rows, out, workers=count)
         if in_work := bool(kill % 2):
             _wait(process, 600, until_other_than=before, out=out)
-        _wait(process, generator.uniform(0, 2 * work / kills if in_work else run["seconds"] - work))
-        made.append({"workers": run["workers"], "had_ended": _ended(process) is not None, "in_work": in_work})
+        _wait(process, generator.uniform(0, 2 * work / kills if in_work else undisturbed["seconds"] - work))
+        made.append({"workers": count, "had_ended": _ended(process) is not None, "in_work": in_work})
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    last = measured(folder, rows, out, workers=runs[0]["workers"])
+    last = measured(folder, rows, out, workers=undisturbed["workers"])
     return {"kills": made, "last": last, "checksum": checksum(out)}
 
 
@@ -180,33 +184,39 @@ def overlap(folder: Path, rows: Path) -> dict[str, float]:
 def results(folder: Path, counts: list[int], workers: list[int], kills: int) -> Iterator[dict[str, Any]]:
     """Each part of the result as it is measured."""
     train(folder)
-    rows = write_rows(folder / "rows", counts[-1])
-    runs = [measured(folder, rows, folder / f"out-{count}", workers=count) for count in workers]
-    sums = {checksum(folder / f"out-{count}") for count in workers}
+    rows = {count: write_rows(folder / f"rows-{count}", count) for count in counts}
+    compared = counts[-2]
+    runs = [measured(folder, rows[compared], folder / f"workers-{count}", workers=count) for count in workers]
+    sums = {checksum(folder / f"workers-{count}") for count in workers}
     yield {"by_workers": runs, "equal_for_any_number_of_workers": len(sums) == 1}
-    fewer = [measured(folder, write_rows(folder / f"rows-{n}", n), folder / f"less-{n}") for n in counts[:-1]]
-    yield {"by_rows": [*fewer, next((run for run in runs if run["workers"] == 1), runs[0])]}
-    disturbed = killed(folder, rows, folder / "killed", kills=kills, runs=runs)
-    yield {"killed": disturbed | {"equal_to_undisturbed": sums == {disturbed["checksum"]}}}
-    yield {"overlap": overlap(folder, folder / f"rows-{counts[0]}" if counts[:-1] else rows)}
+    fastest = max(runs, key=lambda run: float(run["rows_per_second"]))
+    by_rows = [
+        fastest if n == compared else measured(folder, rows[n], folder / f"out-{n}", workers=fastest["workers"])
+        for n in counts
+    ]
+    yield {"by_rows": by_rows}
+    disturbed = killed(
+        folder, rows[counts[-1]], folder / "killed", kills=kills, workers=workers, undisturbed=by_rows[-1]
+    )
+    equal = disturbed["checksum"] == checksum(folder / f"out-{counts[-1]}")
+    yield {"killed": disturbed | {"equal_to_undisturbed": equal}}
+    yield {"overlap": overlap(folder, rows[counts[0]])}
 
 
 def main() -> None:
     """Measures, prints and writes."""
     parser = argparse.ArgumentParser(description="Prediction of a folder of Parquet")
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument(
-        "--fewer", type=int, nargs="*", default=[100_000, 1_000_000], help="rows to compare memory with"
-    )
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--scratch", type=Path, help="an existing folder for the rows; default: a temporary one")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     found: dict[str, Any] = {"about": "finetune predict of a folder of Parquet, tiny encoder", **machine.facts()}
-    counts = [*(count for count in options.fewer if count < options.rows), options.rows]
+    if len(options.rows) < 2:
+        parser.error("--rows takes two numbers or more")
     with tempfile.TemporaryDirectory(dir=options.scratch) as name:
-        for part in results(Path(name), counts, options.workers, options.kills):
+        for part in results(Path(name), sorted(options.rows), options.workers, options.kills):
             print(json.dumps(part), flush=True)
             found |= part
     if options.out is not None:

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from finetune.analysis.paper_table_formats import Cells, markdown_table
 from finetune.cli import app as cli
 from finetune.metrics.metric import Metric
-from finetune.runs.recipe import LARGEST, Recipe, allowed_values
+from finetune.runs.recipe import LARGEST, Recipe
+from finetune.runs.recipe_faults import allowed_values
 from finetune.runs.record import RunRecord
 from finetune.task_types.registry import available
 

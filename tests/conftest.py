@@ -13,10 +13,12 @@ pytest_plugins = [
     "support.encoders",
     "support.cli",
     "support.data",
+    "support.glue",
     "support.checked_files",
     "support.runs",
     "support.reports",
     "support.page_data",
+    "support.parquet_folders",
     "support.trackers",
 ]
 

@@ -32,6 +32,11 @@ class Size:
         found = self.verdict
         return None if found.difference is None else found.score - found.difference
 
+    @property
+    def failed(self) -> list[RunRecord]:
+        """The runs that are no better than a constant prediction."""
+        return [record for record in self.records if failed(record, self.verdict.split)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
@@ -140,9 +145,8 @@ def _cells(size: Size) -> list[str]:
 
 
 def _failed(size: Size) -> str:
-    """How many runs of a size were no better than a constant prediction: `2 of 3`; empty for none."""
-    count = sum(bool(failed(record, size.verdict.split)) for record in size.records)
-    return f"{count} of {len(size.records)}" if count else ""
+    """How many runs of a size failed: `2 of 3`; empty for none."""
+    return f"{len(size.failed)} of {len(size.records)}" if size.failed else ""
 
 
 def _size(share: float, records: Sequence[RunRecord]) -> Size:

@@ -90,12 +90,20 @@ def load_table(name: str) -> Table:
         raise UserError(f"{file}: {faults}", "Compare with the files of recipes/tables") from None
 
 
-def lines_of(table: Table, records: Sequence[RunRecord]) -> list[Line]:
+def lines_of(table: Table, records: Sequence[RunRecord], limit: int | None = None) -> list[Line]:
     """For each row, a line per model that has a run or a published score; models with runs first.
 
-    If a model was run with several settings, the best on dev are shown.
+    If a model was run with several settings, the best on dev are shown. `limit` is that of the runs of rows that name
+    none; default: runs on all rows.
     """
-    return [line for row in table.row for line in _lines(row, records, table)]
+    return [line for row in table.row for line in _lines(row, records, table, limit)]
+
+
+def shared_limit(table: Table, records: Sequence[RunRecord]) -> int | None:
+    """The `limit` of all runs of the table's tasks; None where they differ, or use all rows."""
+    tasks = {row.task for row in table.row}
+    limits = {record.recipe.get("limit") for record in records if record.task in tasks}
+    return limits.pop() if len(limits) == 1 else None
 
 
 def rule(table: Table) -> str:
@@ -137,8 +145,8 @@ def _unlike(record: RunRecord, given: Mapping[str, Any], row: Row) -> list[str]:
     return reasons
 
 
-def _lines(row: Row, records: Sequence[RunRecord], table: Table) -> Iterable[Line]:
-    mine = _fitting(row, records)
+def _lines(row: Row, records: Sequence[RunRecord], table: Table, limit: int | None) -> Iterable[Line]:
+    mine = _fitting(row.model_copy(update={"limit": row.limit or limit}), records)
     metric = mine[0].metric(row.metric) if mine else Metric(row.metric)
     shown = _published(row, table.source)
     models = dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)])

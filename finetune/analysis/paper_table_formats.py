@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -51,6 +52,12 @@ class Form:
     left: int
     option: str = ""
     grouped: bool = False
+
+    def groups(self) -> list[tuple[str, list[Sequence[str]]]]:
+        """(title, rows) of rows that belong together, without the cell that is their title; else all under no title."""
+        if not self.grouped:
+            return [("", list(self.rows))]
+        return [(title, [row[1:] for row in some]) for title, some in groupby(self.rows, key=lambda row: row[0])]
 
 
 def runs_form(table: Table, lines: Sequence[Line]) -> Form:
@@ -102,7 +109,10 @@ def as_csv(lines: Sequence[Line], more: More = NO_MORE) -> str:
 def as_html(form: Form) -> str:
     """A complete HTML page. Raises UserError without jinja2."""
     template = templates_of("finetune.analysis").get_template("paper_table.html.j2")
-    return template.render(title=form.title, header=form.header, rows=form.rows, notes=[*form.notes, *form.behind])
+    header, left = (form.header[1:], form.left - 1) if form.grouped else (form.header, form.left)
+    return template.render(
+        title=form.title, header=header, left=left, groups=form.groups(), notes=[*form.notes, *form.behind]
+    )
 
 
 def require_suffix(file: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from finetune.runs.recipe import flat
 from finetune.runs.record import RunRecord
+from finetune.runs.toml import flat
 
 DEFAULTS = {"frozen": False, "layers": "last", "bilstm": False, "train.solver": "adam"}
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.analysis.report.label_errors import beliefs
+from finetune.api.predictions import by_column
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.record import RunRecord
@@ -25,4 +26,6 @@ def _lines(record: RunRecord, folder: RunFolder) -> Iterator[dict[str, Any]]:
             continue
         for line, chance, belief in zip(view.lines, *found, strict=True):
             kept = {key: value for key, value in line.items() if value is not None and ":" not in key}
-            yield {"split": split} | kept | {"label_probability": float(chance), "belief": float(belief)}
+            yield (
+                {"split": split} | by_column(view, kept) | {"label_probability": float(chance), "belief": float(belief)}
+            )

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from finetune.api.progress import progress_of
 from finetune.errors import UserError, first_line, nearest, shown
 from finetune.runs import events
 from finetune.runs.events import Event, Watcher
@@ -18,7 +19,18 @@ class CallbackFailed(UserWarning):
     """A callback raised an exception; it is not called again, and the run continues without it."""
 
 
-def watcher_of(callbacks: Iterable[Callback] | Callback) -> Watcher:
+def watcher_of(progress: bool | None, callbacks: Iterable[Callback] | Callback) -> Watcher:
+    """A watcher that shows progress, if that is wanted (`progress_of`), and passes each event to all callbacks."""
+    watchers = [progress_of(progress), called(callbacks)]
+
+    def watch(event: Event) -> None:
+        for one in watchers:
+            one(event)
+
+    return watch
+
+
+def called(callbacks: Iterable[Callback] | Callback) -> Watcher:
     """A watcher that passes each event to all callbacks.
 
     A callback is a function of an event, or an object with methods such as `on_epoch_done`. One that raises an

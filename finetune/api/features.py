@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from finetune.api.inputs import column_setting, dotted, in_memory, is_path
+from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.model import Model
 from finetune.api.names import model_name
 from finetune.api.quiet import plainly, quiet
@@ -101,7 +101,7 @@ def features(
     Raises:
         UserError: For an unknown model, layer or split, data without a usable row, and a file that cannot be written.
     """
-    given = column_setting(text=text) | dotted(settings)
+    given = recipe_settings(settings, text=text)
     given["layers"] = layers if isinstance(layers, str) else list(layers)
     with ExitStack() as stack:
         if not is_path(data):

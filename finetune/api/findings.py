@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.api.html import html_table
-from finetune.api.inputs import column_setting, dotted, in_memory, is_path
+from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, without_hints
 from finetune.checks.finding import Finding
 from finetune.checks.fix import require_new_file, write_fixed
@@ -88,7 +88,7 @@ def check(
     Raises:
         UserError: For data that cannot be read, and columns that it does not have.
     """
-    given = column_setting(text=text, label=label) | dotted(settings)
+    given = recipe_settings(settings, text=text, label=label)
     if is_path(data):
         return findings_of(str(data), given)
     with ExitStack() as stack:

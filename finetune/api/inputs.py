@@ -30,6 +30,18 @@ def in_memory(data: Any, folder: Path) -> Iterator[Path]:
         raise
 
 
+def recipe_settings(
+    settings: Mapping[str, Any],
+    *,
+    text: str | Sequence[str] | None = None,
+    label: str | Sequence[str] | None = None,
+    model: str | Path | None = None,
+) -> dict[str, Any]:
+    """What a call says of its recipe, with dotted keys: the columns, the model and the settings."""
+    chosen = {} if model is None else {"model": str(model)}
+    return column_setting(text=text, label=label) | chosen | dotted(settings)
+
+
 def column_setting(**roles: str | Sequence[str] | None) -> dict[str, str]:
     """Names of columns as settings of a recipe: `text=["a", "b"]` is `text=a,b`."""
     return {

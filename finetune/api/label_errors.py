@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.api.inputs import column_setting, dotted, in_memory, is_path
+from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.planning import plan
 from finetune.api.quiet import plainly
 from finetune.api.train import train
@@ -64,7 +64,7 @@ def label_errors(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = os.fspath(data) if is_path(data) else str(stack.enter_context(in_memory(data, folder)))
-        given = column_setting(text=text, label=label) | {"model": str(model)} | dotted(settings)
+        given = recipe_settings(settings, text=text, label=label, model=model)
         found = [
             train(path, split=str(split), out=folder / "runs", device=device, progress=progress, **given).label_errors
             for split in _splits(path, given, folds, folder)

@@ -16,7 +16,7 @@ from finetune.runs.best import best_group, best_run
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
-from finetune.runs.predictions import NEEDED, read_lines
+from finetune.runs.predictions import NEEDED
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
@@ -119,17 +119,17 @@ class Run:
     def predictions(self) -> "pd.DataFrame":
         """Every prediction: the split, the row's fields, its label (`gold`), prediction (`answer`) and probabilities.
 
+        The probability of a label is in the column `p(LABEL)`; tags and choices have a list `probabilities`.
         Of several runs, `run` and `seed` say whose it is. Raises UserError if they were deleted: git keeps none.
         """
         import pandas as pd
 
+        from finetune.api.predictions import prediction_lines
+
         lines = [
-            ({"run": record.id, "seed": record.recipe["seed"]} if len(self.records) > 1 else {})
-            | {"split": split}
-            | line
+            ({"run": record.id, "seed": record.recipe["seed"]} if len(self.records) > 1 else {}) | line
             for record in self.records
-            for split in record.scores
-            for line in read_lines(RunFolder.of(self.out, record.task, record.id), split)
+            for line in prediction_lines(record, RunFolder.of(self.out, record.task, record.id))
         ]
         empty = {name for name in lines[0] if all(line.get(name) is None for line in lines)} - {*NEEDED}
         return pd.DataFrame([{name: cell for name, cell in line.items() if name not in empty} for line in lines])

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from finetune.api.callbacks import Callback, watcher_of
-from finetune.api.inputs import column_setting, dotted, in_memory, is_path
-from finetune.api.progress import progress_of
+from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, quiet
 from finetune.api.search_plan import GivenSpace, plan_search
 from finetune.api.search_result import Search
 from finetune.api.search_run import SEEDS, TRIALS, Prune, execute_search
 from finetune.data.stored import STORE
-from finetune.runs.events import Event
 
 
 @plainly
@@ -78,17 +76,10 @@ def search(
         UserError: Whatever the caller can fix: data, space, settings; and where no trial has a score.
         KeyboardInterrupt: After Ctrl-C, once a checkpoint is saved: the same call resumes there.
     """
-    wanted = (
-        column_setting(text=text, label=label) | ({} if model is None else {"model": str(model)}) | dotted(settings)
-    )
-    watchers = [progress_of(progress), watcher_of(callbacks)]
-
-    def watch(event: Event) -> None:
-        for one in watchers:
-            one(event)
-
-    with nullcontext(Path(data)) if is_path(data) else in_memory(data, Path(out) / STORE) as path:
-        plan = plan_search(str(data) if is_path(data) else str(path), wanted, space)
+    wanted = recipe_settings(settings, text=text, label=label, model=model)
+    watch = watcher_of(progress, callbacks)
+    with nullcontext(data) if is_path(data) else in_memory(data, Path(out) / STORE) as path:
+        plan = plan_search(str(path), wanted, space)
     with quiet():
         return execute_search(
             plan, trials=trials, seeds=seeds, prune=prune, test_share=test_share, folds=folds, on=on, workers=workers,

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from finetune.analysis.cost_columns import csv_columns, with_cost
 from finetune.analysis.paper_form import paper_form
-from finetune.analysis.paper_table import Line, Table, left_out, lines_of, load_table
+from finetune.analysis.paper_table import Line, Table, left_out, lines_of, load_table, shared_limit
 from finetune.analysis.paper_table_formats import NO_MORE, Form, More, as_csv, runs_form, write_table
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.record_files import all_records
 
@@ -123,12 +124,22 @@ def table(name: str | Path, *, out: str | Path = "results", cost: bool = False) 
     """
     declared = load_table(str(name))
     records = all_records(Path(out))
-    lines, others = lines_of(declared, records), "; ".join(left_out(declared, records))
-    if any(line.runs for line in lines):
-        return ResultTable(name=str(name), table=declared, lines=lines, note=others, cost=cost)
-    nothing = UserError(
-        f"no finished run in {out} fits this table{others and f' ({others})'}", "Name the folder of runs with `out`"
-    )
-    if not any(line.published_dev or line.published_test for line in lines):
-        raise nothing
-    return ResultTable(name=str(name), table=declared, lines=lines, note=str(nothing), cost=cost)
+    lines, note = lines_of(declared, records), "; ".join(left_out(declared, records))
+    if not _have_runs(lines) and (limit := shared_limit(declared, records)):
+        some = lines_of(declared, records, limit)
+        if _have_runs(some):
+            rows = so_many(limit, "row")
+            declared = declared.model_copy(update={"title": f"{declared.title}, our runs on {rows}"})
+            lines, note = some, f"our runs use at most {rows} of each split; published scores are of all rows"
+    if not _have_runs(lines):
+        nothing = UserError(
+            f"no finished run in {out} fits this table{note and f' ({note})'}", "Name the folder of runs with `out`"
+        )
+        if not any(line.published_dev or line.published_test for line in lines):
+            raise nothing
+        note = str(nothing)
+    return ResultTable(name=str(name), table=declared, lines=lines, note=note, cost=cost)
+
+
+def _have_runs(lines: Sequence[Line]) -> bool:
+    return any(line.runs for line in lines)

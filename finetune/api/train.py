@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from finetune.api.callbacks import Callback, watcher_of
-from finetune.api.inputs import column_setting, dotted, in_memory, is_path
+from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.planning import execute, executor_of, plan
-from finetune.api.progress import progress_of
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
 from finetune.data.source import source_of
 from finetune.data.stored import STORE
 from finetune.errors import UserError
 from finetune.runs.data_sizes import shares_of
-from finetune.runs.events import Event
 from finetune.runs.record_files import records_on
 from finetune.runs.run_id import data_fingerprint
 from finetune.task_types.own_data import OPTIONS
@@ -99,31 +97,28 @@ def train(
         KeyboardInterrupt: After Ctrl-C, once a checkpoint is saved: the same call resumes there.
     """
     trackers = tracker_names(track)
-    wanted = (
-        column_setting(text=text, label=label) | ({} if model is None else {"model": str(model)}) | dotted(settings)
-    )
-    watchers = [progress_of(progress), watcher_of(callbacks)]
-
-    def watch(event: Event) -> None:
-        for one in watchers:
-            one(event)
-
+    wanted = recipe_settings(settings, text=text, label=label, model=model)
+    watch = watcher_of(progress, callbacks)
     shares = shares_of(data_sizes) if data_sizes is not None else ()
     planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
     with quiet():
         executor = executor_of(
             on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=sbatch
         )
-        folder = None if data_folder is None else Path(data_folder)
         records, failures = execute(
-            planned, data=folder, out=Path(out), watch=watch, device=device, force=force, executor=executor,
-            track=trackers,
+            planned, data=None if data_folder is None else Path(data_folder), out=Path(out), watch=watch,
+            device=device, force=force, executor=executor, track=trackers,
         )  # fmt: skip
-    if failures and not records:
+    _warn_of(failures, raised=not records)
+    return runs_of_records(records, out=Path(out))
+
+
+def _warn_of(failures: Sequence[UserError], *, raised: bool) -> None:
+    """A warning for each run that failed; if no run is finished, the first failure is raised."""
+    if failures and raised:
         raise failures[0]
     for failure in failures:
-        warnings.warn(str(failure), FailedRun, stacklevel=3)
-    return runs_of_records(records, out=Path(out))
+        warnings.warn(str(failure), FailedRun, stacklevel=4)
 
 
 def _planned(

@@ -171,11 +171,12 @@ def _near_option(name: str, known: list[str]) -> str:
 
 def _as_setting(name: str) -> str:
     """`Did you mean train.epochs=VALUE? ` for an option that is a setting of a recipe, or of the user's data."""
-    from finetune.runs.recipe import nearest_key
+    from finetune.runs.recipe import Recipe
+    from finetune.runs.recipe_faults import nearest_key
     from finetune.task_types.own_data import OPTIONS
 
     key = name.lstrip("-").partition("=")[0].replace("-", "_")
-    return re.sub("'([^']+)'", r"\1=VALUE", nearest_key(key, OPTIONS))
+    return re.sub("'([^']+)'", r"\1=VALUE", nearest_key(Recipe, key, OPTIONS))
 
 
 def _path(ctx: Any) -> str:

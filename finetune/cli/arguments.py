@@ -23,7 +23,10 @@ Settings = Annotated[list[str] | None, typer.Argument(help="Settings as key=valu
 
 def complete(incomplete: str) -> list[str]:
     """Names of recipes and settings, for shell completion."""
-    from finetune.runs.recipe import setting_names
+    from finetune.runs.recipe import Recipe
+    from finetune.runs.recipe_faults import setting_names
     from finetune.training.targets import recipe_files
 
-    return [name for name in (*recipe_files(), *(f"{key}=" for key in setting_names())) if name.startswith(incomplete)]
+    return [
+        name for name in (*recipe_files(), *(f"{key}=" for key in setting_names(Recipe))) if name.startswith(incomplete)
+    ]

@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from finetune.cli.table_lines import Lines, longest_word, wrapped
+from finetune.cli.table_lines import Lines, longest_source, longest_word, wrapped
 from finetune.cli.terminal import one_line, printable
 
 LEAST_TEXT = 16  # characters of a column of words
@@ -85,7 +85,8 @@ class FittedTable:
         whole, least, headings = [], [], []
         for column, given in zip(self.columns, cells, strict=True):
             natural, heading = max(map(_width, given), default=0), column.name if self.headed else ""
-            smallest = LEAST_TEXT if column.words else LEAST_NAME if column.names and folded else natural
+            least_name = max(LEAST_NAME, longest_source(map(str, given))) if column.names and folded else natural
+            smallest = LEAST_TEXT if column.words else least_name
             least.append(max(min(natural, smallest), longest_word(heading)))
             whole.append(max(natural, least[-1]))
             headings.append(max(whole[-1], cell_len(heading)))

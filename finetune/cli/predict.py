@@ -81,8 +81,8 @@ def predict(
 
 def _predict_lines(source: Mapping[str, Any], *, quiet: bool) -> None:
     load_libraries("" if quiet else f"-: loading {source['model']}", "finetune.inference.model_source")
-    from finetune.inference.answer_rows import answer_lines, lines_of
     from finetune.inference.model_source import ModelSource
+    from finetune.inference.python_rows import answer_lines, lines_of
 
     predictor = ModelSource(**source).load()
     for answer in answer_lines(predictor, lines_of(sys.stdin)):

@@ -1,8 +1,9 @@
 """`finetune run`: trains models from recipes or data, and prints their scores."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +18,7 @@ from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_facts import next_line, verdict_lines
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
-from finetune.cli.terminal import echo, first_process, one_line, print_error
+from finetune.cli.terminal import echo, first_process, one_line, print_errors
 from finetune.data.files import is_data
 from finetune.data.reading import table_of
 from finetune.errors import UserError
@@ -87,42 +88,40 @@ def run(
         raise typer.Exit(launch(Group(processes=processes, machines=machines, address=address), sys.argv[1:]))
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
-    silent = quiet or as_json or not first_process()
-    if not silent:
-        _print_large(names)
     shares = () if sizes is None else shares_of(sizes)
-    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares), settings)
-    if not silent:
-        _print_guesses(names, planned)
+    silent = quiet or as_json or not first_process()
+    planned = _planned(names, settings, seeds=seeds, shares=shares, silent=silent)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
-    from finetune.inference.engine import Diverged
     from finetune.training.checkpoints import Saving
 
     display = ProgressDisplay(standard_error())
-    watch = unwatched if silent else display
     records, failures = execute(
-        planned, data=data, out=out, watch=watch, device=device, force=force, wait=not no_wait,
-        saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
+        planned, data=data, out=out, watch=unwatched if silent else display, device=device, force=force,
+        wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates), track=trackers,
         executor=executor_of(
             on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
             **({} if on is None else {name: value for name, value in together.items() if value != ALONE[name]}),
         ),
-        track=trackers,
     )  # fmt: skip
     if first_process():
-        diverged = sum(isinstance(failure, Diverged) for failure in failures)
-        _print_records(records, as_json=as_json, short=quiet or bool(shares), diverged=diverged, noted=display.noted)
-        loud = bool(records) and not (as_json or quiet)
-        for text in verdict_lines(of_largest_sizes(records)) if loud else ():
-            standard_output().print_line(text)
-        if shares and records and not as_json:
-            print_curves(standard_output(), runs_of_records(records, out=out).learning_curves)
-        if loud:
-            standard_output().print_line(next_line(records))
-    for failure in failures:
-        print_error(failure)
+        _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)
+    if first_process() and records and not as_json:
+        _print_conclusions(records, curves_in=out if shares else None, quiet=quiet)
+    print_errors(failures)
     if failures:
         raise typer.Exit(2)
+
+
+def _planned(
+    names: list[str], settings: dict[str, Any], *, seeds: int, shares: Sequence[float], silent: bool
+) -> list[Planned]:
+    """The runs; unless `silent`, how the user's data was read is printed."""
+    if not silent:
+        _print_large(names)
+    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares), settings)
+    if not silent:
+        _print_guesses(names, planned)
+    return planned
 
 
 def pairs(options: list[str] | None) -> dict[str, str] | None:
@@ -157,10 +156,14 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
         console.print(layout_table(read.layout))
 
 
-def _print_records(records: list[RunRecord], *, as_json: bool, short: bool, diverged: int, noted: set[str]) -> None:
+def _print_records(
+    records: list[RunRecord], failures: list[UserError], *, as_json: bool, short: bool, noted: set[str]
+) -> None:
     """Prints finished runs, `short` with a line each, else without the notes that were printed before, `noted`; and
-    for several a summary.
+    for several a summary, with the number of those that diverged.
     """
+    from finetune.inference.engine import Diverged
+
     console = standard_output()
     for record in records:
         if as_json:
@@ -171,5 +174,17 @@ def _print_records(records: list[RunRecord], *, as_json: bool, short: bool, dive
             print_record(console, record, printed=noted)
     if len(records) > 1 and not as_json:
         console.print(summary_table(records))
+        diverged = sum(isinstance(failure, Diverged) for failure in failures)
         for text in summary_lines(of_largest_sizes(records), diverged=diverged):
             console.print_line(text)
+
+
+def _print_conclusions(records: list[RunRecord], *, curves_in: Path | None, quiet: bool) -> None:
+    """Prints what the scores are worth, the learning curves of runs in a folder, and the next command."""
+    console = standard_output()
+    for text in () if quiet else verdict_lines(of_largest_sizes(records)):
+        console.print_line(text)
+    if curves_in is not None:
+        print_curves(console, runs_of_records(records, out=curves_in).learning_curves)
+    if not quiet:
+        console.print_line(next_line(records))

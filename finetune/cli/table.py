@@ -1,7 +1,6 @@
 """`finetune table`: scores of runs next to published ones."""
 
 from enum import StrEnum
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -73,7 +72,6 @@ def as_table(form: Form) -> FittedTable:
     ]
     rows: list[Row | str] = list(form.rows)
     if form.grouped:
-        headings, rows = headings[1:], []
-        for title, some in groupby(form.rows, key=lambda row: row[0]):
-            rows += [title, *(row[1:] for row in some)]
+        headings = headings[1:]
+        rows = [line for title, some in form.groups() for line in (title, *some)]
     return FittedTable(title=form.title, columns=headings, rows=rows, notes=form.notes)

@@ -4,7 +4,7 @@ rich's own table takes a third of a millisecond a row, which is seconds for a li
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
@@ -17,8 +17,14 @@ from rich.style import Style
 from rich.text import Text
 
 Cell = str | Text
-WORD = re.compile(r"\s*\S+")
+WORD = re.compile(r"\s*\S+(?: \[\d+\][;,]?)?")  # with the number of its source, such as [1], in the same line
 PART = re.compile(r"\s*(?:[^./_-]*[./_-]+|[^./_-]+)")  # of a word that is wider than its column
+SOURCE = re.compile(r"[^\s./_-]+ \[\d+\]")  # the last part of a name with the number of its source
+
+
+def longest_source(cells: Iterable[str]) -> int:
+    """The width of the longest end of a name that stays together with the number of its source; 0 without numbers."""
+    return max((cell_len(found) for cell in cells for found in SOURCE.findall(cell)), default=0)
 
 
 def longest_word(text: str) -> int:

@@ -5,6 +5,8 @@ import re
 import signal
 import time
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -55,6 +57,12 @@ def error_text(error: UserError) -> str:
 def print_error(error: UserError) -> None:
     """Prints an error on standard error."""
     echo(error_text(error), err=True)
+
+
+def print_errors(errors: Sequence[UserError]) -> None:
+    """Prints the errors of several runs; those that are equal once, with their number."""
+    for text, count in Counter(map(error_text, errors)).items():
+        echo(f"{text} ({count:,} runs)" if count > 1 else text, err=True)
 
 
 def print_warnings() -> None:

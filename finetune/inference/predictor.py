@@ -15,8 +15,8 @@ from finetune.data.messages import so_many
 from finetune.data.paths import exists
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.inference.answer_rows import answer_values
 from finetune.inference.engine import Engine
+from finetune.inference.python_rows import answer_values
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
 from finetune.models.config_bounds import saved_settings

@@ -1,16 +1,15 @@
 """Recipe: the settings of a run, one TOML file; its keys, their types, limits and defaults."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails
 
-from finetune.errors import UserError, nearest, shown
+from finetune.errors import UserError, shown
 from finetune.runs.lora_settings import lora_fault
-from finetune.runs.toml import read_toml, require_shallow, to_toml
+from finetune.runs.recipe_faults import LONGEST_KEY, refused
+from finetune.runs.toml import flat, read_toml, require_shallow, to_toml
 
 # Defined here so that reading a recipe does not need torch.
 Layers = Literal[
@@ -29,8 +28,6 @@ Schedule = Literal[
 
 
 LARGEST = 2**63 - 1  # what TOML, numpy and torch's seeds take
-MOST_FAULTS = 10  # listed in a message
-LONGEST_KEY = 100  # characters of a key in a message
 LONGEST_NAME = 4_096  # characters of a path on Linux
 
 Layer = Annotated[int, Field(ge=-1_000, le=1_000)]
@@ -206,20 +203,7 @@ def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_optio
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
-        raise _refused(origin, error, known) from None
-
-
-def _refused(origin: str, error: ValidationError, options: Sequence[str]) -> UserError:
-    """The faults of a recipe: one on the same line, several on a line each, of many the first and their number."""
-    found = error.errors(include_url=False)
-    faults = list(dict.fromkeys(explain(fault, options) for fault in found[:MOST_FAULTS]))
-    if len(faults) == 1 and len(found) <= MOST_FAULTS:
-        what, remedy = faults[0]
-        return UserError(f"{origin}: {what}", remedy)
-    lines = [". ".join(filter(None, fault)) for fault in faults]
-    if len(found) > MOST_FAULTS:
-        lines.append(f"and {len(found) - MOST_FAULTS:,} more")
-    return UserError("\n  - ".join([f"{origin}: ", *lines]))
+        raise refused(Recipe, origin, error, known) from None
 
 
 def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]:
@@ -233,88 +217,3 @@ def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]
         return options(task)
     except UserError:  # the run raises it later
         return ()
-
-
-def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested tables as dotted keys: TOML reads `train.epochs = [1, 2]` as a table in a table."""
-    found: dict[str, Any] = {}
-    for key, value in table.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return found
-
-
-@cache
-def setting_names() -> dict[str, str]:
-    """Every dotted key with its allowed values, for messages and listings."""
-
-    def walk(kind: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
-        for name, field in kind.model_fields.items():
-            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-                yield from walk(field.annotation, f"{prefix}{name}.")
-            else:
-                yield f"{prefix}{name}", allowed_values(kind, name)
-
-    return dict(walk(Recipe, ""))
-
-
-def allowed_values(kind: type[BaseModel], name: str) -> str:
-    """The values that a field allows: `a whole number of at least 1`."""
-    schema = kind.model_json_schema()["properties"][name]
-    options = schema.get("anyOf", [schema])
-    return " or ".join(_option(option) for option in options if option.get("type") != "null")
-
-
-def _option(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return "one of " + ", ".join(schema["enum"])
-    noun = {
-        "integer": "a whole number",
-        "number": "a number",
-        "boolean": "true or false",
-        "string": "a string",
-        "object": "a table of lists",
-        "array": "a list",
-    }.get(schema.get("type", ""), "a value")
-    words = {"minimum": "at least", "exclusiveMinimum": "over", "maximum": "at most", "exclusiveMaximum": "under"}
-    bounds = [f"{word} {_bound(schema[key])}" for key, word in words.items() if key in schema]
-    sizes = {"maxLength": "characters", "maxItems": "values"}
-    bounds += [f"of at most {schema[key]:,} {unit}" for key, unit in sizes.items() if key in schema]
-    return f"{noun} {' and '.join(bounds)}".strip()
-
-
-def _bound(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
-
-
-def nearest_key(key: str, options: Sequence[str] = ()) -> str:
-    """`Did you mean 'train.epochs'? ` for a key that is close to a setting, to its last word or to an option."""
-    ours = [*setting_names(), *options]
-    short = {name.rsplit(".", 1)[-1]: name for name in ours}
-    if key in short:
-        return f"Did you mean '{short[key]}'? "
-    return nearest(key, ours) or nearest(key, list(short))
-
-
-def explain(fault: ErrorDetails, options: Sequence[str] = ()) -> tuple[str, str]:
-    """One pydantic error as text: (the key and what was given, what is allowed). `options` are the task's."""
-    names = setting_names()
-    key = ".".join(str(part)[:LONGEST_KEY] for part in fault["loc"])[:LONGEST_KEY]
-    key = next((name for name in names if key.startswith(f"{name}.") and "[" in key), key)  # one kind of several
-    if fault["type"] == "extra_forbidden":
-        key = _whole_key(key, fault["input"])
-        hint = nearest_key(key, options)
-        return f"unknown key '{key}'", hint.strip() or f"The keys are {', '.join([*names, *options])}"
-    if fault["type"] == "missing":
-        return f"'{key}' is missing", f"It must be {names.get(key, 'given')}"
-    allowed = names.get(key)
-    if fault["type"] == "value_error":  # of several settings together
-        return f"{key}: {fault['msg'].removeprefix('Value error, ')}".removeprefix(": "), ""
-    if allowed is None:  # a whole table, such as `train = 3`, or a place inside [grid]
-        return f"'{key}' is {shown(fault['input'])}: {fault['msg'].lower()}", ""
-    return f"'{key}' is {shown(fault['input'])}", f"It must be {allowed}"
-
-
-def _whole_key(key: str, given: Any) -> str:
-    """The key with those of the unknown section that it names, if that has one setting: `tran.epochs`."""
-    inner = list(flat(given, f"{key}.")) if isinstance(given, dict) else []
-    return inner[0][:LONGEST_KEY] if len(inner) == 1 else key

@@ -6,8 +6,9 @@ from itertools import chain
 from typing import Any
 
 from finetune.runs.listed_run import ListedRun
-from finetune.runs.recipe import Recipe, flat
+from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
+from finetune.runs.toml import flat
 
 DEFAULTS = flat(Recipe(task="any").model_dump(exclude={"grid", "options", "task"}))
 LISTED_APART = ("task", "model", "seed", "init_seed", "data_seed")  # a list of runs has columns of them

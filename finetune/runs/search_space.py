@@ -8,7 +8,8 @@ from typing import Any, TypeGuard
 
 from finetune.errors import UserError, nearest, shown
 from finetune.runs.grid import VARIANT, full_name
-from finetune.runs.recipe import Recipe, setting_names
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_faults import setting_names
 from finetune.runs.seeds import SEEDS
 
 BOUNDS = ("low", "high", "log", "step")
@@ -94,7 +95,7 @@ def _walk(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for key, value in table.items():
         name = f"{prefix}{key}"
-        section = isinstance(value, dict) and not set(value) & set(BOUNDS) and name not in setting_names()
+        section = isinstance(value, dict) and not set(value) & set(BOUNDS) and name not in setting_names(Recipe)
         found += _walk(value, f"{name}.") if section or name == "options" else [(name, value)]
     return found
 
@@ -147,7 +148,7 @@ def _axis(key: str, given: Any, fits: _Fits) -> Axis:
 def _require_known(key: str, options: Sequence[str], origin: str) -> None:
     if key == f"options.{VARIANT}":
         raise UserError(f"{origin}: a search has no {VARIANT}", "List each setting with its values")
-    known = [name for name in setting_names() if name not in FIXED] + [f"options.{name}" for name in options]
+    known = [name for name in setting_names(Recipe) if name not in FIXED] + [f"options.{name}" for name in options]
     if key in known:
         return
     if key in FIXED:
@@ -185,7 +186,7 @@ def _range(key: str, given: Mapping[str, Any], fits: _Fits) -> Range:
 
 def _is_whole(key: str, bounds: Sequence[Any]) -> bool:
     """Whether a setting is a whole number; an option of a task if its bounds are."""
-    allowed = setting_names().get(key)
+    allowed = setting_names(Recipe).get(key)
     return all(isinstance(one, int) for one in bounds) if allowed is None else allowed.startswith("a whole number")
 
 

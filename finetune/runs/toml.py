@@ -77,3 +77,11 @@ def _toml_line(key: str, value: Any) -> str:
 
 def _too_deep(origin: str) -> UserError:
     return UserError(f"{origin}: tables or lists are nested more than {DEEPEST} deep", "Remove the inner ones")
+
+
+def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as dotted keys: TOML reads `train.epochs = [1, 2]` as a table in a table."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found

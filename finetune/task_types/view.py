@@ -165,6 +165,12 @@ class View(ABC):
         given = line.get("probabilities")
         return max(given) if given and self.softmax else None
 
+    def by_label(self, line: Line) -> dict[str, float]:
+        """The probability of each label by its name; empty where a probability is not that of a label of the row, or
+        the names are unknown.
+        """
+        return {}
+
     def agreeing(self, line: Line) -> list[str]:
         """The baselines that make the same prediction, except constant ones."""
         names = [key.removeprefix("baseline:") for key, value in line.items() if _agrees(key, value, line["answer"])]

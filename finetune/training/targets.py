@@ -13,8 +13,8 @@ from finetune.errors import UserError, nearest
 from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, set_by
 from finetune.runs.lookup import near_files
-from finetune.runs.recipe import Recipe, flat
-from finetune.runs.toml import override_value, read_toml
+from finetune.runs.recipe import Recipe
+from finetune.runs.toml import flat, override_value, read_toml
 from finetune.task_types.options import data_options, option_names, resolved
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task

@@ -19,6 +19,7 @@ from finetune.task_types.options import configured, option_values
 from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
+from finetune.training.prepared_run import plan_run
 from finetune.training.run import run
 
 OTHERS: dict[type[Task], dict[str, Any]] = {TaggingTask: {"context": "document"}, SentenceTask: {"windows": True}}
@@ -56,11 +57,8 @@ def test_options_of_the_task_and_of_its_reader_reach_the_saved_model(
     again = load(tmp_path / task.name / record.id).task
     assert {name: option_values(again)[name] for name in given} == given
     assert [row.id for row in again.load(Source(), "dev").rows] == [row.id for row in task.reader.rows[1::2]]
-    assert run(replace_options(recipe, {}), source=Source(), out=tmp_path, watch=unwatched).id != record.id
-
-
-def replace_options(recipe: Recipe, options: dict[str, Any]) -> Recipe:
-    return recipe.model_copy(update={"options": options})
+    assert plan_run(recipe, source=Source(), device="cpu").id == record.id
+    assert plan_run(recipe.model_copy(update={"options": {}}), source=Source(), device="cpu").id != record.id
 
 
 def test_an_option_says_its_type_default_and_meaning() -> None:

@@ -23,7 +23,7 @@ from support.pages import (
     OWN_DATA,
     OWN_DATA_KO,
     README,
-    README_KO,
+    SAME_COMMANDS,
     blocks,
     commands,
     page_name,
@@ -188,8 +188,8 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [page for page in DOCUMENTS if typed(page) and page != README_KO], ids=page_name
-)  # the commands of the Korean README are the README's own
+    "page", [page for page in DOCUMENTS if typed(page) and page not in SAME_COMMANDS], ids=page_name
+)
 def test_the_commands_and_the_python_of_a_page_run_one_after_the_other(page: Path, experienced: Reader) -> None:
     save_files(page, experienced.folder)
     for line in typed(page):

@@ -22,6 +22,7 @@ from support.pages import (
     OWN_TASK_KO,
     README,
     README_KO,
+    SAME_COMMANDS,
     SITE,
     blocks,
     commands,
@@ -82,13 +83,22 @@ def forms(document: Path) -> set[tuple[str, ...]]:
     return found
 
 
-def test_the_korean_readme_has_the_commands_and_code_of_the_readme() -> None:
-    assert set(commands(README_KO)) == set(commands(README))
-    code = [
-        [[line.split("  #")[0] for line in block.splitlines()] for block in blocks("python", page)]
-        for page in (README, README_KO)
-    ]
-    assert code[0] == code[1]
+def code(page: Path) -> list[list[str]]:
+    """The lines of its Python blocks, without comments."""
+    return [[line.split("  #")[0] for line in block.splitlines()] for block in blocks("python", page)]
+
+
+@pytest.mark.parametrize("korean", SAME_COMMANDS, ids=page_name)
+def test_a_korean_page_has_the_commands_of_the_english_one(korean: Path) -> None:
+    """So that the test which runs those of the English page covers both."""
+    english = SAME_COMMANDS[korean]
+    assert set(commands(korean)) == set(commands(english))
+    assert [block for block in code(korean) if block not in code(english)] == []
+    assert [saved_files(english).get(name) for name in saved_files(korean)] == [*saved_files(korean).values()]
+
+
+def test_the_korean_readme_has_the_code_and_figures_of_the_readme() -> None:
+    assert code(README_KO) == code(README)
     figures = [re.findall(r"<!-- (\w+) -->", page.read_text(encoding="utf-8")) for page in (README, README_KO)]
     assert figures[0] == figures[1]
 

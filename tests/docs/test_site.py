@@ -42,6 +42,7 @@ def built(site: Path, page: Path) -> str:
     return (site / page.relative_to(ROOT / "docs")).with_suffix(".html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_no_page_loads_anything_from_a_network(site: Path) -> None:
     for page in SITE:
         loaded = re.findall(LOADED, built(site, page))
@@ -51,6 +52,7 @@ def test_no_page_loads_anything_from_a_network(site: Path) -> None:
     assert not re.search(r"url\([\"']?https?:", "".join(css))
 
 
+@pytest.mark.slow
 def test_pages_are_in_their_language_and_link_to_the_other(site: Path) -> None:
     for page in SITE:
         text, korean = built(site, page), KOREAN in page.parents
@@ -62,17 +64,20 @@ def test_pages_are_in_their_language_and_link_to_the_other(site: Path) -> None:
             assert target.resolve() == (site / page.relative_to(KOREAN)).with_suffix(".html").resolve()
 
 
+@pytest.mark.slow
 def test_hangul_breaks_between_words(site: Path) -> None:
     (css,) = site.glob("stylesheets/site.css")
     assert re.search(r":lang\(ko\) \{[^}]*word-break: keep-all", css.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_korean_and_english_are_found_by_search(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     assert index["config"]["lang"] == ["en", "ko"]
     assert {"ko/tutorials/your-data.html", "tutorials/your-data.html"} <= {each["location"] for each in index["docs"]}
 
 
+@pytest.mark.slow
 def test_python_is_documented_name_by_name(site: Path) -> None:
     text = built(site, ROOT / "docs" / "reference" / "python.md")
     names = [name for name in getattr(finetune, "__all__", ["load"]) if not ismodule(getattr(finetune, name))]
@@ -97,6 +102,7 @@ def test_a_notebook_is_a_page_in_its_language() -> None:
     )
 
 
+@pytest.mark.slow
 def test_korean_pages_have_korean_tabs_and_lead_to_no_english_neighbour(site: Path) -> None:
     text = built(site, KOREAN / "index.md")
     tabs = re.findall(r'class="md-tabs__link">(.*?)</a>', text)

@@ -24,7 +24,12 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("task", SHAPES, ids=lambda task: task.name)
 @pytest.mark.parametrize(
-    "reading", [{}, {"layers": [0, 1, 2]}, {"layers": [1, 2], "bilstm": True}], ids=["linear", "layers", "bilstm"]
+    "reading",
+    [
+        pytest.param({}, id="linear"),
+        pytest.param({"layers": [0, 1, 2]}, id="layers", marks=pytest.mark.slow),
+        pytest.param({"layers": [1, 2], "bilstm": True}, id="bilstm"),
+    ],
 )
 def test_every_head_learns_on_a_frozen_encoder(task: Task, reading: dict[str, Any], tiny_bert: Path) -> None:
     settings = Train(learning_rate=2e-2, epochs=8, batch_size=8, dropout=0.0)

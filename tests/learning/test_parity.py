@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from support.encoders import each_task_and_family
 from support.toys import cat_task, choice_task, labels_task, length_task, span_task, tag_task, toy
 from support.training import PLAIN, Losses, build, logits_of, loss_of
 
@@ -77,14 +78,14 @@ OF_HEADS = (
 )
 
 
-@pytest.mark.parametrize("task", PARITY, ids=lambda task: task.name)
-def test_first_fifty_losses_and_logits_equal_transformers(task: Task, learning_encoder: Path) -> None:
+@each_task_and_family(PARITY, families=["roberta"])
+def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encoder: Path) -> None:
     losses = Losses()
     if isinstance(task, SpanTask):
-        task = of_one_length(task, learning_encoder)
-    trainer, features = build(task, learning_encoder, PLAIN, watch=losses, max_length=128)
+        task = of_one_length(task, tiny_encoder)
+    trainer, features = build(task, tiny_encoder, PLAIN, watch=losses, max_length=128)
     assert not isinstance(task, SpanTask) or len({len(feature) for feature in features}) == 1
-    theirs, expected = reference(features, learning_encoder, PLAIN, trainer.model.head, count=52)
+    theirs, expected = reference(features, tiny_encoder, PLAIN, trainer.model.head, count=52)
     rows = task.load(Source(), "dev").rows
     trainer.fit(features, Evaluation(task=task, rows={"dev": rows}, features={"dev": features}))
     assert len(losses.values) == 52

@@ -1,6 +1,7 @@
 """A tiny random encoder of each family, and the vocabulary that they know."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from transformers import (
 
 from finetune.models.families import FAMILIES
 from finetune.models.pretrained import MINILM_PACKAGE, resolve
+from finetune.task_types.task import Task
 
 torch.set_num_threads(1)
 
@@ -160,7 +162,6 @@ def tiny_distilbert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 NAMES = [name.replace("-", "_") for name in FAMILIES]
-TRAINED = ("bert", "roberta")  # in every run of the tests; the others in `make test-all`
 
 
 @pytest.fixture(params=NAMES)
@@ -169,10 +170,19 @@ def tiny_encoder(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(f"tiny_{request.param}")
 
 
-@pytest.fixture(params=[name if name in TRAINED else pytest.param(name, marks=pytest.mark.slow) for name in NAMES])
-def learning_encoder(request: pytest.FixtureRequest) -> Path:
-    """One of BERT and RoBERTa, and of the other families in `make test-all`: for training."""
-    return request.getfixturevalue(f"tiny_{request.param}")
+def each_task_and_family(tasks: Sequence[Task], *, families: Sequence[str] = NAMES) -> pytest.MarkDecorator:
+    """`task` and `tiny_encoder`: each task with BERT, and the first with these families; the other pairs are slow."""
+    pairs = [
+        pytest.param(
+            task,
+            name,
+            id=f"{task.name}-{name}",
+            marks=[] if name == "bert" or (at == 0 and name in families) else pytest.mark.slow,
+        )
+        for at, task in enumerate(tasks)
+        for name in NAMES
+    ]
+    return pytest.mark.parametrize(("task", "tiny_encoder"), pairs, indirect=["tiny_encoder"])
 
 
 @pytest.fixture(scope="module")

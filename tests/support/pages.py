@@ -17,6 +17,13 @@ DOCUMENTS = [  # docs/test_your_own_task.py runs all of the pages on custom task
     *(README, CONTRIBUTING, README_KO),
     *(page for page in SITE if page not in (OWN_TASK, OWN_TASK_KO)),
 ]
+SAME_COMMANDS = {  # Korean pages that have the commands of the English page, and no code that it lacks
+    README_KO: README,
+    **{
+        KOREAN / "how-to" / name: DOCS / "how-to" / name
+        for name in ("lora.md", "search.md", "several-gpus.md", "several-runs.md", "trackers.md")
+    },
+}
 SAVED = r"(?:as\s`(?P<name>[\w./-]+)`|`(?P<name_ko>[\w./-]+)`로\s저장)[^`]*?:\n\n```\w+\n(?P<content>.*?)```"
 
 

@@ -68,12 +68,12 @@ def test_nothing_is_printed_that_was_not_asked_for(tiny_bert: Path, tmp_path: Pa
 
 
 def test_an_import_takes_no_time_and_loads_no_torch(tmp_path: Path) -> None:
-    seconds = []
-    for _ in range(3):
+    for _ in range(3):  # another process may take the time
         done = script(LAZY, folder=tmp_path)
         assert done.returncode == 0, done.stderr
-        seconds.append(float(done.stdout))
-    assert min(seconds) < 0.05
+        if float(done.stdout) < 0.05:
+            return
+    pytest.fail(f"{done.stdout} s")
 
 
 def test_an_error_in_a_script_is_one_traceback(tmp_path: Path) -> None:

@@ -5,9 +5,32 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.paths import ROOT
+
+
+def write_cola(folder: Path) -> None:
+    """CoLA's files, with made-up rows."""
+    (folder / "CoLA").mkdir()
+    for split in ("train", "dev"):
+        lines = [f"x\t{i % 2}\t\tthe {'cat' if i % 2 else 'dog'} sat {i}" for i in range(40)]
+        (folder / "CoLA" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+
+
+def run_twice(*command: str | Path, lines: int, table: str) -> tuple[dict[str, Any], str]:
+    """(what a benchmark measured, the table of it): first it prints so many lines, and when all is there none."""
+    out = command[-1]
+    for expected in (lines, 0):
+        done = subprocess.run([sys.executable, *command], cwd=ROOT / "benchmarks", capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) == expected
+    printed = f"import json, sys, benchmark_tables as t; print(t.{table}(json.load(open(sys.argv[1]))))"
+    shown = subprocess.run(
+        [sys.executable, "-c", printed, out], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
+    )
+    return json.loads(Path(out).read_text()), shown.stdout
 
 
 @pytest.mark.slow
@@ -27,27 +50,17 @@ def test_the_benchmark_of_check_runs(tmp_path: Path) -> None:
 def test_the_benchmark_of_lora_resumes_and_has_a_table(tmp_path: Path, tiny_bert: Path, rte: Path) -> None:
     """With a tiny encoder on the one task whose files are made up here."""
     pytest.importorskip("peft", reason="needs the extra `lora`")
-    (rte / "CoLA").mkdir()
-    for split in ("train", "dev"):
-        lines = [f"x\t{i % 2}\t\tthe {'cat' if i % 2 else 'dog'} sat {i}" for i in range(40)]
-        (rte / "CoLA" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
-    out = tmp_path / "lora.json"
-    command = [sys.executable, "lora.py", "--tasks", "cola", "--seeds", "1", "--model", tiny_bert, "--data", rte]
-    command += ["--runs", tmp_path / "runs", "--out", out]
-    for expected in (3, 0):  # the second time everything is there
-        done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        assert len(done.stdout.splitlines()) == expected
-    measured = json.loads(out.read_text())
-    full, small, _ = measured["summary"]["cola"].values()
+    write_cola(rte)
+    measured, table = run_twice(
+        *("lora.py", "--tasks", "cola", "--seeds", "1", "--model", tiny_bert, "--data", rte),
+        *("--runs", tmp_path / "runs", "--out", tmp_path / "lora.json"),
+        lines=2, table="lora_table",
+    )  # fmt: skip
+    full, small = measured["summary"]["cola"].values()
     assert full["trained_share"] == 1 > 5 * small["trained_share"]
     assert full["checkpoint_bytes"] > 3 * small["checkpoint_bytes"] > 0
     assert full["adapter_bytes"] is None and small["adapter_bytes"] < 0.5 * small["model_bytes"]
-    printed = "import json, sys, benchmark_tables as t; print(t.lora_table(json.load(open(sys.argv[1]))))"
-    table = subprocess.run(
-        [sys.executable, "-c", printed, out], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
-    )
-    assert table.stdout.count("| cola |") == 3
+    assert table.count("| cola |") == 2
 
 
 SCRIPTS = sorted(
@@ -85,21 +98,12 @@ def test_every_benchmark_can_be_imported_and_asked_for_help() -> None:
 def test_the_benchmark_of_searches_resumes_and_has_a_table(tmp_path: Path, tiny_bert: Path) -> None:
     """With a tiny encoder on one task whose files are made up here."""
     pytest.importorskip("optuna", reason="needs the extra `search`")
-    (tmp_path / "CoLA").mkdir()
-    for split in ("train", "dev"):
-        lines = [f"x\t{i % 2}\t\tthe {'cat' if i % 2 else 'dog'} sat {i}" for i in range(40)]
-        (tmp_path / "CoLA" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
-    out = tmp_path / "search.json"
-    command = [sys.executable, "search.py", "--tasks", "glue-cola", "--seeds", "2", "--trials", "2"]
-    command += ["--model", tiny_bert, "--data", tmp_path, "--runs", tmp_path / "runs", "--out", out]
-    for expected in (4, 0):  # the second time everything is there
-        done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        assert len(done.stdout.splitlines()) == expected
-    for found in json.loads(out.read_text())["results"]["glue-cola"].values():
+    write_cola(tmp_path)
+    measured, table = run_twice(
+        *("search.py", "--tasks", "glue-cola", "--seeds", "2", "--trials", "2", "--model", tiny_bert),
+        *("--data", tmp_path, "--runs", tmp_path / "runs", "--out", tmp_path / "search.json"),
+        lines=4, table="search_table",
+    )  # fmt: skip
+    for found in measured["results"]["glue-cola"].values():
         assert found["trials"] == 2 and -1 <= found["held_out"] <= 1
-    printed = "import json, sys, benchmark_tables as t; print(t.search_table(json.load(open(sys.argv[1]))))"
-    table = subprocess.run(
-        [sys.executable, "-c", printed, out], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
-    )
-    assert table.stdout.count("| glue-cola |") == 4
+    assert table.count("| glue-cola |") == 4

@@ -15,11 +15,9 @@ from finetune.models.device import resolve_precision
 from finetune.runs.predictions import read_predictions
 
 
-def test_run_show_evaluate_and_run_again(
-    finetune: Finetune, here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
+def test_run_show_evaluate_and_run_again(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     settings = ["glue-rte", f"model={tiny_bert}", "train.learning_rate=2e-3", "train.epochs=6", "train.batch_size=8"]
-    done = finetune("run", *settings, data=rte)
+    done = here("run", *settings, data=rte)
     assert done.returncode == 0, done.stderr
     assert "epoch 6/6" in done.stderr
     assert "this run" in done.stdout

@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import InProcess, assert_error
+from support.cli import Finetune, InProcess, assert_error
 from support.runs import REVIEWS
 
 import finetune
@@ -266,3 +267,29 @@ def test_a_search_on_ray_is_the_same_each_time_and_finished_runs_start_no_cluste
     started.clear()
     assert finetune.search("reviews.csv", out="one", **given).trials.equals(first.trials)
     assert started == []
+
+
+@pytest.mark.slow
+def test_a_search_on_slurm_has_the_trials_of_one_process_and_finished_runs_submit_no_job(
+    finetune: Finetune, in_process: InProcess, reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With submitit's local executor, which starts each job as a process of this machine."""
+    pytest.importorskip("submitit")
+    from finetune.training.executors import on_slurm
+
+    monkeypatch.setattr(on_slurm, "CLUSTER", "local")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    command = ["search", "reviews.csv", "space.toml", f"model={tiny_bert}", "--trials", "2", "--seeds", "2"]
+    jobs = [*command, "--out", "jobs", "--on", "slurm", "--workers", "2", "--cpus-each", "1"]
+    code, out, err = in_process(*jobs, "-o", "jobs.toml", data="")
+    assert code == 0, err
+    assert "Traceback" not in err and "best of 2 trials" in out
+    submitted = {*(reviews / "jobs" / ".slurm").rglob("*_submitted.pkl")}
+    assert len(submitted) == 4
+    plain = finetune(*command, "--out", "plain", "-o", "plain.toml")
+    assert plain.returncode == 0, plain.stderr
+    assert scores(reviews / "jobs") == scores(reviews / "plain")
+    assert tomllib.loads((reviews / "jobs.toml").read_text()) == tomllib.loads((reviews / "plain.toml").read_text())
+    code, again, _ = in_process(*jobs, "-o", "again.toml", data="")
+    assert (code, again.splitlines()[:-1]) == (0, out.splitlines()[:-1])
+    assert {*(reviews / "jobs" / ".slurm").rglob("*_submitted.pkl")} == submitted

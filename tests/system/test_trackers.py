@@ -54,6 +54,29 @@ def test_tensorboard_has_scalars_texts_and_settings(
 
 
 @pytest.mark.slow
+def test_workers_of_ray_send_their_runs_to_tensorboard(
+    finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    needs("tensorboard")
+    needs("ray")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    command = ["run", *SETTINGS, f"model={tiny_bert}", "--seeds", "2", "--device", "cpu", "--track", "tensorboard"]
+    done = finetune(*command, "--on", "ray", "--workers", "2", "--cpus-each", "1", data=rte)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr and "note: tensorboard" not in done.stderr
+    records = [json.loads(file.read_text()) for file in tmp_path.glob("results/rte/*/record.json")]
+    assert len(records) == 2
+    for record in records:
+        events = EventAccumulator(str(tmp_path / "results" / "tensorboard" / "rte" / record["id"]))
+        events.Reload()
+        assert [point.step for point in events.Scalars("dev/accuracy")] == [8, 16]
+        assert events.Scalars("final/dev/accuracy")[-1].value == pytest.approx(record["scores"]["dev"]["accuracy"])
+        (text,) = events.Tensors("record/text_summary")
+        assert record["id"] in text.tensor_proto.string_val[0].decode()
+
+
+@pytest.mark.slow
 def test_mlflow_has_one_run_for_one_that_is_sent_twice(
     finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

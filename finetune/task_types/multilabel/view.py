@@ -7,7 +7,7 @@ import numpy as np
 
 from finetune.metrics.scores import label_set_scores
 from finetune.task_types.marked_text import Part
-from finetune.task_types.texts.view import text_lengths, text_parts
+from finetune.task_types.texts.view import probabilities_by_label, text_lengths, text_parts
 from finetune.task_types.view import Beliefs, ClassScore, Curve, Line, View
 
 NONE = "no such label"
@@ -34,6 +34,9 @@ class LabelsView(View):
 
     def parts(self, line: Line) -> list[Part]:
         return text_parts(line)
+
+    def by_label(self, line: Line) -> dict[str, float]:
+        return probabilities_by_label(self.labels, line)
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Each label's confidence, and whether its decision is right."""
@@ -94,8 +97,7 @@ class LabelsView(View):
 
     def confidence(self, line: Line) -> dict[str, float] | None:
         """The probability of each label."""
-        given = line.get("probabilities") or ()
-        return dict(zip(self.labels, given, strict=True)) if given and len(given) == len(self.labels) else None
+        return self.by_label(line) or None
 
     def says(self, value: object) -> str:
         return ", ".join(value) or "none"  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import numpy as np
 
 from finetune.metrics.scores import label_scores
 from finetune.task_types.marked_text import Part
-from finetune.task_types.texts.view import text_lengths, text_parts
+from finetune.task_types.texts.view import probabilities_by_label, text_lengths, text_parts
 from finetune.task_types.view import ClassScore, Curve, Line, View, most_probable
 
 
@@ -29,6 +29,9 @@ class LabelView(View):
 
     def parts(self, line: Line) -> list[Part]:
         return text_parts(line)
+
+    def by_label(self, line: Line) -> dict[str, float]:
+        return probabilities_by_label(self.labels, line)
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The probability of the prediction."""

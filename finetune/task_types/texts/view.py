@@ -1,5 +1,7 @@
 """The texts of a row in a report."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from finetune.task_types.marked_text import Part, plain
@@ -9,6 +11,12 @@ from finetune.task_types.view import Line
 def text_parts(line: Line) -> list[Part]:
     """The text, or both texts of a pair."""
     return [plain(name, line[name]) for name in ("text", "pair") if line.get(name) is not None]
+
+
+def probabilities_by_label(labels: Sequence[str], line: Line) -> dict[str, float]:
+    """The probabilities of a line by the names of the labels; empty where these are unknown."""
+    given = line.get("probabilities") or ()
+    return dict(zip(labels, given, strict=True)) if len(labels) == len(given) else {}
 
 
 def text_lengths(lines: list[Line]) -> np.ndarray:

@@ -10,11 +10,12 @@ from typing import Any
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.folder import RECORD, RunFolder, folder_name
-from finetune.runs.recipe import Recipe, flat
+from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_diff import DEFAULTS
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, readable
 from finetune.runs.search_space import Space
+from finetune.runs.toml import flat
 from finetune.task_types.options import option_names, resolved
 from finetune.training.prepared_run import PlannedRun, plan_run
 from finetune.training.search.proposals import key_of

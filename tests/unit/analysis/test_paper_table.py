@@ -14,6 +14,7 @@ from support.records import BASE, run
 from finetune.analysis.paper_table import Table, left_out, lines_of, load_table, rule, table_files
 from finetune.analysis.paper_table_formats import as_csv, as_html, as_markdown, markdown_table, runs_form
 from finetune.analysis.published import anchors, published_for
+from finetune.api.table import table as api_table
 from finetune.cli.run_tables import labels_table, summary_table
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
@@ -68,6 +69,28 @@ def test_runs_that_fit_no_row_are_named_with_the_reason() -> None:
     assert left_out(table, [limited, run(0.8)]) == []
     assert left_out(table, [run(0.8, frozen=True, layers="sum-all")]) == []
     assert left_out(table, [run(0.8, task="rte")]) == []
+
+
+def test_runs_on_fewer_rows_fill_a_table_of_their_own(tmp_path: Path) -> None:
+    """Only where they all have as many: with others they are left out, with a note."""
+
+    def scores_with(*records: RunRecord) -> tuple[set[float], str, str]:
+        for record in records:
+            path = tmp_path / "mrpc" / str(len(list(tmp_path.rglob("record.json"))))
+            path.mkdir(parents=True)
+            (path / "record.json").write_text(record.model_dump_json())
+        found = api_table("glue", out=tmp_path)
+        return {line.dev.mean for line in found.lines if line.dev}, found.table.title, found.note
+
+    assert scores_with(run(0.8, limit=200), run(0.7, limit=200, seed=2)) == (
+        {0.75},
+        "GLUE, our runs on 200 rows",
+        "our runs use at most 200 rows of each split; published scores are of all rows",
+    )
+    means, title, note = scores_with(run(0.8, limit=100))
+    assert (means, title) == (set(), "GLUE")
+    assert "limit=200" in note and "limit=100" in note
+    assert scores_with(run(0.9))[:2] == ({0.9}, "GLUE")
 
 
 MRPC = Table.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "accuracy"}]})

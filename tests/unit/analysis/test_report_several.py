@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import f1_score
@@ -37,18 +38,24 @@ def compared_page(tmp_path: Path, wrong: Sequence[Sequence[int]], *, seeds: int 
     return report(tmp_path, *folders)
 
 
-def test_two_groups_of_seeds_have_titles_that_say_what_differs_and_one_sign(tmp_path: Path) -> None:
-    """B is worse: the sentence and the table both have a minus."""
+def saved_runs(tmp_path: Path, *runs: tuple[dict[str, Any], int, int]) -> list[Path]:
+    """Runs on 60 rows, each with settings of its recipe, its seed, and the number of the first rows that are wrong."""
     task = find("rte")
     rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
-    gold = task.gold(rows)
     other = {task.labels[0]: task.labels[1], task.labels[1]: task.labels[0]}
     folders = []
-    for frozen, seed in ((False, 1), (False, 2), (True, 1), (True, 2)):
-        answers = [Answer(value=other[a.value] if frozen and i < 18 else a.value) for i, a in enumerate(gold)]
+    for settings, seed, wrong in runs:
+        answers = [Answer(value=other[a.value] if i < wrong else a.value) for i, a in enumerate(task.gold(rows))]
         folders.append(save_run(tmp_path, task, rows, answers, **facts_of(task, task.score(answers, rows), seed)))
         record = load_record(folders[-1] / "record.json")
-        change_record(folders[-1] / "record.json", recipe=record.recipe | {"frozen": frozen})
+        change_record(folders[-1] / "record.json", recipe=record.recipe | settings)
+    return folders
+
+
+def test_two_groups_of_seeds_have_titles_that_say_what_differs_and_one_sign(tmp_path: Path) -> None:
+    """B is worse: the sentence and the table both have a minus."""
+    right, worse = ({"frozen": False}, 0), ({"frozen": True}, 18)
+    folders = saved_runs(tmp_path, *((some, seed, wrong) for some, wrong in (right, worse) for seed in (1, 2)))
     page = report(tmp_path, *folders)
     contents = page[page.index("<nav") : page.index("</nav>")]
     assert "A: not frozen, 2 seeds" in contents
@@ -67,16 +74,8 @@ def test_two_groups_of_seeds_have_titles_that_say_what_differs_and_one_sign(tmp_
 
 
 def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) -> None:
-    task = find("rte")
-    rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
-    gold = task.gold(rows)
-    other = {task.labels[0]: task.labels[1], task.labels[1]: task.labels[0]}
-    folders = []
-    for rate, wrong in ((1e-5, 20), (2e-5, 2)):
-        answers = [Answer(value=other[a.value] if i < wrong else a.value) for i, a in enumerate(gold)]
-        folders.append(save_run(tmp_path, task, rows, answers, **facts_of(task, task.score(answers, rows), 1)))
-        record = load_record(folders[-1] / "record.json")
-        change_record(folders[-1] / "record.json", recipe=record.recipe | {"train": {"learning_rate": rate}})
+    rates = ({"train": {"learning_rate": rate}} for rate in (1e-5, 2e-5))
+    folders = saved_runs(tmp_path, *((some, 1, wrong) for some, wrong in zip(rates, (20, 2), strict=True)))
     page = report(tmp_path, *folders)
     found = read(page)
     assert "B is better than A in dev accuracy: B − A is +30.0 points (95 % +" in found.text

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
@@ -90,6 +91,31 @@ def test_several_seeds_are_one_object(small: dict[str, Any]) -> None:
     assert run.record.id == run.folder.name
     assert "the data: 8 rows were held out" in run._repr_html_() and ".data/" not in run._repr_html_()
     assert [note for note in run.record.notes if ".data" in note] == []
+
+
+LABELLED = {
+    "classification": REVIEWS,
+    "multi-label": [(text, ["a: b", "c"][: 1 + (label == "good")]) for text, label in REVIEWS],
+}
+
+
+@pytest.mark.parametrize("task_type", LABELLED)
+def test_saved_predictions_have_the_probabilities_that_predict_writes(task_type: str, small: dict[str, Any]) -> None:
+    frame = pd.DataFrame(LABELLED[task_type], columns=["text", "label"])
+    run = finetune.train({"train": frame, "dev": frame}, **small)
+    saved, written = run.predictions, run.model.predict(frame)
+    names = [name for name in written.columns if name.startswith("p(")]
+    assert names == [f"p({label})" for label in run.model.labels]
+    assert [name for name in saved.columns if name.startswith("p")] == names
+    assert np.allclose(saved[names], written[names], atol=1e-5)
+    assert {*names} < {*run.label_errors.columns}
+
+
+def test_probabilities_of_tags_stay_lists(small: dict[str, Any]) -> None:
+    frame = pd.DataFrame({"tokens": [["Anna", "saw", "Rome"]] * 12, "tags": [["B-PER", "O", "B-LOC"]] * 12})
+    saved = finetune.train({"train": frame, "dev": frame}, **small).predictions
+    assert len(saved.loc[0, "probabilities"]) == 3
+    assert not [name for name in saved.columns if name.startswith("p(")]
 
 
 def test_settings_are_those_of_a_recipe(small: dict[str, Any], glue: Path) -> None:

@@ -4,6 +4,8 @@ import random
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,9 @@ from support.paths import ROOT
 from support.records import run as made
 
 from finetune.analysis.paper_form import paper_form
-from finetune.analysis.paper_table import lines_of, load_table, table_files
-from finetune.analysis.paper_table_formats import runs_form
+from finetune.analysis.paper_table import Line, lines_of, load_table, table_files
+from finetune.analysis.paper_table import Table as PaperTable
+from finetune.analysis.paper_table_formats import Form, runs_form
 from finetune.cli.console import Terminal, facts_table
 from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.run_tables import record_table, runs_table, short_model, summary_table
@@ -134,6 +137,19 @@ def test_every_table_of_the_kept_records_fits(width: int) -> None:
         assert "…" not in text
     text = printed(tables[0], width)
     assert all(run.id in text for run in listed_runs(out))
+
+
+@pytest.mark.parametrize("width", [*range(60, 121, 4)])
+@pytest.mark.parametrize("form", [paper_form, runs_form])
+def test_the_number_of_a_source_is_in_the_line_of_what_it_is_the_source_of(
+    form: Callable[[PaperTable, list[Line]], Form], width: int
+) -> None:
+    names = ["glue"] if form is paper_form else ["glue", "squad", "ner"]
+    for table in map(load_table, names):
+        made = form(table, lines_of(table, all_records(ROOT / "results")))
+        text = printed(replace(as_table(made), notes=[]), width)
+        assert "[1]" in text
+        assert re.findall(r"^.*(?:^|[│┃]|  ) *\[\d+\].*$", text, re.MULTILINE) == []
 
 
 def test_ten_thousand_rows_take_under_a_second() -> None:

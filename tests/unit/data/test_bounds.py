@@ -56,10 +56,8 @@ ROWS = [f"the cat sat {i},{'good' if i % 2 else 'bad'}\n" for i in range(40)]
 
 def test_a_bomb_of_gzip_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.csv.gz"
-    with gzip.open(path, "wb", 9) as file:
-        file.write(b"text,label\n")
-        for _ in range(16):
-            file.write(b"a line of text,b\n" * (1 << 20))
+    part = gzip.compress(b"a line of text,b\n" * (1 << 20))
+    path.write_bytes(gzip.compress(b"text,label\n") + 16 * part)  # a file may have several parts
     assert "compressed bytes expand" in refused(path)
     with gzip.open(path, "wt") as text:  # much the same, but no more than a text may
         text.write("text,label\n" + "".join(ROWS) * 100)
@@ -74,10 +72,10 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path, suffix: str) -> None:
 
 
 def test_columns_are_bounded(tmp_path: Path) -> None:
-    wide = [",".join(f"{word} {i}" for i in range(100_000)) + "\n" for word in ("name", "cell", "other")]
+    wide = [",".join(f"{word} {i}" for i in range(25_000)) + "\n" for word in ("name", "cell", "other")]
     assert "more than 20,000 columns" in refused(written(tmp_path / "wide.csv", *wide))
     assert "more than 20,000 columns" in refused(
-        written(tmp_path / "wide.jsonl", json.dumps({f"k{i}": i for i in range(100_000)}))
+        written(tmp_path / "wide.jsonl", json.dumps({f"k{i}": i for i in range(25_000)}))
     )
     assert "has 1,000,000 characters" in refused(written(tmp_path / "name.csv", f"text,{'x' * 1_000_000}\n", *ROWS))
     path = written(tmp_path / "ten.csv", ",".join(f"c{i}" for i in range(10_000)) + "\n", "1," * 9_999 + "1\n")
@@ -117,7 +115,7 @@ def xlsx(path: Path, change: Callable[[str], str] = str) -> Path:
         book.active.append(row)
     whole = io.BytesIO()
     book.save(whole)
-    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
         for part in old.infolist():
             content = old.read(part)
             new.writestr(part, change(content.decode()) if "sheet1" in part.filename else content)

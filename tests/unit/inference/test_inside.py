@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from support.runs import FinishedRun
+from support.runs import FinishedRun, as_csv, trained_run
 
 from finetune.errors import UserError
 from finetune.inference.inside.look import encode, load, look
 from finetune.inference.inside.sentences import built_in_words, sentences_of
+from finetune.models import layer_mix
 from finetune.models.saving import load_encoder
 
 PAIR = ["the cat sat on the road", "a dog ran"]
@@ -79,9 +80,10 @@ def test_a_run_is_shown_without_its_head(kind: str, finished_run: FinishedRun) -
     assert (inside.outputs.pooled is None) == (kind != "sentence")
 
 
-def test_the_encoder_of_a_model_in_our_own_format_is_read(tmp_path: Path, tiny_bert: Path) -> None:
-    from support.runs import as_csv, trained_run
-
+def test_the_encoder_of_a_model_in_our_own_format_is_read(
+    tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layer_mix, "LSTM_WIDTH", 24)
     (tmp_path / "a.csv").write_text(as_csv(("text", "label"), *((f"the cat {i}", "ab"[i % 2]) for i in range(20))))
     run = trained_run(tmp_path / "results", tmp_path / "a.csv", tiny_bert, **{"train.epochs": 1, "bilstm": True})
     encoder, missing = load_encoder(run / "model")

@@ -32,7 +32,7 @@ def test_the_first_layers_can_be_frozen(tiny_bert: Path) -> None:
     assert changed(tiny_bert, freeze_layers=1) == {"encoder.layer.1", "pooler"}
 
 
-def test_the_last_layers_can_begin_anew(tiny_bert: Path) -> None:
+def test_the_last_layers_can_be_reinitialised(tiny_bert: Path) -> None:
     pretrained, _ = load_backbone(tiny_bert, Recipe(task="any"))
     reset, _ = load_backbone(tiny_bert, Recipe(task="any", reinit_layers=1))
     old, new = pretrained.encoder.state_dict(), reset.encoder.state_dict()

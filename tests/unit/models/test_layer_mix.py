@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.encoders import each_task_and_family
 from support.toys import cat_task, choice_task, span_task, tag_task
 from support.training import CPU, build
 from torch import nn
@@ -133,7 +134,7 @@ def test_the_bilstm_is_that_of_pytorch_over_packed_sequences() -> None:
         assert torch.allclose(gradient, parameter.grad, atol=1e-6)
 
 
-@pytest.mark.parametrize("task", SHAPES, ids=lambda task: task.name)
+@each_task_and_family(SHAPES)
 @pytest.mark.parametrize("reading", [{"layers": "sum-all"}, {"layers": "last", "bilstm": True}], ids=["mix", "bilstm"])
 def test_a_model_with_a_reader_loads_again_and_not_in_transformers(
     task: Task, reading: dict[str, Any], tiny_encoder: Path, tmp_path: Path

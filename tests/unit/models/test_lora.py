@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from support.encoders import each_task_and_family
 from support.toys import cat_task, choice_task, every_shape, tag_task
 from support.training import CPU, build, fit, logits_of
 from transformers import AutoConfig, AutoTokenizer, BertModel, ModernBertConfig, ModernBertModel
 
 from finetune.errors import UserError
+from finetune.models import layer_mix
 from finetune.models.backbone import Model
 from finetune.models.batch import Batch, collate
 from finetune.models.freezing import parameter_counts
@@ -51,7 +53,7 @@ def trained(model: Model) -> set[str]:
     )
 
 
-@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
+@each_task_and_family(every_shape())
 def test_what_is_saved_gives_the_same_logits_in_transformers_and_in_peft(
     task: Task, tiny_encoder: Path, tmp_path: Path
 ) -> None:
@@ -96,8 +98,14 @@ def test_merged_for_a_while_the_weights_are_the_same_bits_afterwards(tiny_encode
     ],
 )
 def test_head_pooler_mix_and_bilstm_are_trained_and_saved(
-    task: Task, settings: dict[str, Any], parts: set[str], tiny_bert: Path, tmp_path: Path
+    task: Task,
+    settings: dict[str, Any],
+    parts: set[str],
+    tiny_bert: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(layer_mix, "LSTM_WIDTH", 24)
     untrained, batch = adapted(task, tiny_bert, **settings)
     assert trained(untrained) == parts
     assert {n for n, p in untrained.backbone.encoder.named_parameters() if p.requires_grad and "lora" not in n} <= {

@@ -27,13 +27,14 @@ def test_a_batch_that_is_too_large_goes_in_parts_with_the_same_result(
     error: type[Exception], tiny_bert: Path, tmp_path: Path
 ) -> None:
     whole, parts, notes = Losses(), Losses(), list[str]()
-    fit(cat_task(), tiny_bert, PLAIN, watch=whole)
+    settings = PLAIN.model_copy(update={"epochs": 3})
+    fit(cat_task(), tiny_bert, settings, watch=whole)
 
     def watch(event: Event) -> None:
         parts(event)
         notes.extend([event.text] if isinstance(event, Note) else [])
 
-    trainer, features = build(cat_task(), tiny_bert, PLAIN, watch=watch)
+    trainer, features = build(cat_task(), tiny_bert, settings, watch=watch)
     with_room_for(trainer, 5, error)
     progress, _ = trainer.fit(features, unscored)
     assert parts.values == pytest.approx(whole.values, abs=1e-5)

@@ -118,32 +118,28 @@ def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypa
     assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
+def assert_two_signals_are_one_request(encoder: Path, folder: Path) -> None:
+    """Both come after the same update."""
+    trainer, features = build(cat_task(), encoder, SETTINGS, checkpoint=folder)
+    once = Signals(signal.SIGINT, update=15)
+
+    def twice(event: Event) -> None:
+        once(event)
+        once(event)
+
+    trainer.engine.__dict__["watch"] = twice
+    with pytest.raises(interrupts.Interrupted, match="with a checkpoint"):
+        trainer.fit(features, lambda _: None)
+
+
 def test_signals_that_a_cluster_repeats_are_one_request(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interrupts, "SAME", 0.0)
     interrupts.repeat_is_one()
-    trainer, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path / "checkpoints")
-    once = Signals(signal.SIGINT, update=15)
-
-    def twice(event: Event) -> None:
-        once(event)
-        once(event)
-
-    trainer.engine.__dict__["watch"] = twice
-    with pytest.raises(interrupts.Interrupted, match="with a checkpoint"):
-        trainer.fit(features, lambda _: None)
+    assert_two_signals_are_one_request(tiny_bert, tmp_path / "checkpoints")
 
 
 def test_a_signal_that_a_launcher_repeats_is_one_request(tiny_bert: Path, tmp_path: Path) -> None:
     """A terminal sends Ctrl-C to the whole group, and torchrun then once more to each process."""
-    trainer, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path / "checkpoints")
-    once = Signals(signal.SIGINT, update=15)
-
-    def twice(event: Event) -> None:
-        once(event)
-        once(event)
-
-    trainer.engine.__dict__["watch"] = twice
-    with pytest.raises(interrupts.Interrupted, match="with a checkpoint"):
-        trainer.fit(features, lambda _: None)
+    assert_two_signals_are_one_request(tiny_bert, tmp_path / "checkpoints")

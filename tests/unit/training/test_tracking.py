@@ -69,15 +69,22 @@ def test_a_tracker_gets_settings_losses_scores_and_final_numbers(tiny_bert: Path
     assert (len(Keeping.finished), notes) == (1, [])
 
 
+@pytest.fixture(scope="module")
+def untracked(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """(what decides the record, the run's folder) of a run without a tracker."""
+    record, _, folder = trained(tmp_path_factory.mktemp("untracked") / "results", tiny_bert)
+    return record, folder
+
+
 @pytest.mark.parametrize("name", ["keeping", "raising", "closed", "hanging", "slow"])
 def test_with_any_tracker_record_and_files_are_those_without(
-    name: str, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, untracked: tuple[dict[str, Any], Path], tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tracking, "END_SECONDS", 0.5)
     monkeypatch.setattr(sender, "PAUSE_SECONDS", 0.01)
-    plain, _, plain_folder = trained(tmp_path / "plain", tiny_bert)
+    plain, plain_folder = untracked
     started = time.monotonic()
-    found, notes, folder = trained(tmp_path / "tracked", tiny_bert, track=[name])
+    found, notes, folder = trained(plain_folder.parents[2] / name, tiny_bert, track=[name])
     assert time.monotonic() - started < 30
     assert found == plain
     assert files(folder) == files(plain_folder)

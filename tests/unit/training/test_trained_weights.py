@@ -22,12 +22,18 @@ from finetune.training.trained_weights import TrainedWeights
 PARTS = [{"lora": 2, "lora_dropout": 0.1}, {"freeze_layers": 1}, {"frozen": True}]
 
 
-@pytest.mark.parametrize("settings", PARTS)
+@pytest.fixture(params=PARTS, ids=["lora", "upper layers", "head"])
+def settings(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Settings with which a part of the weights is trained."""
+    found: dict[str, Any] = request.param
+    if "lora" in found:
+        pytest.importorskip("peft", reason="needs the extra `lora`")
+    return found
+
+
 def test_a_checkpoint_holds_what_is_trained_and_its_moments(
     settings: dict[str, Any], tiny_bert: Path, tmp_path: Path
 ) -> None:
-    if "lora" in settings:
-        pytest.importorskip("peft", reason="needs the extra `lora`")
     best = Train(epochs=2, select="best")
     trainer, _, _ = fit(cat_task(), tiny_bert, best, checkpoint=tmp_path / "part", **settings)
     whole, _, _ = fit(cat_task(), tiny_bert, best, checkpoint=tmp_path / "whole")
@@ -43,12 +49,9 @@ def test_a_checkpoint_holds_what_is_trained_and_its_moments(
     assert full.stat().st_size > 4 * every > 2 * bytes_of
 
 
-@pytest.mark.parametrize("settings", PARTS)
 def test_a_run_that_was_stopped_leads_to_the_same_bits(
     settings: dict[str, Any], tiny_bert: Path, tmp_path: Path
 ) -> None:
-    if "lora" in settings:
-        pytest.importorskip("peft", reason="needs the extra `lora`")
     plan = Train(learning_rate=1e-3, epochs=3, batch_size=16, select="best")
     whole, after = Losses(), Losses()
     expected, scored, _ = fit(cat_task(), tiny_bert, plan, watch=whole, **settings)

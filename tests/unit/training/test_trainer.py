@@ -34,8 +34,9 @@ def test_shuffled_data_order_and_dropout_depend_on_the_data_seed_alone(tiny_bert
 
 def test_accumulation_changes_nothing_but_memory(tiny_bert: Path) -> None:
     whole, parts = Losses(), Losses()
-    fit(cat_task(), tiny_bert, PLAIN, watch=whole)
-    fit(cat_task(), tiny_bert, PLAIN.model_copy(update={"accumulation": 3}), watch=parts)
+    settings = PLAIN.model_copy(update={"epochs": 3})
+    fit(cat_task(), tiny_bert, settings, watch=whole)
+    fit(cat_task(), tiny_bert, settings.model_copy(update={"accumulation": 3}), watch=parts)
     assert parts.values == pytest.approx(whole.values, abs=1e-5)
 
 
@@ -51,23 +52,23 @@ def test_a_number_of_minus_100_weighs_as_every_other(tiny_bert: Path) -> None:
 
 def test_a_run_that_stops_goes_on_as_if_it_had_not(tiny_bert: Path, tmp_path: Path) -> None:
     """Stopped in the middle of the second epoch, with dropout: the losses after it are the same to the last bit."""
-    settings = Train(learning_rate=1e-3, epochs=3, batch_size=2, select="best")
+    settings = Train(learning_rate=1e-3, epochs=3, batch_size=8, select="best")
     whole, cut = Losses(), Losses()
     expected, _, _ = fit(cat_task(), tiny_bert, settings, watch=whole)
 
-    def stop_at_62(event: Event) -> None:
+    def stop_at_12(event: Event) -> None:
         cut(event)
-        if isinstance(event, Updates) and event.update == 62:
+        if isinstance(event, Updates) and event.update == 12:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(cat_task(), tiny_bert, settings, watch=stop_at_62, checkpoint=tmp_path / "checkpoints")
-    saved_until = 61  # the update before the interruption
+        fit(cat_task(), tiny_bert, settings, watch=stop_at_12, checkpoint=tmp_path / "checkpoints")
+    saved_until = 11  # the update before the interruption
     after = Losses()
     trainer, _, progress = fit(cat_task(), tiny_bert, settings, watch=after, checkpoint=tmp_path / "checkpoints")
-    assert cut.values == whole.values[:62]
+    assert cut.values == whole.values[:12]
     assert after.values == whole.values[saved_until:]
-    assert progress.update == len(whole.values) == 96
+    assert progress.update == len(whole.values) == 24
     for ours, theirs in zip(trainer.model.parameters(), expected.model.parameters(), strict=True):
         assert torch.equal(ours, theirs)
 

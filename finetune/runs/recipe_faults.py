@@ -1,0 +1,104 @@
+"""Faults in a recipe's settings as messages: the key, what was given, what is allowed, and the nearest key."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from finetune.errors import UserError, nearest, shown
+from finetune.runs.toml import flat
+
+MOST_FAULTS = 10  # listed in a message
+LONGEST_KEY = 100  # characters of a key in a message
+
+
+def refused(kind: type[BaseModel], origin: str, error: ValidationError, options: Sequence[str]) -> UserError:
+    """The faults of a recipe: one on the same line, several on a line each, of many the first and their number."""
+    found = error.errors(include_url=False)
+    faults = list(dict.fromkeys(explain(kind, fault, options) for fault in found[:MOST_FAULTS]))
+    if len(faults) == 1 and len(found) <= MOST_FAULTS:
+        what, remedy = faults[0]
+        return UserError(f"{origin}: {what}", remedy)
+    lines = [". ".join(filter(None, fault)) for fault in faults]
+    if len(found) > MOST_FAULTS:
+        lines.append(f"and {len(found) - MOST_FAULTS:,} more")
+    return UserError("\n  - ".join([f"{origin}: ", *lines]))
+
+
+@cache
+def setting_names(kind: type[BaseModel]) -> dict[str, str]:
+    """Every dotted key of a recipe's model with its allowed values, for messages and listings."""
+
+    def walk(part: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
+        for name, field in part.model_fields.items():
+            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+                yield from walk(field.annotation, f"{prefix}{name}.")
+            else:
+                yield f"{prefix}{name}", allowed_values(part, name)
+
+    return dict(walk(kind, ""))
+
+
+def allowed_values(kind: type[BaseModel], name: str) -> str:
+    """The values that a field allows: `a whole number of at least 1`."""
+    schema = kind.model_json_schema()["properties"][name]
+    options = schema.get("anyOf", [schema])
+    return " or ".join(_option(option) for option in options if option.get("type") != "null")
+
+
+def _option(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    noun = {
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "true or false",
+        "string": "a string",
+        "object": "a table of lists",
+        "array": "a list",
+    }.get(schema.get("type", ""), "a value")
+    words = {"minimum": "at least", "exclusiveMinimum": "over", "maximum": "at most", "exclusiveMaximum": "under"}
+    bounds = [f"{word} {_bound(schema[key])}" for key, word in words.items() if key in schema]
+    sizes = {"maxLength": "characters", "maxItems": "values"}
+    bounds += [f"of at most {schema[key]:,} {unit}" for key, unit in sizes.items() if key in schema]
+    return f"{noun} {' and '.join(bounds)}".strip()
+
+
+def _bound(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def nearest_key(kind: type[BaseModel], key: str, options: Sequence[str] = ()) -> str:
+    """`Did you mean 'train.epochs'? ` for a key that is close to a setting, to its last word or to an option."""
+    ours = [*setting_names(kind), *options]
+    short = {name.rsplit(".", 1)[-1]: name for name in ours}
+    if key in short:
+        return f"Did you mean '{short[key]}'? "
+    return nearest(key, ours) or nearest(key, list(short))
+
+
+def explain(kind: type[BaseModel], fault: ErrorDetails, options: Sequence[str] = ()) -> tuple[str, str]:
+    """One pydantic error as text: (the key and what was given, what is allowed). `options` are the task's."""
+    names = setting_names(kind)
+    key = ".".join(str(part)[:LONGEST_KEY] for part in fault["loc"])[:LONGEST_KEY]
+    key = next((name for name in names if key.startswith(f"{name}.") and "[" in key), key)  # one kind of several
+    if fault["type"] == "extra_forbidden":
+        key = _whole_key(key, fault["input"])
+        hint = nearest_key(kind, key, options)
+        return f"unknown key '{key}'", hint.strip() or f"The keys are {', '.join([*names, *options])}"
+    if fault["type"] == "missing":
+        return f"'{key}' is missing", f"It must be {names.get(key, 'given')}"
+    allowed = names.get(key)
+    if fault["type"] == "value_error":  # of several settings together
+        return f"{key}: {fault['msg'].removeprefix('Value error, ')}".removeprefix(": "), ""
+    if allowed is None:  # a whole table, such as `train = 3`, or a place inside [grid]
+        return f"'{key}' is {shown(fault['input'])}: {fault['msg'].lower()}", ""
+    return f"'{key}' is {shown(fault['input'])}", f"It must be {allowed}"
+
+
+def _whole_key(key: str, given: Any) -> str:
+    """The key with those of the unknown section that it names, if that has one setting: `tran.epochs`."""
+    inner = list(flat(given, f"{key}.")) if isinstance(given, dict) else []
+    return inner[0][:LONGEST_KEY] if len(inner) == 1 else key
