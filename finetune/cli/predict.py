@@ -43,7 +43,10 @@ def predict(
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes that share the work on several Parquet files.", show_default="1")
+        int | None,
+        typer.Option(
+            min=1, help="Processes that share several Parquet files; default: 1, with --on as many as have room."
+        ),
     ] = None,
     on: Annotated[str | None, typer.Option("--on", help="Predict several Parquet files as tasks of `ray`.")] = None,
     gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a task, such as 0.5.")] = None,
