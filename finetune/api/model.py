@@ -107,7 +107,10 @@ class Model:
         out: str | Path,
         *,
         text: str | Sequence[str] | None = None,
-        workers: int = 1,
+        workers: int | None = None,
+        on: str | None = None,
+        gpus_each: float | None = None,
+        cpus_each: int | None = None,
     ) -> "FolderPrediction":
         """Predicts Parquet files of any size into a folder, as `finetune predict FILES -o OUT` does.
 
@@ -120,7 +123,11 @@ class Model:
             files: Files, folders, patterns, or addresses that fsspec knows.
             out: The folder of the outputs, which have the names of the inputs below the folder that these share.
             text: The column or columns of the inputs, if they have other names than in training.
-            workers: Processes of this machine that share the work.
+            workers: Processes of this machine that share the work, or tasks of Ray; default: one, or as many tasks as
+                there is room for.
+            on: Predict as tasks of `ray`, on this machine or on the cluster at `$RAY_ADDRESS`.
+            gpus_each: With `on`, the GPUs of a task, or a part of one, such as 0.5.
+            cpus_each: With `on`, the CPU cores, and threads, of a task.
 
         Returns:
             The numbers of files and rows, and of rows without a prediction; `errors` has the files that could not be
@@ -129,12 +136,12 @@ class Model:
         Raises:
             UserError: For files that are not found or have changed since, or lack the model's columns.
         """
+        from finetune.inference.shards.executors import executor_of
         from finetune.inference.shards.work import predict_files
-        from finetune.inference.shards.workers import Processes
 
         targets = [str(files)] if isinstance(files, str | Path) else [str(one) for one in files]
         with quiet():
-            executor = Processes(self._source(), workers) if workers > 1 else None
+            executor = executor_of(on, self._source(), workers=workers, gpus_each=gpus_each, cpus_each=cpus_each)
             stored, options = inputs(targets, Path(out)), column_setting(text=text)
             return predict_files(self.predictor, stored, Path(out), options=options, watch=unwatched, executor=executor)
 

@@ -3,6 +3,7 @@
 import re
 
 OPTIONS = {
+    "address": "--address",
     "collect": "--collect",
     "cost": "--cost",
     "cpus_each": "--cpus-each",
@@ -15,10 +16,12 @@ OPTIONS = {
     "form": "--form",
     "gpus_each": "--gpus-each",
     "label": "--label",
+    "machines": "--machines",
     "null_odds": "--null-odds",
     "on": "--on",
     "out": "--out",
     "predictions": "--predictions",
+    "processes": "--processes",
     "prune": "--prune",
     "row": "--row",
     "rows": "--rows",

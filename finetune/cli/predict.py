@@ -21,6 +21,7 @@ from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.inference.predict_plan import default_output, require_predictable
 from finetune.inference.shards.begin import SUFFIX, is_many
+from finetune.inference.shards.executors import require_executor
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import unwatched
 from finetune.task_types.registry import find
@@ -41,7 +42,15 @@ def predict(
         list[str] | None, typer.Argument(help="More files; text=COLUMN, label=COLUMN, encoding=NAME, temperature=dev.")
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that share the work on several Parquet files.")] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Processes that share several Parquet files; default: 1, with --on as many as have room."
+        ),
+    ] = None,
+    on: Annotated[str | None, typer.Option("--on", help="Predict several Parquet files as tasks of `ray`.")] = None,
+    gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a task, such as 0.5.")] = None,
+    cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a task.")] = None,
     escape: Escape = False,
     task: TaskOf = None,
     out: Out = RESULTS,
@@ -55,17 +64,20 @@ def predict(
         raise UserError(
             "-o, --escape-formulas and column settings do not apply to lines of standard input", "Leave them out"
         )
+    tasks = {"on": on, "workers": workers, "gpus_each": gpus_each, "cpus_each": cpus_each}
+    many = file != "-" and is_many(targets, output)
+    if not many and (wrong := [name for name, value in tasks.items() if value is not None]):
+        raise UserError(f"`{wrong[0]}` is for several Parquet files", "Leave it out, or name a folder with -o")
+    require_executor(on, gpus_each=gpus_each, cpus_each=cpus_each)
     if task is not None:
         find(task)
     source = {"model": model, "task": task, "out": str(out), "device": device, "temperature": given.get("temperature")}
     if file == "-":
         _predict_lines(source, quiet=quiet)
-    elif is_many(targets, output):
+    elif many:
         if escape:
             raise UserError("--escape-formulas does not apply to Parquet", "Leave it out")
-        predict_files(targets, output, given, source=source, workers=workers, as_json=as_json, quiet=quiet)
-    elif workers > 1:
-        raise UserError("--workers is for several Parquet files", "Leave it out, or name a folder with -o")
+        predict_files(targets, output, given, source=source, tasks=tasks, as_json=as_json, quiet=quiet)
     else:
         _predict_file(Path(file), output, given, source=source, escape=escape, as_json=as_json, quiet=quiet)
 

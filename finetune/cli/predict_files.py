@@ -23,11 +23,13 @@ def predict_files(
     settings: Mapping[str, Any],
     *,
     source: Mapping[str, Any],
-    workers: int,
+    tasks: Mapping[str, Any],
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Predicts files with the model of `source` (the fields of a ModelSource), and prints what was done.
+
+    `tasks` are what `executor_of` takes.
 
     Raises UserError, after all others are predicted, where a file could not be.
     """
@@ -35,22 +37,23 @@ def predict_files(
     stored = require_files(model, targets, output, settings, out=Path(source["out"]))
     assert output is not None  # which require_files has checked
     loading = f"{so_many(len(stored), 'file')}: loading {model}"
-    load_libraries("" if quiet else loading, "finetune.inference.shards.workers")
+    load_libraries("" if quiet else loading, "finetune.inference.shards.work")
     from finetune.inference.model_source import ModelSource
+    from finetune.inference.shards.executors import executor_of
     from finetune.inference.shards.work import predict_files as predict
-    from finetune.inference.shards.workers import Processes
 
     display = None if quiet else ProgressDisplay(standard_error())
     watch = display or unwatched
-    with display or nullcontext():
-        loaded = ModelSource(**source)
+    named = ModelSource(**source)
+    executor = executor_of(model=named, **tasks)
+    with display or nullcontext(), executor.held(output) if executor else nullcontext():
         found = predict(
-            loaded.load(watch=watch),
+            named.load(watch=watch),
             stored,
             output,
             options={name: str(value) for name, value in settings.items() if name == "text"},
             watch=watch,
-            executor=Processes(loaded, workers) if workers > 1 else None,
+            executor=executor,
         )
     facts = found.facts(output)
     echo(json.dumps(facts) if as_json else _summary(facts))

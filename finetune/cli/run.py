@@ -32,6 +32,7 @@ from finetune.training.targets import Planned, split_arguments
 from finetune.training.tracking.names import tracker_names
 
 LARGE = 2_000_000  # bytes
+ALONE = {"processes": 1, "machines": 1, "address": None}
 
 
 def run(
@@ -67,7 +68,9 @@ def run(
         str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
     ] = "",
     processes: Annotated[int, typer.Option(help="Train each run in N processes, one for each GPU.")] = 1,
-    machines: Annotated[int, typer.Option(help="On N machines: start the same command on each.")] = 1,
+    machines: Annotated[
+        int, typer.Option(help="On N machines: start the same command on each, or once with --on ray.")
+    ] = 1,
     address: Annotated[str | None, typer.Option(help="HOST:PORT of one of the machines, where they meet.")] = None,
     checkpoint_minutes: Annotated[
         float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
@@ -80,7 +83,8 @@ def run(
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
     trackers = tracker_names(track)
-    if (processes, machines, address) != (1, 1, None) and not in_group():
+    together = {"processes": processes, "machines": machines, "address": address}
+    if on is None and together != ALONE and not in_group():
         raise typer.Exit(launch(Group(processes=processes, machines=machines, address=address), sys.argv[1:]))
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
@@ -93,11 +97,11 @@ def run(
     with ProgressDisplay(standard_error()) as display:
         records, failures = execute(
             planned, data=data, out=out, watch=unwatched if silent else display, device=device, force=force,
-            wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
+            wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates), track=trackers,
             executor=executor_of(
                 on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
+                **({} if on is None else {name: value for name, value in together.items() if value != ALONE[name]}),
             ),
-            track=trackers,
         )  # fmt: skip
     if first_process():
         _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)

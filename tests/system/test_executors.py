@@ -13,36 +13,14 @@ from typing import Any
 
 import pytest
 from support.cli import InProcess, assert_error
+from support.processes import started
+from support.results import results_of
 
 from finetune.api.planning import execute, plan
 from finetune.training.executors import on_slurm
 
 ray = pytest.importorskip("ray")
 LONG = ["glue-rte", "train.epochs=120", "train.batch_size=8", "--checkpoint-updates=20", "--seeds", "2"]
-DIFFERING = {"finished", "seconds", "examples_per_second", "peak_memory_bytes", "cost", "checksum", "files"}
-
-
-def started(folder: Path, data: Path, *arguments: str, threads: int = 1) -> subprocess.Popen[str]:
-    """The command line in the background, with so many threads."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "finetune", *arguments],
-        cwd=folder,
-        env=os.environ | {"FINETUNE_DATA": str(data), "OMP_NUM_THREADS": str(threads), "COLUMNS": "200"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def results_of(folder: Path) -> dict[str, Any]:
-    """What decides the records of a folder, by run id: all but times, and the checksums of predictions and weights."""
-    found = {}
-    for file in folder.glob("*/*/record.json"):
-        record = json.loads(file.read_text())
-        sums = json.loads((file.parent / "model" / "checksums.json").read_text())
-        kept = {key: value for key, value in record.items() if key not in DIFFERING}
-        found[record["id"]] = kept | {"files": record["files"], "model": sums}
-    return found
 
 
 def workers(out: Path) -> dict[Path, int]:

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from finetune.data.addresses import Stored, version_now
 from finetune.errors import UserError
@@ -20,7 +21,16 @@ from finetune.runs.events import Event, Note, RowsPredicted, Watcher
 WAIT = 0.5  # seconds, while other processes have all shards that are left
 Failures = dict[str, str]  # what is wrong, by the key of the shard
 Report = Callable[[str, int], None]  # told the key of a shard, and how many of its rows are predicted
-Executor = Callable[[Plan, Report], Failures]  # predicts all shards of a plan
+
+
+class Executor(Protocol):
+    """Predicts the shards of a plan in other processes."""
+
+    def held(self, output: Path) -> AbstractContextManager[None]:
+        """Prepares what a prediction into a folder needs, and keeps it. Raises UserError where it cannot be had."""
+
+    def __call__(self, plan: Plan, report: Report) -> Failures:
+        """Predicts all shards: what is wrong, by shard. Raises UserError where not all could be tried."""
 
 
 @dataclass(kw_only=True)
@@ -91,10 +101,14 @@ class Progress:
         self.before = self.total - sum(shard.rows for shard in plan.left())
         self.rows: dict[str, int] = {}
         self.resumed: dict[str, int] = {}
-        self.started = time.perf_counter()
+        self.started = 0.0
 
     def __call__(self, key: str, rows: int) -> None:
-        """Counts the rows of a shard; the first time those that an earlier attempt predicted."""
+        """Counts the rows of a shard; the first time those that an earlier attempt predicted.
+
+        The rate is that since the first process began to predict.
+        """
+        self.started = self.started or time.perf_counter()
         self.resumed.setdefault(key, rows)
         self.rows[key] = rows
         done = sum(self.rows.values())

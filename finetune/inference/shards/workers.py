@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -31,6 +31,10 @@ class Processes:
 
     model: ModelSource
     workers: int
+
+    def held(self, output: Path) -> AbstractContextManager[None]:
+        """Nothing."""
+        return nullcontext()
 
     def __call__(self, plan: Plan, report: Report) -> Failures:
         """Predicts all shards. Raises UserError where a process could not start, or all have been killed."""

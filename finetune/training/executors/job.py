@@ -57,13 +57,6 @@ class Executor(Protocol):
         """What became of each job. Raises what is not the user's to fix, and Interrupted after a signal."""
 
 
-def require_numbers(**given: int | None) -> None:
-    """Raises UserError for a number of workers or cores below 1."""
-    for name, value in given.items():
-        if value is not None and value < 1:
-            raise UserError(f"`{name}` is {value}", "Give at least 1")
-
-
 class InSequence:
     """Trains one run after the other in this process."""
 
@@ -91,8 +84,10 @@ def outcome(job: Job, watch: Watcher) -> Outcome:
         return paused.headline
     except (UserError, OSError, RuntimeError) as error:
         failure = _failure(error, planned.name if job.named else "")
-        if failure is None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise  # a fault of the code; or the other processes would wait for this one forever
+        if failure is None:
+            raise
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise failure from error  # the other processes would wait for this one forever
         return failure
     finally:
         watch(Ended())

@@ -1,48 +1,53 @@
 """Trains runs as Ray tasks. Ray schedules and retries; that a run is not trained twice is the run folder's doing."""
 
-import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from finetune.errors import UserError, first_line
+from finetune.machines.ray_tasks import RETRIES, RayTasks, TaskSize, require_numbers
 from finetune.runs import interrupts
 from finetune.runs.events import Watcher
 from finetune.runs.folder import Locked
-from finetune.training.executors.cluster import ADDRESS, cluster
-from finetune.training.executors.job import Job, Outcome, require_numbers
+from finetune.training.executors.group import GroupSize, train_together
+from finetune.training.executors.job import Job, Outcome
 from finetune.training.executors.order import longest_first
 from finetune.training.executors.packed import PARTS
 from finetune.training.executors.remote import Sent, SentJob, received, sent, train_sent
 from finetune.training.executors.sweep import Sweep
 
-RETRIES = 10  # times that a run is started again whose worker died; it resumes from its checkpoint
+NOT_SHARED = "Give a folder that all see as `out`, or add `collect`, which sends the runs back"
 TICK = 1.0  # seconds between looks at what has ended
 PATIENCE = 5.0  # seconds after which a run that another process trains is tried again
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnRay:
-    """Ray tasks with so many CPU cores, and a GPU or a part of one each; at most `workers` at a time.
+class OnRay(RayTasks):
+    """Trains each run as a task, or as a group of so many `processes` on each of so many `machines`.
 
     With `collect` (`all`, or `scores` for all but the model) runs are written where they are trained and sent back.
     """
 
-    workers: int | None = None
-    gpus_each: float | None = None
-    cpus_each: int | None = None
     collect: str = ""
+    processes: int = 1
+    machines: int = 1
 
     def __post_init__(self) -> None:
-        """Raises UserError for numbers that are no number of workers, cores or GPUs."""
-        require_numbers(workers=self.workers, cpus_each=self.cpus_each)
+        """Raises UserError for numbers that are no number of workers, cores, GPUs, processes or machines, for other
+        parts of runs, and for groups that cannot be.
+        """
+        super().__post_init__()
+        require_numbers(processes=self.processes, machines=self.machines)
         if self.collect and self.collect not in PARTS:
             raise UserError(f"`collect` is '{self.collect}'", f"Give {' or '.join(PARTS)}")
-        if self.gpus_each is not None and (self.gpus_each < 0 or (self.gpus_each > 1 and self.gpus_each % 1)):
-            raise UserError(f"`gpus_each` is {self.gpus_each}", "Give a part of one GPU, such as 0.5, or whole ones")
+        if self.collect and self.machines > 1:
+            raise UserError("`collect` is for runs on one machine each", "Give a folder that all see as `out`")
+        if self._in_groups and self.gpus_each and self.gpus_each % 1:
+            raise UserError(f"`gpus_each` is {self.gpus_each}, and processes share no GPU", "Give a whole number")
 
     @contextmanager
     def held(self, out: Path) -> Iterator[None]:
@@ -59,41 +64,30 @@ class OnRay:
         if not jobs:
             return []
         with self._cluster(jobs[0].options.out) as ray:
-            cpus, gpus = self._each(ray)
-            task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES, max_calls=1 if gpus else 0)(_train)
+            size = self.size(ray)
             sweep = Sweep(jobs=jobs, watch=watch)
             most = self.workers or len(jobs)
-            tasks = _Tasks(ray=ray, task=task, threads=cpus, most=most, collect=self.collect, sweep=sweep)
-            return tasks.run()
+            start = size.task(ray, _train).remote
+            if self._in_groups:
+                group = GroupSize(processes=self.processes, machines=self.machines, each=size)
+                most = min(most, group.at_once(ray))
+                start = partial(TaskSize(cpus=0, gpus=0).task(ray, train_together).remote, size=group)
+            return _Tasks(ray=ray, start=start, threads=size.cpus, most=most, collect=self.collect, sweep=sweep).run()
+
+    @property
+    def _in_groups(self) -> bool:
+        return self.processes * self.machines > 1
 
     def _cluster(self, out: Path) -> AbstractContextManager[Any]:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        wanted = None if self.workers is None else self.workers * (self.cpus_each or 1)
-        return cluster(max(wanted or cores, self.cpus_each or 1), None if self.collect else out)
-
-    def _each(self, ray: Any) -> tuple[int, float]:
-        """CPU cores and GPUs of a task. Raises UserError where the cluster has no machine with as many."""
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        most_gpus = max(node.get("GPU", 0.0) for node in nodes)
-        gpus = self.gpus_each if self.gpus_each is not None else min(1.0, most_gpus)
-        where = "the cluster" if os.environ.get(ADDRESS) else "this machine"
-        if gpus > most_gpus:
-            raise UserError(
-                f"`gpus_each` is {gpus:g}, and {where} has {most_gpus:g} GPUs", "Give less, or leave it out"
-            )
-        per_machine = [node["CPU"] // max(1, node["GPU"] // gpus) for node in nodes if gpus and node.get("GPU")]
-        cpus = self.cpus_each or max(1, int(min(per_machine, default=1)))
-        if cpus > (most := max(node.get("CPU", 0.0) for node in nodes)):
-            raise UserError(f"`cpus_each` is {cpus}, and {where} has {most:g} CPU cores", "Give less, or leave it out")
-        return cpus, gpus
+        return self.cluster(None if self.collect else out, remedy=NOT_SHARED, together=self.processes)
 
 
 @dataclass(kw_only=True)
 class _Tasks:
-    """The jobs that Ray has, by reference, and the task that trains one, at most `most` at a time."""
+    """The jobs that Ray has, by reference, and what starts a task that trains one, at most `most` at a time."""
 
     ray: Any
-    task: Any
+    start: Callable[[SentJob], Any]
     threads: int
     most: int
     collect: str
@@ -116,7 +110,7 @@ class _Tasks:
     def _start(self, index: int) -> None:
         """Waiting for a run that another command trains would take a worker's place: it is tried again instead."""
         job = sent(self.sweep.jobs[index], threads=self.threads, wait=False, collect=self.collect)
-        self.under_way[self.task.remote(job)] = index
+        self.under_way[self.start(job)] = index
 
     def _ended(self) -> list[int]:
         """Collects the jobs that ended in the next second; returns those to try again, which others train."""

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from finetune.errors import UserError, first_line
+from finetune.machines.ray_tasks import require_numbers
 from finetune.runs import interrupts
 from finetune.runs.events import Watcher
-from finetune.training.executors.job import Job, Outcome, require_numbers
+from finetune.training.executors.job import Job, Outcome
 from finetune.training.executors.order import longest_first
 from finetune.training.executors.remote import SentJob, sent, train_sent
 from finetune.training.executors.sweep import Sweep

@@ -1,14 +1,10 @@
 """A job in another process, maybe on another machine: what is sent there, and how it is trained there."""
 
-import os
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
-from threadpoolctl import threadpool_limits
-
 from finetune.errors import UserError
+from finetune.machines.place import Place
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe import Recipe
@@ -19,14 +15,12 @@ from finetune.training.executors.packed import PackedRun, folder_here, packed, u
 from finetune.training.targets import Planned
 
 Sent = Outcome | PackedRun
-POOLS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentJob:
     """A job without its task, which is read again there: a task may come from a file that cannot be imported.
 
-    `folder` is where the command was started, from which paths are seen; `threads` are those of each thread pool;
     `collect` says which parts of the run come back, if its machine does not see the results folder.
     """
 
@@ -36,8 +30,7 @@ class SentJob:
     options: RunOptions
     pause_after: int | None
     named: bool
-    folder: Path
-    threads: int
+    place: Place
     collect: str
 
 
@@ -49,7 +42,7 @@ def sent(job: Job, *, threads: int, wait: bool, collect: str = "") -> SentJob:
     planned, options = job.planned, replace(job.options, wait=wait, out=job.options.out.resolve())
     return SentJob(
         name=planned.name, recipe=planned.recipe, task=planned.task.name, options=options,
-        pause_after=job.pause_after, named=job.named, folder=Path.cwd(), threads=threads, collect=collect,
+        pause_after=job.pause_after, named=job.named, place=Place(folder=Path.cwd(), threads=threads), collect=collect,
     )  # fmt: skip
 
 
@@ -63,7 +56,7 @@ def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
 
     Raises KeyboardInterrupt after a signal, once a checkpoint is saved.
     """
-    set_threads(job.threads)
+    job.place.enter()
     try:
         if not job.collect:
             return _trained(job, watch)
@@ -76,16 +69,7 @@ def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
         raise KeyboardInterrupt(str(stopped)) from None
 
 
-def set_threads(count: int) -> None:
-    """Sets the sizes of all thread pools: of torch, of the libraries of matrix products, of tokenizers."""
-    os.environ.update({name: str(count) for name in POOLS})
-    torch.set_num_threads(count)
-    threadpool_limits(limits=count)
-
-
 def _trained(job: SentJob, watch: Watcher) -> Outcome:
-    with suppress(OSError):  # paths may be absolute; one that is not is an error of its own
-        os.chdir(job.folder)
     default, task = resolved(job.recipe.task, job.recipe.options)
     default, task = replace(default, name=job.task), replace(task, name=job.task)
     planned = Planned(name=job.name, recipe=job.recipe, default=default, task=task)

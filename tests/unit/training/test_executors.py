@@ -9,6 +9,7 @@ import torch
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Diverged
+from finetune.machines.place import set_threads
 from finetune.runs.record import RunRecord
 from finetune.task_types.candidates import Ambiguous
 from finetune.training.executors import remote
@@ -59,7 +60,7 @@ def test_a_sent_job_is_trained_from_its_folder_with_its_threads(
         record = remote.train_sent(there)
         assert torch.get_num_threads() == 1
     finally:
-        remote.set_threads(threads)
+        set_threads(threads)
     assert isinstance(record, RunRecord)
     assert (record.task, [file.name for file in tmp_path.glob("results/rows.csv/*/record.json")]) == (
         "rows.csv", ["record.json"]

@@ -28,13 +28,13 @@ QUIET = {
 
 
 @contextmanager
-def cluster(cpus: int | None, shared: Path | None) -> Iterator[Any]:
+def cluster(cpus: int | None, shared: Path | None, *, remedy: str) -> Iterator[Any]:
     """The module `ray`, connected to the cluster at $RAY_ADDRESS, or to a new one with so many CPU cores.
 
     Within another `cluster` it is that one's.
 
     Raises UserError where Ray is not installed or does not start, and where a machine of the cluster has other
-    versions or does not see the folder that all share, if there is one.
+    versions or does not see the folder that all share, if there is one: `remedy` says what to do.
     """
     ray = _imported()
     if ray.is_initialized():
@@ -46,7 +46,7 @@ def cluster(cpus: int | None, shared: Path | None) -> Iterator[Any]:
         _connect(ray, cpus, folder)
         with suppress(ValueError):  # outside the main thread
             signal.signal(signal.SIGTERM, handler)
-        _require_equal_machines(ray, shared)
+        _require_equal_machines(ray, shared, remedy)
         yield ray
     finally:
         ray.shutdown()
@@ -104,7 +104,7 @@ def _no_cluster(address: str, why: str) -> UserError:
     )
 
 
-def _require_equal_machines(ray: Any, shared: Path | None) -> None:
+def _require_equal_machines(ray: Any, shared: Path | None, remedy: str) -> None:
     """Raises UserError for a machine with other versions than this one, and for one that cannot write into `shared`."""
     nodes = [node for node in ray.nodes() if node["Alive"]]
     names = [f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})" for node in nodes]
@@ -112,10 +112,7 @@ def _require_equal_machines(ray: Any, shared: Path | None) -> None:
         found = dict(zip(names, _looked(ray, nodes, marker), strict=True))
     _require_equal_versions({name: there for name, (there, _) in found.items()})
     if blind := [f"{name}: {why}" for name, (_, why) in found.items() if why]:
-        raise UserError(
-            f"machines that cannot write into {shared and shared.resolve()}: {'; '.join(blind)}",
-            "Give a folder that all see as `out`, or add `collect`, which sends the runs back",
-        )
+        raise UserError(f"machines that cannot write into {shared and shared.resolve()}: {'; '.join(blind)}", remedy)
 
 
 @contextmanager
@@ -129,7 +126,7 @@ def _marker(folder: Path | None) -> Iterator[str]:
         folder.mkdir(parents=True, exist_ok=True)
         marker.touch()
     except OSError as error:
-        raise UserError(f"{folder}: cannot be written ({error.strerror})", "Give another folder as `out`") from error
+        raise UserError(f"{folder}: cannot be written ({error.strerror})", "Give another folder") from error
     try:
         yield str(marker)
     finally:

@@ -1,0 +1,32 @@
+"""Where a process on any machine works as the command does that sent it the work: its folder, and its threads."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from threadpoolctl import threadpool_limits
+
+POOLS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """The folder where the command was started, from which paths are seen, and the threads of each thread pool."""
+
+    folder: Path
+    threads: int
+
+    def enter(self) -> None:
+        """Makes this process work there."""
+        set_threads(self.threads)
+        with suppress(OSError):  # paths may be absolute; one that is not is an error of its own
+            os.chdir(self.folder)
+
+
+def set_threads(count: int) -> None:
+    """Sets the sizes of all thread pools: of torch, of the libraries of matrix products, of tokenizers."""
+    os.environ.update({name: str(count) for name in POOLS})
+    torch.set_num_threads(count)
+    threadpool_limits(limits=count)

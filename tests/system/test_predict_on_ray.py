@@ -1,0 +1,132 @@
+"""Ray tasks predict a folder: what one process writes, also after a worker is killed or the command is stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.cli import Finetune, InProcess, assert_error
+from support.parquet_folders import checksums, manifest, predict_folder
+from support.processes import below, is_running, ray_tasks, soon, started
+
+from finetune.inference.predictor import Predictor
+
+pytest.importorskip("ray")
+ROWS = 12_000
+TO_RAY = ("in", "-o", "out", "--on", "ray")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two files in row groups of 500 rows."""
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        texts = [f"the cat {name} sat {'on it ' * (n % 9)}" for n in range(ROWS)]
+        pq.write_table(pa.table({"review": texts}), tmp_path / "in" / f"{name}.parquet", row_group_size=500)
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def whole(reviewer: Predictor, folder: Path, tmp_path: Path) -> dict[str, str]:
+    """The checksums of what this process writes."""
+    predict_folder(reviewer, folder, tmp_path / "whole")
+    return checksums(tmp_path / "whole")
+
+
+def predicting(folder: Path, reviews: Path, *more: str) -> "subprocess.Popen[str]":
+    """The command in the background, with as many threads as this process."""
+    import torch
+
+    threads = torch.get_num_threads()
+    return started(
+        folder, folder, "predict", str(reviews), *TO_RAY, "--cpus-each", str(threads), *more, threads=threads
+    )
+
+
+def windows(state: Path) -> int:
+    """How many windows of rows are in journals."""
+    return sum(journal.read_bytes().count(b"\n[") for journal in state.rglob("*.part.jsonl"))
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_replaced_and_a_file_that_cannot_be_read_stops_no_other(
+    folder: Path, whole: dict[str, str], reviews: Path, tmp_path: Path
+) -> None:
+    """With one worker, so that no other could have ended its work."""
+    (folder / "c.parquet").write_bytes(b"PAR1 is not all of it")
+    running = predicting(tmp_path, reviews, "--workers", "1")
+    assert soon(lambda: windows(tmp_path / "out" / ".predict") > 0)
+    (worker,) = ray_tasks(running.pid, "_predict")
+    os.kill(worker, signal.SIGKILL)
+    out, err = running.communicate(timeout=200)
+    assert running.returncode == 2, err
+    assert_error(err.splitlines()[-1], "1 of 3 files is not predicted, c.parquet first")
+    assert "24,000 rows in 2 files" in out
+    assert "predicted rows" in err and "Traceback" not in err
+    assert checksums(tmp_path / "out") == whole
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_and_the_same_command_resumes(
+    folder: Path, whole: dict[str, str], reviews: Path, tmp_path: Path, finetune: Finetune
+) -> None:
+    running = predicting(tmp_path, reviews, "--quiet")
+    assert soon(lambda: windows(tmp_path / "out" / ".predict") > 0)
+    started_by_it = below(running.pid)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert "stopped by Ctrl-C" in err and "the same command" in err and len(err.splitlines()) == 1
+    assert soon(lambda: not any(map(is_running, started_by_it)))
+    assert not manifest(tmp_path / "out")["complete"]
+    assert windows(tmp_path / "out" / ".predict") > 0
+    done = finetune("predict", str(reviews), "in", "-o", "out", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert (checksums(tmp_path / "out"), manifest(tmp_path / "out")["complete"]) == (whole, True)
+
+
+@pytest.mark.slow
+def test_a_gpu_that_is_not_there_is_a_line_before_the_model_is_loaded(
+    folder: Path, reviews: Path, tmp_path: Path
+) -> None:
+    running = predicting(tmp_path, reviews, "--gpus-each", "0.5", "--quiet")
+    _, err = running.communicate(timeout=120)
+    assert running.returncode == 2
+    assert_error(err, "`--gpus-each` is 0.5, and this machine has 0 GPUs")
+    assert not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["in", "-o", "out", "--on", "slurm"], ["`--on` is 'slurm'", "without `--on`"]),
+        (["in", "-o", "out", "--on", "rai"], ["'rai'", "Did you mean 'ray'"]),
+        (["in", "-o", "out", "--cpus-each", "2"], ["`--cpus-each`", "`--on` ray"]),
+        (["in", "-o", "out", "--on", "ray", "--workers", "0"], ["--workers"]),
+        (["in", "-o", "out", "--on", "ray", "--gpus-each", "1.5"], ["`--gpus-each` is 1.5"]),
+        (["one.csv", "--on", "ray"], ["`--on` is for several Parquet files"]),
+        (["-", "--on", "ray"], ["`--on` is for several Parquet files"]),
+    ],
+    ids=" ".join,
+)
+def test_wrong_input_is_one_line(
+    arguments: list[str], words: list[str], in_process: InProcess, folder: Path, reviews: Path
+) -> None:
+    code, _, err = in_process("predict", str(reviews), *arguments, "--quiet", data=folder)
+    assert code == 2
+    assert_error(err, *words)
+    assert not (folder.parent / "out").exists()
+
+
+def test_without_ray_the_extra_is_named(
+    in_process: InProcess, folder: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    code, _, err = in_process("predict", str(reviews), *TO_RAY, "--quiet", data=folder)
+    assert code == 2
+    assert_error(err, "Ray is not installed", "pip install 'bert-finetune[ray]'")
+    assert not (folder.parent / "out").exists()
