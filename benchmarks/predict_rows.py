@@ -3,10 +3,11 @@
 python benchmarks/predict_rows.py --out results/benchmarks/many_rows.json
 
 Texts are made up, of 14 to 26 words; the encoder is tiny and random, so that the time is mostly spent outside it. A
-file has 500,000 rows in row groups of 100,000. Numbers of workers are compared on the second largest number of rows;
-the others are predicted with the fastest of them. Memory is that of the largest process. `overlap` compares rows/s of
-one process, with the next rows read and tokenized in a thread while the model predicts (the default on a GPU), and
-without.
+file has 500,000 rows in row groups of 100,000. Memory is that of the largest process. `overlap` compares rows/s of one
+process, with the next rows read and tokenized in a thread while the model predicts (the default on a GPU), and without.
+The rates need an idle machine; the kills, of a prediction of many more rows, do not: what is compared there is the
+output, with that of one process for the rows that both have. Each part is added to the file when it is done, and the
+same command continues after it.
 """
 
 import argparse
@@ -24,7 +25,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ import pyarrow.parquet as pq
 FILE_ROWS, GROUP_ROWS = 500_000, 100_000
 DISTINCT = 100_000  # texts, which are repeated with their number
 ROUNDS = 3  # of overlap and none, in turns
+START_SECONDS = 12.0  # in which a command starts, on two cores
 OVERLAP = "from finetune.inference.predictor import Predictor; Predictor.overlaps = {}; "
 START = "import sys; from finetune.cli.app import main; main()"
 
@@ -105,37 +108,44 @@ def checksum(out: Path) -> str:
     return found.hexdigest()
 
 
-def killed(
-    folder: Path, rows: Path, out: Path, *, kills: int, workers: list[int], undisturbed: dict[str, Any]
-) -> dict[str, Any]:
+def killed(folder: Path, rows: Path, out: Path, *, kills: int, workers: list[int], seconds: float) -> dict[str, Any]:
     """Kills all processes of the command at random moments, so many times, each time with the next number of workers;
-    then lets it end. Every second kill comes while it starts, the others after it has predicted some rows.
-
-    The kills are spread over about the time that the undisturbed prediction took.
+    then lets it end. Every second kill comes while it starts, the others after it has predicted some rows, up to so
+    many seconds later.
     """
-    generator, made = random.Random(0), []
-    work = undisturbed["rows"] / undisturbed["rows_per_second"]
+    generator, made, peak = random.Random(0), [], 0
     for kill, count in zip(range(kills), itertools.cycle(workers), strict=False):
         before, process = _state(out), started(folder, rows, out, workers=count)
         if in_work := bool(kill % 2):
-            _wait(process, 600, until_other_than=before, out=out)
-        _wait(process, generator.uniform(0, 2 * work / kills if in_work else undisturbed["seconds"] - work))
+            peak = max(peak, _wait(process, 600, until_other_than=before, out=out))
+        peak = max(peak, _wait(process, generator.uniform(0, seconds if in_work else START_SECONDS)))
         made.append({"workers": count, "had_ended": _ended(process) is not None, "in_work": in_work})
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    last = measured(folder, rows, out, workers=undisturbed["workers"])
-    return {"kills": made, "last": last, "checksum": checksum(out)}
+    last = measured(folder, rows, out, workers=workers[0])
+    manifest = json.loads((out / "manifest.json").read_text())
+    return {
+        "kills": made,
+        "rows": manifest["rows"],
+        "complete": manifest["complete"],
+        "rows_after_the_last_kill": round(last["rows_per_second"] * last["seconds"]),
+        "peak_memory_megabytes": max(peak / 1e6, last["peak_memory_megabytes"]),
+    }
 
 
 def _wait(
     process: "subprocess.Popen[bytes]", seconds: float, *, until_other_than: object = None, out: Path | None = None
-) -> None:
-    """Waits so long, or until the process ends, or the state of an output's folder is another."""
-    until = time.monotonic() + seconds
+) -> int:
+    """Waits so long, or until the process ends, or the state of an output's folder is another; returns the most memory
+    in bytes that a process of the command has had.
+    """
+    until, peak = time.monotonic() + seconds, 0
     while time.monotonic() < until and _ended(process) is None:
+        peak = max(peak, *map(_memory, [process.pid, *_children(process.pid)]))
         if out is not None and _state(out) != until_other_than:
-            return
-        time.sleep(0.02)
+            break
+        time.sleep(0.05)
+    return peak
 
 
 def _state(out: Path) -> dict[str, int]:
@@ -181,49 +191,57 @@ def overlap(folder: Path, rows: Path) -> dict[str, float]:
     return {name: statistics.median(rates) for name, rates in found.items()}
 
 
-def results(folder: Path, counts: list[int], workers: list[int], kills: int) -> Iterator[dict[str, Any]]:
-    """Each part of the result as it is measured."""
-    train(folder)
+def rates(folder: Path, counts: list[int], workers: list[int]) -> dict[str, Any]:
+    """Rows/s by workers on the largest number of rows, memory by rows, and what overlapping changes."""
     rows = {count: write_rows(folder / f"rows-{count}", count) for count in counts}
-    compared = counts[-2]
-    runs = [measured(folder, rows[compared], folder / f"workers-{count}", workers=count) for count in workers]
+    most = rows[counts[-1]]
+    runs = [measured(folder, most, folder / f"workers-{count}", workers=count) for count in workers]
     sums = {checksum(folder / f"workers-{count}") for count in workers}
-    yield {"by_workers": runs, "equal_for_any_number_of_workers": len(sums) == 1}
-    fastest = max(runs, key=lambda run: float(run["rows_per_second"]))
-    by_rows = [
-        fastest if n == compared else measured(folder, rows[n], folder / f"out-{n}", workers=fastest["workers"])
-        for n in counts
-    ]
-    yield {"by_rows": by_rows}
-    disturbed = killed(
-        folder, rows[counts[-1]], folder / "killed", kills=kills, workers=workers, undisturbed=by_rows[-1]
-    )
-    equal = disturbed["checksum"] == checksum(folder / f"out-{counts[-1]}")
-    yield {"killed": disturbed | {"equal_to_undisturbed": equal}}
-    yield {"overlap": overlap(folder, rows[counts[0]])}
+    fewer = [measured(folder, rows[n], folder / f"out-{n}", workers=workers[0]) for n in counts[:-1]]
+    equal = {"equal_for_any_number_of_workers": len(sums) == 1}
+    return {"by_workers": runs, "by_rows": [*fewer, runs[0]], **equal, "overlap": overlap(folder, rows[counts[0]])}
+
+
+def kills(folder: Path, rows: int, some: int, count: int, workers: list[int], seconds: float) -> dict[str, Any]:
+    """What kills change: the rows that a prediction of `some` rows has too are compared with it, file by file."""
+    out, plain = folder / "killed", folder / "plain"
+    measured(folder, write_rows(folder / "some", some), plain)
+    found = killed(folder, write_rows(folder / "rows", rows), out, kills=count, workers=workers, seconds=seconds)
+    names = sorted(file.name for file in plain.glob("*.parquet"))
+    equal = [(plain / name).read_bytes() == (out / name).read_bytes() for name in names]
+    return {"killed": found | {"files_compared": len(names), "files_equal": sum(equal)}}
 
 
 def main() -> None:
-    """Measures, prints and writes."""
+    """Measures what the file lacks, prints and writes it."""
     parser = argparse.ArgumentParser(description="Prediction of a folder of Parquet")
-    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000], help="rows whose rate is measured")
+    parser.add_argument("--most", type=int, default=10_000_000, help="rows that are predicted between kills")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=240, help="between the first rows and a kill, at most")
     parser.add_argument("--scratch", type=Path, help="an existing folder for the rows; default: a temporary one")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--only", choices=("rates", "kills"), help="one part; default: both")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
-    found: dict[str, Any] = {"about": "finetune predict of a folder of Parquet, tiny encoder", **machine.facts()}
-    if len(options.rows) < 2:
-        parser.error("--rows takes two numbers or more")
-    with tempfile.TemporaryDirectory(dir=options.scratch) as name:
-        for part in results(Path(name), sorted(options.rows), options.workers, options.kills):
-            print(json.dumps(part), flush=True)
-            found |= part
-    if options.out is not None:
+    counts = sorted(options.rows)
+    parts: dict[str, Callable[[Path], dict[str, Any]]] = {
+        "rates": partial(rates, counts=counts, workers=options.workers),
+        "kills": partial(
+            kills, rows=options.most, some=counts[-1], count=options.kills, workers=options.workers,
+            seconds=options.seconds,
+        ),
+    }  # fmt: skip
+    found = json.loads(options.out.read_text()) if options.out.is_file() else machine.facts()
+    for name, part in parts.items():
+        if name in found.get("parts", []) or options.only not in (None, name):
+            continue
+        with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
+            train(Path(folder))
+            found |= part(Path(folder)) | {"parts": [*found.get("parts", []), name]}
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(found, indent=1) + "\n")
-    if not found["killed"]["equal_to_undisturbed"]:
-        raise SystemExit("the outputs after the kills differ from the undisturbed ones")
+        print(json.dumps(found, indent=1), flush=True)
 
 
 if __name__ == "__main__":

@@ -61,16 +61,25 @@ def predict_rows_table(measured: dict[str, Any]) -> str:
     for (rows, workers), run in sorted(found.items()):
         memory = f"{run['peak_memory_megabytes']:,.0f} MB"
         lines.append([f"{rows:,}", str(workers), f"{run['rows_per_second']:,.0f}", memory])
-    kills, overlap = measured["killed"], measured["overlap"]
-    equal = "the same, byte by byte" if kills["equal_to_undisturbed"] else "not the same"
-    rows = max(run["rows"] for run in measured["by_rows"])
+    overlap = measured["overlap"]
     notes = [
-        f"Outputs for {rows:,} rows after {len(kills['kills'])} kills of all processes and without a kill: {equal}.",
+        *_killed(measured.get("killed")),
         f"Rows read and tokenized in a thread of their own, on this CPU: {overlap['with']:,.0f} rows/s, "
         f"without {overlap['without']:,.0f}.",
         _where(measured, "A tiny encoder with random weights, texts of 14 to 26 words"),
     ]
     return "\n".join([markdown_table(head, lines), "", *notes])
+
+
+def _killed(kills: dict[str, Any] | None) -> list[str]:
+    if kills is None:
+        return []
+    proved = "the manifest proves that every row is there once" if kills["complete"] else "rows are missing"
+    return [
+        f"{kills['rows']:,} rows with {len(kills['kills'])} kills of all processes: {proved}, and of the "
+        f"{kills['files_compared']} files that were predicted without a kill too, {kills['files_equal']} are equal, "
+        f"byte by byte; the largest process had {kills['peak_memory_megabytes']:,.0f} MB."
+    ]
 
 
 def _where(measured: dict[str, Any], what: str) -> str:
