@@ -115,8 +115,8 @@ def main() -> None:
         facts["seconds_of_one"] = alone(model, Path(name) / "alone", options.repeats)
         seconds = {PLAIN: timed(model, Path(name) / "plain", options.runs)}
         expected = results(Path(name) / "plain")
-        slurm = results(Path(name) / "alone" / f"{SLURM}-0")
-        facts["equal"] = {SLURM: _equal(slurm, {key: expected[key] for key in slurm})}
+        slurm, plain = (results(Path(name) / "alone" / f"{way}-0") for way in (SLURM, PLAIN))
+        facts["equal"] = {SLURM: _equal(slurm, plain)}
         for workers in options.workers:
             out = Path(name) / f"ray-{workers}"
             seconds[f"ray, {workers}"] = timed(model, out, options.runs, "--on", "ray", "--workers", str(workers))

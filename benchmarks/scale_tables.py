@@ -15,7 +15,7 @@ def many_runs_table(measured: dict[str, Any]) -> str:
     for way, seconds in alone.items():
         equal = measured["equal"].get(way)
         lines.append(
-            [f"1 run, {way}", f"{seconds:.1f}", _more(seconds, alone[PLAIN]), "" if equal is None else "1 of 1"]
+            [f"1 run, {way}", f"{seconds:.1f}", _more(seconds, alone[PLAIN]), "" if equal is None else f"{equal} of 1"]
         )
     for way, seconds in many.items():
         equal = measured["equal"].get(way)
