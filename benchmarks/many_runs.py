@@ -5,7 +5,8 @@ python benchmarks/many_runs.py --out results/benchmarks/many_runs.json
 Each run has one thread and a random encoder, so that its time is mostly that of starting it. The runs of one process
 are the reference: every other way has to write the same records, predictions and weights. Slurm's jobs are started by
 submitit's local executor, without a queue. Kills come at random moments (seeded), each to a process that trains; a
-command ends when all runs are done.
+sweep ends when all its runs are done, and further ones begin until there were enough kills. The seconds need an idle
+machine, the kills do not: each part is added to the file when it is done, and the same command continues after it.
 """
 
 import argparse
@@ -18,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +66,26 @@ def results(out: Path) -> dict[str, str]:
     return found
 
 
-def killed(model: Path, out: Path, runs: int, kills: int, seed: int) -> int:
-    """Kills workers until so many were killed or all runs are done; repeats the command until it ends with 0."""
-    moments, done = random.Random(seed), 0
+def kill_workers(model: Path, folder: Path, runs: int, kills: int, seed: int) -> dict[str, Any]:
+    """Sweeps whose workers are killed, until so many were killed; how many of all records are those of one process."""
+    timed(model, folder / "plain", runs)
+    expected, moments = results(folder / "plain"), random.Random(seed)
+    done, sweeps, equal = 0, 0, 0
+    while done < kills:
+        out = folder / f"killed-{sweeps}"
+        done += _killed(model, out, runs, kills - done, moments)
+        sweeps, equal = sweeps + 1, equal + _equal(results(out), expected)
+    return {"kills": done, "killed_runs": runs * sweeps, "after_kills": equal}
+
+
+def _killed(model: Path, out: Path, runs: int, most: int, moments: random.Random) -> int:
+    """Kills workers of one sweep, which is repeated until it ends with 0; returns how many were killed."""
+    done = 0
     while True:
         running = command(model, out, runs, "--on", "ray", "--workers", "2", "--checkpoint-updates", "5")
         while running.poll() is None:
             time.sleep(moments.uniform(*PAUSE))
-            if done < kills and (process := _one_that_trains(out, moments)):
+            if done < most and (process := _one_that_trains(out, moments)):
                 try:
                     os.kill(process, signal.SIGKILL)
                 except ProcessLookupError:
@@ -99,39 +114,45 @@ def alone(model: Path, folder: Path, repeats: int) -> dict[str, float]:
     return {way: statistics.median(seconds) for way, seconds in found.items()}
 
 
+def times(model: Path, folder: Path, runs: int, workers: Sequence[int], repeats: int) -> dict[str, Any]:
+    """Seconds of a command with one run by executor and with many by workers, and how many records are equal."""
+    of_one = alone(model, folder / "alone", repeats)
+    slurm, one = (results(folder / "alone" / f"{way}-0") for way in (SLURM, PLAIN))
+    seconds, equal = {PLAIN: timed(model, folder / "plain", runs)}, {SLURM: _equal(slurm, one)}
+    expected = results(folder / "plain")
+    for count in workers:
+        way = f"ray, {count}"
+        seconds[way] = timed(model, folder / way, runs, "--on", "ray", "--workers", str(count))
+        equal[way] = _equal(results(folder / way), expected)
+    return {"seconds_of_one": of_one, "seconds": seconds, "equal": equal}
+
+
 def main() -> None:
-    """Measures, prints and writes."""
+    """Measures what the file lacks, prints and writes it."""
     parser = argparse.ArgumentParser(description="Many small runs at once")
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3, help="of a command with a single run")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--only", choices=("times", "kills"), help="one part; default: both")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
-    facts: dict[str, Any] = {"about": "many small runs at once", **machine.facts(), "runs": options.runs}
-    with tempfile.TemporaryDirectory() as name:
-        model = tiny_encoder(Path(name) / "tiny")
-        facts["seconds_of_one"] = alone(model, Path(name) / "alone", options.repeats)
-        seconds = {PLAIN: timed(model, Path(name) / "plain", options.runs)}
-        expected = results(Path(name) / "plain")
-        slurm, plain = (results(Path(name) / "alone" / f"{way}-0") for way in (SLURM, PLAIN))
-        facts["equal"] = {SLURM: _equal(slurm, plain)}
-        for workers in options.workers:
-            out = Path(name) / f"ray-{workers}"
-            seconds[f"ray, {workers}"] = timed(model, out, options.runs, "--on", "ray", "--workers", str(workers))
-            facts["equal"][f"ray, {workers}"] = _equal(results(out), expected)
-        out = Path(name) / "killed"
-        kills = killed(model, out, options.runs, options.kills, options.seed) if options.kills else 0
-        facts |= {"seconds": seconds, "kills": kills, "after_kills": _equal(results(out), expected) if kills else 0}
-    print(
-        json.dumps(
-            {key: facts[key] for key in ("seconds_of_one", "seconds", "equal", "kills", "after_kills")}, indent=1
-        )
-    )
-    if options.out is not None:
+    new = {"about": "many small runs at once", **machine.facts(), "runs": options.runs}
+    facts: dict[str, Any] = json.loads(options.out.read_text()) if options.out.is_file() else new
+    parts: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
+        "times": partial(times, runs=options.runs, workers=options.workers, repeats=options.repeats),
+        "kills": partial(kill_workers, runs=options.runs, kills=options.kills, seed=options.seed),
+    }
+    for name, part in parts.items():
+        if name in facts.get("parts", []) or options.only not in (None, name):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            model = tiny_encoder(Path(folder) / "tiny")
+            facts |= part(model, Path(folder)) | {"parts": [*facts.get("parts", []), name]}
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(facts, indent=1) + "\n")
+        print(json.dumps(facts, indent=1), flush=True)
 
 
 def _equal(found: dict[str, str], expected: dict[str, str]) -> int:

@@ -128,7 +128,6 @@ def killed(folder: Path, rows: Path, out: Path, *, kills: int, workers: list[int
         "kills": made,
         "rows": manifest["rows"],
         "complete": manifest["complete"],
-        "rows_after_the_last_kill": round(last["rows_per_second"] * last["seconds"]),
         "peak_memory_megabytes": max(peak / 1e6, last["peak_memory_megabytes"]),
     }
 
@@ -242,6 +241,16 @@ def main() -> None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(found, indent=1) + "\n")
         print(json.dumps(found, indent=1), flush=True)
+    if differing := [name for name, ok in _checks(found).items() if not ok]:
+        raise SystemExit(f"outputs differ: {', '.join(differing)}")
+
+
+def _checks(found: dict[str, Any]) -> dict[str, bool]:
+    """Whether each comparison of outputs that was made holds."""
+    killed = found.get("killed")
+    compared = {} if killed is None else {"after kills": killed["files_equal"] == killed["files_compared"]}
+    complete = {} if killed is None else {"rows": bool(killed["complete"])}
+    return {"by workers": bool(found.get("equal_for_any_number_of_workers", True)), **compared, **complete}
 
 
 if __name__ == "__main__":

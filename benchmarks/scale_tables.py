@@ -19,18 +19,26 @@ def many_runs_table(measured: dict[str, Any]) -> str:
         )
     for way, seconds in many.items():
         equal = measured["equal"].get(way)
-        said = "" if equal is None else f"{equal} of {runs}"
-        lines.append([f"{runs} runs, {way}", f"{seconds:.1f}", _more(seconds, many[PLAIN]), said])
+        same = "" if equal is None else f"{equal} of {runs}"
+        lines.append([f"{runs} runs, {way}", f"{seconds:.1f}", _more(seconds, many[PLAIN]), same])
     start = alone["ray"] - alone[PLAIN]
     each = (many["ray, 1"] - many[PLAIN] - start) / (runs - 1)
     notes = [
-        f"Ray takes {start:.1f} s to start and end, and then {each:.2f} s more for each run than one process. A job of "
-        f"submitit takes {alone['slurm'] - alone[PLAIN]:.1f} s more: it is a new process (without a queue here).",
-        f"With {measured['kills']} kills of workers at random moments {measured['after_kills']} of {runs} records are "
-        "those of one process.",
+        f"Ray takes {start:.1f} s to start and end; each further run then takes {each:+.2f} s compared with one "
+        f"process. A job of submitit takes {alone['slurm'] - alone[PLAIN]:+.1f} s: it is a new process (without a queue here).",
+        *_workers_killed(measured),
         _where(measured, "A run is 2 epochs of 200 rows with a tiny encoder and one thread"),
     ]
     return "\n".join([markdown_table(head, lines), "", *notes])
+
+
+def _workers_killed(measured: dict[str, Any]) -> list[str]:
+    if "kills" not in measured:
+        return []
+    return [
+        f"With {measured['kills']} kills of workers at random moments {measured['after_kills']} of "
+        f"{measured['killed_runs']} records are those of one process."
+    ]
 
 
 def _more(seconds: float, plain: float) -> str:
@@ -64,7 +72,8 @@ def predict_rows_table(measured: dict[str, Any]) -> str:
     overlap = measured["overlap"]
     notes = [
         *_killed(measured.get("killed")),
-        f"Rows read and tokenized in a thread of their own, on this CPU: {overlap['with']:,.0f} rows/s, "
+        f"The outputs are {'' if measured['equal_for_any_number_of_workers'] else 'not '}the same for any number of "
+        f"workers. Rows read and tokenized in a thread of their own, on this CPU: {overlap['with']:,.0f} rows/s, "
         f"without {overlap['without']:,.0f}.",
         _where(measured, "A tiny encoder with random weights, texts of 14 to 26 words"),
     ]
@@ -75,8 +84,9 @@ def _killed(kills: dict[str, Any] | None) -> list[str]:
     if kills is None:
         return []
     proved = "the manifest proves that every row is there once" if kills["complete"] else "rows are missing"
+    running = sum(not kill["had_ended"] for kill in kills["kills"])
     return [
-        f"{kills['rows']:,} rows with {len(kills['kills'])} kills of all processes: {proved}, and of the "
+        f"{kills['rows']:,} rows with {running} kills of all processes: {proved}, and of the "
         f"{kills['files_compared']} files that were predicted without a kill too, {kills['files_equal']} are equal, "
         f"byte by byte; the largest process had {kills['peak_memory_megabytes']:,.0f} MB."
     ]

@@ -31,7 +31,7 @@ GRID: dict[str, list[Any]] = {  # as dense as fits the range, in the form of the
     "train.learning_rate": [2e-5, 5e-5, 1e-4, 2e-4, 5e-4],
     "train.epochs": [1, 2, 3],
 }
-RATES = (2e-5, 1e-3)
+RATES = (2e-5, 5e-4)
 SPACE: dict[str, Any] = {
     "train.learning_rate": {"low": RATES[0], "high": RATES[1], "log": True},
     "train.epochs": {"low": 1, "high": 3},
@@ -95,15 +95,15 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=ROOT / "build" / "search", help="folder of runs")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    settings = {name: getattr(given, name) for name in ("trials", "seeds", "model", "limit")}
-    shared = settings | {"data_folder": given.data, "test_share": TEST_SHARE}
-    trials = shared.pop("trials")
+    of_runs = {name: getattr(given, name) for name in ("seeds", "model", "limit")}
+    settings = of_runs | {"trials": given.trials, "space": SPACE, "grid": GRID, "test_share": TEST_SHARE}
+    shared = of_runs | {"data_folder": given.data, "test_share": TEST_SHARE}
     for task in given.tasks:
         for method in METHODS:
             if method in results(given.out, settings).get(task, {}):
                 continue
             runs = given.runs / task / method
-            found = measured(searches(task, method, trials, shared | {"out": runs}))
+            found = measured(searches(task, method, given.trials, shared | {"out": runs}))
             print(f"{task}, {method}: dev {found['dev']:.4f}, held out {found['held_out']:.4f}", flush=True)
             add(given.out, settings, task, method, found)
             for models in runs.glob("*/*/model"):  # 90 MB each
@@ -121,8 +121,10 @@ def results(file: Path, settings: dict[str, Any]) -> dict[str, Any]:
 
 def add(file: Path, settings: dict[str, Any], task: str, method: str, found: dict[str, Any]) -> None:
     """Adds a result to those of the file."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{file}.lock"):
+    lock = ROOT / "build" / "search.lock"
+    for folder in (file.parent, lock.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):
         every = results(file, settings)
         every.setdefault(task, {})[method] = found
         facts = {"about": ABOUT, "settings": settings, **machine.facts(), "results": every}
