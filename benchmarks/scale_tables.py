@@ -25,7 +25,8 @@ def many_runs_table(measured: dict[str, Any]) -> str:
     each = (many["ray, 1"] - many[PLAIN] - start) / (runs - 1)
     notes = [
         f"Ray takes {start:.1f} s to start and end; each further run then takes {each:+.2f} s compared with one "
-        f"process. A job of submitit takes {alone['slurm'] - alone[PLAIN]:+.1f} s: it is a new process (without a queue here).",
+        f"process. A job of submitit takes {alone['slurm'] - alone[PLAIN]:+.1f} s: it is a new process (without a queue "
+        "here).",
         *_workers_killed(measured),
         _where(measured, "A run is 2 epochs of 200 rows with a tiny encoder and one thread"),
     ]

@@ -117,11 +117,14 @@ def rule(table: Table) -> str:
     )
 
 
-def left_out(table: Table, records: Sequence[RunRecord]) -> list[str]:
-    """For each task whose runs fit no row, how many they are and why: `1 run of rte left out: limit=200`."""
+def left_out(table: Table, records: Sequence[RunRecord], limit: int | None = None) -> list[str]:
+    """For each task whose runs fit no row, how many they are and why: `1 run of rte left out: limit=200`.
+
+    `limit` is as in `lines_of`.
+    """
     notes = []
     for task in dict.fromkeys(row.task for row in table.row):
-        rows = [row for row in table.row if row.task == task]
+        rows = [_with_limit(row, limit) for row in table.row if row.task == task]
         mine = [record for record in records if record.task == task]
         why = [min((_unlike(*pair, row) for row in rows), key=len) for pair in zip(mine, applied(mine), strict=True)]
         if why and all(why):
@@ -146,7 +149,7 @@ def _unlike(record: RunRecord, given: Mapping[str, Any], row: Row) -> list[str]:
 
 
 def _lines(row: Row, records: Sequence[RunRecord], table: Table, limit: int | None) -> Iterable[Line]:
-    mine = _fitting(row.model_copy(update={"limit": row.limit or limit}), records)
+    mine = _fitting(_with_limit(row, limit), records)
     metric = mine[0].metric(row.metric) if mine else Metric(row.metric)
     shown = _published(row, table.source)
     models = dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)])
@@ -172,6 +175,11 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table, limit: int | No
             published_test=[anchor for anchor in theirs if anchor.split != row.split],
             verdicts=[_verdict(ours, a, metric, best[0].rows[row.split], table) for a in same_split] if ours else [],
         )
+
+
+def _with_limit(row: Row, limit: int | None) -> Row:
+    """The row, with this limit if it names none."""
+    return row.model_copy(update={"limit": row.limit or limit})
 
 
 def _published(row: Row, source: str) -> list[Anchor]:

@@ -21,7 +21,7 @@ class CallbackFailed(UserWarning):
 
 def watcher_of(progress: bool | None, callbacks: Iterable[Callback] | Callback) -> Watcher:
     """A watcher that shows progress, if that is wanted (`progress_of`), and passes each event to all callbacks."""
-    watchers = [progress_of(progress), called(callbacks)]
+    watchers = [progress_of(progress), watcher_of_callbacks(callbacks)]
 
     def watch(event: Event) -> None:
         for one in watchers:
@@ -30,7 +30,7 @@ def watcher_of(progress: bool | None, callbacks: Iterable[Callback] | Callback) 
     return watch
 
 
-def called(callbacks: Iterable[Callback] | Callback) -> Watcher:
+def watcher_of_callbacks(callbacks: Iterable[Callback] | Callback) -> Watcher:
     """A watcher that passes each event to all callbacks.
 
     A callback is a function of an event, or an object with methods such as `on_epoch_done`. One that raises an

@@ -124,13 +124,14 @@ def table(name: str | Path, *, out: str | Path = "results", cost: bool = False) 
     """
     declared = load_table(str(name))
     records = all_records(Path(out))
-    lines, note = lines_of(declared, records), "; ".join(left_out(declared, records))
+    lines, notes = lines_of(declared, records), left_out(declared, records)
     if not _have_runs(lines) and (limit := shared_limit(declared, records)):
-        some = lines_of(declared, records, limit)
-        if _have_runs(some):
-            rows = so_many(limit, "row")
+        limited, rows = lines_of(declared, records, limit), so_many(limit, "row")
+        if _have_runs(limited):
+            of_rows = f"our runs use at most {rows} of each split; published scores are of all rows"
+            lines, notes = limited, [of_rows, *left_out(declared, records, limit)]
             declared = declared.model_copy(update={"title": f"{declared.title}, our runs on {rows}"})
-            lines, note = some, f"our runs use at most {rows} of each split; published scores are of all rows"
+    note = "; ".join(notes)
     if not _have_runs(lines):
         nothing = UserError(
             f"no finished run in {out} fits this table{note and f' ({note})'}", "Name the folder of runs with `out`"

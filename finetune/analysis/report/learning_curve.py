@@ -25,7 +25,7 @@ def learning_curve(curve: LearningCurve) -> Block:
         marks.append(line(base, colour="s2", dash="6 3", marker="square", name="best baseline", tips=True))
     if bad:  # on top: often they are at the baseline
         marks.append(dots(bad, shape="cross", colour="ink", name=FAILED, radius=4.5))
-    texts = "; ".join(map(_said, sizes))
+    texts = "; ".join(map(_in_words, sizes))
     return Block(
         title="Learning curve",
         note=curve.answer,
@@ -42,7 +42,7 @@ def _point(size: Size, record: RunRecord) -> Point:
     return float(size.rows), metric.scaled(record.scores[size.verdict.split][metric.name])
 
 
-def _said(size: Size) -> str:
+def _in_words(size: Size) -> str:
     failures = f", {len(size.failed)} of {so_many(len(size.records), 'run')} {FAILED}" * bool(size.failed)
     return f"{so_many(size.rows)} {size.verdict.metric.shown(size.verdict.score)}{failures}"
 
