@@ -23,10 +23,10 @@ def many_runs_table(measured: dict[str, Any]) -> str:
         lines.append([f"{runs} runs, {way}", f"{seconds:.1f}", _more(seconds, many[PLAIN]), same])
     start = alone["ray"] - alone[PLAIN]
     each = (many["ray, 1"] - many[PLAIN] - start) / (runs - 1)
+    job = alone["slurm"] - alone[PLAIN]
     notes = [
         f"Ray takes {start:.1f} s to start and end; each further run then takes {each:+.2f} s compared with one "
-        f"process. A job of submitit takes {alone['slurm'] - alone[PLAIN]:+.1f} s: it is a new process (without a queue "
-        "here).",
+        f"process. A job of submitit takes {job:+.1f} s: it is a new process (without a queue here).",
         *_workers_killed(measured),
         _where(measured, "A run is 2 epochs of 200 rows with a tiny encoder and one thread"),
     ]
