@@ -60,7 +60,12 @@ def trackers_table(measured: dict[str, Any]) -> str:
     equal = all(found["equal_losses"] for found in measured["results"].values())
     losses = "The losses are the same with each." if equal else "The losses are not the same with each."
     what = f"MiniLM on MRPC, {measured['updates']} updates of 32 rows, medians of {measured['rounds']} rounds in turns"
-    return "\n".join([markdown_table(head, lines), "", f"{losses} {_where(measured, what)}"])
+    notes = [
+        f"{losses} Runs without a tracker differ from each other by several per cent too: what a tracker costs is what "
+        "the run's thread and its own thread compute, as shares of the time of training.",
+        _where(measured, what),
+    ]
+    return "\n".join([markdown_table(head, lines), "", *notes])
 
 
 def predict_rows_table(measured: dict[str, Any]) -> str:
