@@ -1,6 +1,7 @@
 """Model: a trained model that predicts for whatever holds rows, and gives them back with the predictions."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,14 +137,17 @@ class Model:
         Raises:
             UserError: For files that are not found or have changed since, or lack the model's columns.
         """
-        from finetune.inference.shards.executors import executor_of
+        from finetune.inference.shards.executors import shard_executor_of
         from finetune.inference.shards.work import predict_files
 
         targets = [str(files)] if isinstance(files, str | Path) else [str(one) for one in files]
         with quiet():
-            executor = executor_of(on, self._source(), workers=workers, gpus_each=gpus_each, cpus_each=cpus_each)
+            executor = shard_executor_of(on, self._source(), workers=workers, gpus_each=gpus_each, cpus_each=cpus_each)
             stored, options = inputs(targets, Path(out)), column_setting(text=text)
-            return predict_files(self.predictor, stored, Path(out), options=options, watch=unwatched, executor=executor)
+            with executor.held(Path(out)) if executor else nullcontext():
+                return predict_files(
+                    self.predictor, stored, Path(out), options=options, watch=unwatched, executor=executor
+                )
 
     @plainly
     def explain(

@@ -71,6 +71,7 @@ def predict(
     require_executor(on, gpus_each=gpus_each, cpus_each=cpus_each)
     if task is not None:
         find(task)
+    device = device or ("cpu" if gpus_each == 0 else None)  # that of tasks without a GPU
     source = {"model": model, "task": task, "out": str(out), "device": device, "temperature": given.get("temperature")}
     if file == "-":
         _predict_lines(source, quiet=quiet)

@@ -29,7 +29,7 @@ def predict_files(
 ) -> None:
     """Predicts files with the model of `source` (the fields of a ModelSource), and prints what was done.
 
-    `tasks` are what `executor_of` takes.
+    `tasks` are what `shard_executor_of` takes.
 
     Raises UserError, after all others are predicted, where a file could not be.
     """
@@ -39,13 +39,13 @@ def predict_files(
     loading = f"{so_many(len(stored), 'file')}: loading {model}"
     load_libraries("" if quiet else loading, "finetune.inference.shards.work")
     from finetune.inference.model_source import ModelSource
-    from finetune.inference.shards.executors import executor_of
+    from finetune.inference.shards.executors import shard_executor_of
     from finetune.inference.shards.work import predict_files as predict
 
     display = None if quiet else ProgressDisplay(standard_error())
     watch = display or unwatched
     named = ModelSource(**source)
-    executor = executor_of(model=named, **tasks)
+    executor = shard_executor_of(model=named, **tasks)
     with display or nullcontext(), executor.held(output) if executor else nullcontext():
         found = predict(
             named.load(watch=watch),

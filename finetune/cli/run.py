@@ -83,8 +83,8 @@ def run(
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
     trackers = tracker_names(track)
-    together = {"processes": processes, "machines": machines, "address": address}
-    if on is None and together != ALONE and not in_group():
+    group = {"processes": processes, "machines": machines, "address": address}
+    if on is None and group != ALONE and not in_group():
         raise typer.Exit(launch(Group(processes=processes, machines=machines, address=address), sys.argv[1:]))
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
@@ -100,7 +100,7 @@ def run(
             wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates), track=trackers,
             executor=executor_of(
                 on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
-                **({} if on is None else {name: value for name, value in together.items() if value != ALONE[name]}),
+                **({} if on is None else {name: value for name, value in group.items() if value != ALONE[name]}),
             ),
         )  # fmt: skip
     if first_process():

@@ -15,18 +15,20 @@ LONG = ["run", "glue-rte", "train.epochs=120", "train.batch_size=8", "--checkpoi
 
 
 @pytest.mark.slow
-def test_a_group_whose_process_is_killed_resumes_to_the_run_without_ray(
-    rte: Path, tiny_bert: Path, tmp_path: Path
+@pytest.mark.parametrize(("function", "count"), [("_train_seated", 2), ("train_together", 1)])
+def test_a_group_of_which_a_process_is_killed_resumes_to_the_run_without_ray(
+    function: str, count: int, rte: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
+    """Also where it is the process that has started the others, and holds the room for them."""
     settings = [*LONG, f"model={tiny_bert}", "--quiet"]
     plain = started(tmp_path, rte, *settings, "--out", "plain")
     assert plain.communicate(timeout=300) and plain.returncode == 0
     running = started(tmp_path, rte, *settings, "--out", "ray", "--on", "ray")
     assert soon(lambda: list(tmp_path.glob("ray/rte/*/checkpoints/*.pt")))
-    members = ray_tasks(running.pid, "_train_seated")
-    os.kill(members[-1], signal.SIGKILL)
+    processes = ray_tasks(running.pid, function)
+    os.kill(processes[-1], signal.SIGKILL)
     _, err = running.communicate(timeout=200)
-    assert (running.returncode, len(members)) == (0, 2), err
+    assert (running.returncode, len(processes)) == (0, count), err
     found = results_of(tmp_path / "ray")
     assert found == results_of(tmp_path / "plain")
     assert [record["processes"] for record in found.values()] == [2]

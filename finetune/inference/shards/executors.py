@@ -6,7 +6,7 @@ from finetune.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from finetune.inference.model_source import ModelSource
-    from finetune.inference.shards.work import Executor
+    from finetune.inference.shards.work import ShardExecutor
 
 RAY = "ray"
 
@@ -25,21 +25,21 @@ def require_executor(on: str | None, *, gpus_each: float | None = None, cpus_eac
         raise UserError(f"`{name}` is for tasks of Ray", f"Add `on` {RAY}, or leave it out")
 
 
-def executor_of(
+def shard_executor_of(
     on: str | None,
     model: "ModelSource",
     *,
     workers: int | None = None,
     gpus_each: float | None = None,
     cpus_each: int | None = None,
-) -> "Executor | None":
+) -> "ShardExecutor | None":
     """What predicts with a model: None for this process alone. Needs torch.
 
     Raises UserError as `require_executor` does, and for numbers that are out of range.
     """
     from finetune.inference.shards.on_ray import ShardsOnRay
     from finetune.inference.shards.workers import Processes
-    from finetune.machines.ray_tasks import require_numbers
+    from finetune.machines.counts import require_numbers
 
     require_executor(on, gpus_each=gpus_each, cpus_each=cpus_each)
     if on == RAY:

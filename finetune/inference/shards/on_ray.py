@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.errors import UserError, first_line
+from finetune.errors import UserError
 from finetune.inference.model_source import ModelSource
 from finetune.inference.shards import plan as plans
 from finetune.inference.shards.plan import Plan
 from finetune.inference.shards.work import Failures, Report, predict_all
 from finetune.machines.place import Place
-from finetune.machines.ray_tasks import RETRIES, RayTasks
+from finetune.machines.ray_tasks import RayTasks, ended
 
 TICK = 1.0  # seconds between looks at what has ended
 NOT_SHARED = "Name another folder for the output, which all see"
@@ -28,6 +28,15 @@ class ShardsOnRay(RayTasks):
     """An executor: tasks that predict with a model."""
 
     model: ModelSource
+
+    def __post_init__(self) -> None:
+        """Raises UserError for numbers below 1, for parts of several GPUs, and for a model on a GPU that tasks lack."""
+        super().__post_init__()
+        if self.gpus_each == 0 and self.model.device not in (None, "cpu"):
+            raise UserError(
+                f"`gpus_each` is 0, and the model is on {self.model.device}",
+                "Give `device` cpu, or leave `gpus_each` out",
+            )
 
     @contextmanager
     def held(self, output: Path) -> Iterator[None]:
@@ -46,10 +55,9 @@ class ShardsOnRay(RayTasks):
         with self.cluster(plan.folder, remedy=NOT_SHARED) as ray:
             size = self.size(ray)
             board = ray.remote(num_cpus=0)(_Board).remote()
-            place = Place(folder=Path.cwd(), threads=size.cpus)
             count = min(self.workers or max(1, sum(size.rooms(ray))), len(plan.left()))
             task = size.task(ray, _predict)
-            under_way = [task.remote(self.model, plan.folder.resolve(), place, board) for _ in range(count)]
+            under_way = [task.remote(self.model, plan.folder.resolve(), size.place(), board) for _ in range(count)]
             try:
                 found = _followed(ray, list(under_way), board, report)
             finally:
@@ -67,21 +75,8 @@ def _followed(ray: Any, under_way: list[Any], board: Any, report: Report) -> lis
         with suppress(ray.exceptions.RayError):  # its machine went away: rows are not shown then
             for key, rows in ray.get(board.taken.remote(), timeout=TICK):
                 report(key, rows)
-        found += [_found(ray, reference) for reference in done]
+        found += [ended(ray, reference, "a worker") for reference in done]
     return found
-
-
-def _found(ray: Any, reference: Any) -> Found:
-    """What a task returned. Raises what is not the user's to fix."""
-    try:
-        return ray.get(reference)  # type: ignore[no-any-return]
-    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as error:
-        return UserError(
-            f"a worker died {RETRIES + 1} times ({first_line(error)})",
-            "Give each more memory with fewer workers; the same command resumes",
-        )
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from error
 
 
 def _failures(plan: Plan, found: Sequence[Found]) -> Failures:

@@ -23,7 +23,7 @@ Failures = dict[str, str]  # what is wrong, by the key of the shard
 Report = Callable[[str, int], None]  # told the key of a shard, and how many of its rows are predicted
 
 
-class Executor(Protocol):
+class ShardExecutor(Protocol):
     """Predicts the shards of a plan in other processes."""
 
     def held(self, output: Path) -> AbstractContextManager[None]:
@@ -71,7 +71,7 @@ def predict_files(
     *,
     options: Mapping[str, str],
     watch: Watcher,
-    executor: Executor | None = None,
+    executor: ShardExecutor | None = None,
 ) -> FolderPrediction:
     """Predicts every row of Parquet files into files of the same names in a folder, with a manifest.
 

@@ -8,8 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from finetune.errors import UserError, first_line
-from finetune.machines.ray_tasks import RETRIES, RayTasks, TaskSize, require_numbers
+from finetune.errors import UserError
+from finetune.machines.counts import require_numbers
+from finetune.machines.place import Place
+from finetune.machines.ray_tasks import RayTasks, TaskSize, ended
 from finetune.runs import interrupts
 from finetune.runs.events import Watcher
 from finetune.runs.folder import Locked
@@ -37,8 +39,8 @@ class OnRay(RayTasks):
     machines: int = 1
 
     def __post_init__(self) -> None:
-        """Raises UserError for numbers that are no number of workers, cores, GPUs, processes or machines, for other
-        parts of runs, and for groups that cannot be.
+        """Raises UserError for numbers below 1, for parts of several GPUs, for other parts of runs, and for groups
+        that cannot be.
         """
         super().__post_init__()
         require_numbers(processes=self.processes, machines=self.machines)
@@ -72,73 +74,68 @@ class OnRay(RayTasks):
                 group = GroupSize(processes=self.processes, machines=self.machines, each=size)
                 most = min(most, group.at_once(ray))
                 start = partial(TaskSize(cpus=0, gpus=0).task(ray, train_together).remote, size=group)
-            return _Tasks(ray=ray, start=start, threads=size.cpus, most=most, collect=self.collect, sweep=sweep).run()
+            return _Tasks(ray=ray, start=start, place=size.place(), most=most, collect=self.collect, sweep=sweep).run()
 
     @property
     def _in_groups(self) -> bool:
         return self.processes * self.machines > 1
 
     def _cluster(self, out: Path) -> AbstractContextManager[Any]:
-        return self.cluster(None if self.collect else out, remedy=NOT_SHARED, together=self.processes)
+        return self.cluster(None if self.collect else out, remedy=NOT_SHARED, processes=self.processes)
 
 
 @dataclass(kw_only=True)
 class _Tasks:
-    """The jobs that Ray has, by reference, and what starts a task that trains one, at most `most` at a time."""
+    """The jobs of a sweep, by index: those that wait, with the time before which they are not started, and those that
+    Ray has, by reference. `start` starts a task that trains one, at most `most` at a time.
+    """
 
     ray: Any
     start: Callable[[SentJob], Any]
-    threads: int
+    place: Place
     most: int
     collect: str
     sweep: Sweep
+    waiting: dict[int, float] = field(default_factory=dict)
     under_way: dict[Any, int] = field(default_factory=dict)
 
     def run(self) -> list[Outcome]:
         """The outcome of each job, in order."""
-        waiting = longest_first(self.sweep.jobs)
+        self.waiting = dict.fromkeys(longest_first(self.sweep.jobs), 0.0)
         with interrupts.deferred():
-            while waiting or self.under_way:
-                while waiting and len(self.under_way) < self.most:
-                    self._start(waiting.pop(0))
+            while self.waiting or self.under_way:
+                self._start()
                 self.sweep.show()
-                waiting += self._ended()
+                self._end()
                 if interrupts.asked():
                     self._stop()
         return self.sweep.outcomes
 
-    def _start(self, index: int) -> None:
-        """Waiting for a run that another command trains would take a worker's place: it is tried again instead."""
-        job = sent(self.sweep.jobs[index], threads=self.threads, wait=False, collect=self.collect)
-        self.under_way[self.start(job)] = index
+    def _start(self) -> None:
+        """Starts what there is room for. A task does not wait for a run that another command trains: it would take a
+        worker's place.
+        """
+        now = time.monotonic()
+        due = [index for index, earliest in self.waiting.items() if earliest <= now]
+        for index in due[: self.most - len(self.under_way)]:
+            del self.waiting[index]
+            job = sent(self.sweep.jobs[index], place=self.place, wait=False, collect=self.collect)
+            self.under_way[self.start(job)] = index
 
-    def _ended(self) -> list[int]:
-        """Collects the jobs that ended in the next second; returns those to try again, which others train."""
+    def _end(self) -> None:
+        """Collects the jobs that end in the next second; a run that another command trains is tried again later."""
+        if not self.under_way:  # others train all that is left
+            time.sleep(TICK)
+            return
         done, _ = self.ray.wait(list(self.under_way), num_returns=1, timeout=TICK)
-        again = []
         for reference in done:
             index = self.under_way.pop(reference)
-            outcome = self._outcome(reference, index)
-            if isinstance(outcome, Locked) and self.sweep.jobs[index].options.wait:
-                again.append(index)
+            job = self.sweep.jobs[index]
+            outcome = received(ended(self.ray, reference, job.planned.name), job)
+            if isinstance(outcome, Locked) and job.options.wait:
+                self.waiting[index] = time.monotonic() + PATIENCE
             else:
                 self.sweep.end(index, outcome)
-        if len(again) == len(done) and not self.under_way:
-            time.sleep(PATIENCE)  # nothing is left but what others train
-        return again
-
-    def _outcome(self, reference: Any, index: int) -> Outcome:
-        """What a task returned. Raises what is not the user's to fix."""
-        job = self.sweep.jobs[index]
-        try:
-            return received(self.ray.get(reference), job)
-        except (self.ray.exceptions.WorkerCrashedError, self.ray.exceptions.OutOfMemoryError) as error:
-            return UserError(
-                f"{job.planned.name}: its worker died {RETRIES + 1} times ({first_line(error)})",
-                "Give each run more memory with fewer workers; the same command resumes it",
-            )
-        except self.ray.exceptions.RayTaskError as error:
-            raise error.cause from error
 
     def _stop(self) -> None:
         """Asks all tasks to stop, waits until they have written their checkpoints, and raises Interrupted."""

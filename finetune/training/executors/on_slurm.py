@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from finetune.errors import UserError, first_line
-from finetune.machines.ray_tasks import require_numbers
+from finetune.machines.counts import require_numbers
+from finetune.machines.place import Place
 from finetune.runs import interrupts
 from finetune.runs.events import Watcher
 from finetune.training.executors.job import Job, Outcome
@@ -39,7 +40,7 @@ class OnSlurm:
     sbatch: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises UserError for numbers that are no number of workers, cores or whole GPUs."""
+        """Raises UserError for numbers below 1, and for parts of GPUs."""
         require_numbers(workers=self.workers, cpus_each=self.cpus_each)
         if self.gpus_each is not None and (self.gpus_each < 0 or self.gpus_each % 1):
             raise UserError(f"`gpus_each` is {self.gpus_each}: Slurm has no parts of GPUs", "Give a whole number")
@@ -54,10 +55,10 @@ class OnSlurm:
             return []
         executor = self._executor(jobs[0].options.out)
         sweep, order = Sweep(jobs=jobs, watch=watch), longest_first(jobs)
-        threads = self.cpus_each or 1
+        place = Place(folder=Path.cwd(), threads=self.cpus_each or 1, on_cpu=self.gpus_each == 0)
         with interrupts.deferred():
             submitted = self._submitted(
-                executor, [sent(jobs[index], threads=threads, wait=jobs[index].options.wait) for index in order]
+                executor, [sent(jobs[index], place=place, wait=jobs[index].options.wait) for index in order]
             )
             under_way = dict(zip(order, submitted, strict=True))
             while under_way:

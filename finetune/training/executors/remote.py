@@ -1,7 +1,7 @@
 """A job in another process, maybe on another machine: what is sent there, and how it is trained there."""
 
+import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from finetune.errors import UserError
 from finetune.machines.place import Place
@@ -34,7 +34,7 @@ class SentJob:
     collect: str
 
 
-def sent(job: Job, *, threads: int, wait: bool, collect: str = "") -> SentJob:
+def sent(job: Job, *, place: Place, wait: bool, collect: str = "") -> SentJob:
     """The job as it is sent; without `wait` it comes back as Locked if another process trains its run.
 
     With `collect`, which is one of PARTS, its run is written in a folder of that machine, and comes back as bytes.
@@ -42,7 +42,7 @@ def sent(job: Job, *, threads: int, wait: bool, collect: str = "") -> SentJob:
     planned, options = job.planned, replace(job.options, wait=wait, out=job.options.out.resolve())
     return SentJob(
         name=planned.name, recipe=planned.recipe, task=planned.task.name, options=options,
-        pause_after=job.pause_after, named=job.named, place=Place(folder=Path.cwd(), threads=threads), collect=collect,
+        pause_after=job.pause_after, named=job.named, place=place, collect=collect,
     )  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def received(came: Sent, job: Job) -> Outcome:
 
 
 def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
-    """Trains the run in this process, with that number of threads.
+    """Trains the run in this process, in the place of the job. Of several processes the first one packs it.
 
     Raises KeyboardInterrupt after a signal, once a checkpoint is saved.
     """
@@ -62,7 +62,9 @@ def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
             return _trained(job, watch)
         own = replace(job, options=replace(job.options, out=folder_here(job.options.out)))
         found = _trained(own, watch)
-        return packed(found, own.options.out, parts=job.collect) if isinstance(found, RunRecord) else found
+        if not isinstance(found, RunRecord) or os.environ.get("RANK", "0") != "0":
+            return found
+        return packed(found, own.options.out, parts=job.collect)
     except UserError as error:  # from reading the task again
         return error
     except Interrupted as stopped:

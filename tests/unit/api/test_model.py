@@ -1,6 +1,7 @@
 """`run.model`: what holds rows comes back with the columns of `finetune predict`."""
 
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from support.runs import DATA, FinishedRun
 
 import finetune
 from finetune.data.reading import table_of
+from finetune.inference.shards import executors
 
 TEXTS = ["the dog sat", "the cat sat", "the dog sat 7"]
 
@@ -114,6 +116,26 @@ def test_parquet_files_with_another_column(model: finetune.Model, tmp_path: Path
     found = model.predict_files(str(tmp_path / "in"), str(tmp_path / "out"), text="comment", workers=workers)
     assert (found.rows, found.errors) == (3, {})
     assert pq.read_table(tmp_path / "out" / "a.parquet").column("answer").to_pylist() == ["bad", "good", "bad"]
+
+
+class NoCluster:
+    """What predicts shards on a cluster that cannot be used."""
+
+    def held(self, output: Path) -> AbstractContextManager[None]:
+        raise finetune.UserError("no cluster")
+
+    def __call__(self, *_: Any) -> Any:
+        raise AssertionError("begun")
+
+
+def test_machines_are_checked_before_a_prediction_begins(
+    model: finetune.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "shard_executor_of", lambda *_, **__: NoCluster())
+    pq.write_table(pa.table({"review": TEXTS}), tmp_path / "a.parquet")
+    with pytest.raises(finetune.UserError, match="no cluster"):
+        model.predict_files(tmp_path / "a.parquet", tmp_path / "out", on="ray")
+    assert not (tmp_path / "out").exists()
 
 
 def test_transformers_gives_the_same_logits(model: finetune.Model) -> None:
