@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from support.cli import Finetune, InProcess, assert_error
 from support.parquet_folders import checksums, manifest, predict_folder
 from support.processes import below, is_running, ray_tasks, soon, started
@@ -39,8 +42,6 @@ def whole(reviewer: Predictor, folder: Path, tmp_path: Path) -> dict[str, str]:
 
 def predicting(folder: Path, reviews: Path, *more: str) -> "subprocess.Popen[str]":
     """The command in the background, with as many threads as this process."""
-    import torch
-
     threads = torch.get_num_threads()
     return started(
         folder, folder, "predict", str(reviews), *TO_RAY, "--cpus-each", str(threads), *more, threads=threads
@@ -52,6 +53,26 @@ def windows(state: Path) -> int:
     return sum(journal.read_bytes().count(b"\n[") for journal in state.rglob("*.part.jsonl"))
 
 
+def stopped_in_a_shard(worker: int, state: Path) -> Path:
+    """The journal of the shard that a worker predicts, which is stopped after a window of its rows."""
+    while True:
+        os.kill(worker, signal.SIGSTOP)
+        if journals := [file for file in state.rglob("*.part.jsonl") if b"\n[" in file.read_bytes()]:
+            return journals[0]
+        os.kill(worker, signal.SIGCONT)
+        time.sleep(0.01)
+
+
+def sizes_until_it_is_gone(file: Path, seconds: float = 120.0) -> list[int]:
+    """The sizes of a file, every few milliseconds, until it is deleted."""
+    sizes, until = [file.stat().st_size], time.monotonic() + seconds
+    with suppress(FileNotFoundError):
+        while time.monotonic() < until:
+            sizes.append(file.stat().st_size)
+            time.sleep(0.002)
+    return sizes
+
+
 @pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_a_file_that_cannot_be_read_stops_no_other(
     folder: Path, whole: dict[str, str], reviews: Path, tmp_path: Path
@@ -61,8 +82,12 @@ def test_a_killed_worker_is_replaced_and_a_file_that_cannot_be_read_stops_no_oth
     running = predicting(tmp_path, reviews, "--workers", "1")
     assert soon(lambda: windows(tmp_path / "out" / ".predict") > 0)
     (worker,) = ray_tasks(running.pid, "_predict")
+    journal = stopped_in_a_shard(worker, tmp_path / "out" / ".predict")
+    before = journal.read_bytes().rfind(b"\n[")
     os.kill(worker, signal.SIGKILL)
+    sizes = sizes_until_it_is_gone(journal)
     out, err = running.communicate(timeout=200)
+    assert 0 < before < min(sizes), "the shard has begun again"
     assert running.returncode == 2, err
     assert_error(err.splitlines()[-1], "1 of 3 files is not predicted, c.parquet first")
     assert "24,000 rows in 2 files" in out
@@ -90,13 +115,14 @@ def test_ctrl_c_stops_and_the_same_command_resumes(
 
 
 @pytest.mark.slow
-def test_a_gpu_that_is_not_there_is_a_line_before_the_model_is_loaded(
+def test_gpus_that_are_not_there_are_a_line_before_the_model_is_loaded(
     folder: Path, reviews: Path, tmp_path: Path
 ) -> None:
-    running = predicting(tmp_path, reviews, "--gpus-each", "0.5", "--quiet")
+    gpus = torch.cuda.device_count()
+    running = predicting(tmp_path, reviews, "--gpus-each", str(gpus + 1), "--quiet")
     _, err = running.communicate(timeout=120)
     assert running.returncode == 2
-    assert_error(err, "`--gpus-each` is 0.5, and this machine has 0 GPUs")
+    assert_error(err, f"`--gpus-each` is {gpus + 1}, and this machine has {gpus} GPUs")
     assert not list((tmp_path / "out").iterdir())
 
 
