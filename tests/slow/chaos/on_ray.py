@@ -24,25 +24,30 @@ def faults(lab: Lab, name: str) -> Tally:
     scenario, usual, tally = SCENARIOS[name], lab.undisturbed(name), Tally(kind="SIGKILL on Ray")
     for _ in range(lab.count(1)):
         delays = [lab.random.uniform(0.1, usual.attempt.seconds) for _ in range(KILLS)]
+        kills: list[int] = []
 
-        def body(place: Path, delays: list[float] = delays) -> None:
+        def body(place: Path, delays: list[float] = delays, kills: list[int] = kills) -> None:
             first = start_new(place, *scenario.command, *ON_RAY)
-            before = _kill_workers(first, delays[:1])
+            before = _kill_workers(first, delays[:1], kills)
             first.kill()
-            require_ended(first.wait(LIMIT), -signal.SIGKILL, 0)
+            attempt = first.wait(LIMIT)
+            kills += [first.process.pid] * (attempt.code == -signal.SIGKILL)
+            require_ended(attempt, -signal.SIGKILL, 0)
             soon(lambda: not any(map(is_running, before)))  # Ray ends them, whose locks are then free
             again = start_new(place, *scenario.command, *ON_RAY)
-            _kill_workers(again, delays[1:])
+            _kill_workers(again, delays[1:], kills)
             require_ended(again.wait(LIMIT), 0)
             whole_runs(place / "results")
             require_same(scenario, place, usual.outcome)
 
-        tally.trial(lab, usual.template, f"{name}, workers after {delays} s", body, faults=3)  # two workers at least
+        tally.trial(lab, usual.template, f"{name}, workers after {delays} s", body, faults=kills)
     return tally
 
 
-def _kill_workers(running: Running, delays: list[float]) -> list[int]:
-    """Kills a worker of a command after each delay from when one trains; the workers that are left at last."""
+def _kill_workers(running: Running, delays: list[float], kills: list[int]) -> list[int]:
+    """Kills a worker of a command after each delay from when one trains, and adds it to `kills`; the workers that are
+    left at last.
+    """
     process = running.process.pid
     for delay in delays:
         soon(lambda: ray_tasks(process, TASK) or running.ended_within(0.0), LIMIT)
@@ -50,4 +55,5 @@ def _kill_workers(running: Running, delays: list[float]) -> list[int]:
         for worker in ray_tasks(process, TASK)[:1]:
             with suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
+                kills.append(worker)
     return ray_tasks(process, TASK)

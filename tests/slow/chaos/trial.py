@@ -35,20 +35,26 @@ class Tally:
     skipped: str = ""
     figures: dict[str, list[float]] = field(default_factory=dict)
 
-    def trial(self, lab: Lab, template: Path, what: str, body: Callable[[Path], Any], *, faults: int = 1) -> None:
-        """Runs a body in a copy of a folder; it raises Failed where a promise was not kept."""
+    def trial(
+        self, lab: Lab, template: Path, what: str, body: Callable[[Path], Any], *, faults: int | list[int] = 1
+    ) -> None:
+        """Runs a body in a copy of a folder; it raises Failed where a promise was not kept.
+
+        `faults` is their number, or a list to which the body adds each that it makes.
+        """
         place = lab.copy(template)
         started = time.monotonic()
-        self.tried += faults
         try:
             body(place)
-            self.survived += faults
         except Skipped:
-            self.tried -= faults
             raise
         except Exception as error:
             lost, detail = (error.lost, error.detail) if isinstance(error, Failed) else ("?", traceback.format_exc())
             self._keep(Failure(tried=f"{self.kind}: {what}", lost=lost, detail=detail, kept=""), lab, place)
+            self.tried += _number(faults)
+        else:
+            self.tried += _number(faults)
+            self.survived += _number(faults)
         finally:
             self.seconds += time.monotonic() - started
             shutil.rmtree(place, ignore_errors=True)
@@ -63,3 +69,7 @@ class Tally:
         failure = Failure(**asdict(failure) | {"kept": str(kept)})
         (kept / "failure.json").write_text(json.dumps(asdict(failure), indent=1))
         self.failures.append(failure)
+
+
+def _number(faults: int | list[int]) -> int:
+    return faults if isinstance(faults, int) else len(faults)
