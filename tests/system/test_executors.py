@@ -17,6 +17,7 @@ from support.processes import started
 from support.results import results_of
 
 from finetune.api.planning import execute, plan
+from finetune.machines import cluster
 from finetune.training.executors import on_slurm
 
 ray = pytest.importorskip("ray")
@@ -181,6 +182,7 @@ def test_wrong_numbers_and_addresses_are_refused_before_anything_starts(
         code, _, err = in_process(*command, *options, data=rte)
         assert code == 2
         assert_error(err, *words)
+    monkeypatch.setattr(cluster, "TOKEN", tmp_path / "none")  # else this process asks for tokens from here on
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     code, _, err = in_process(*command, "--on", "ray", data=rte)
     assert code == 2

@@ -249,21 +249,22 @@ def test_a_search_on_ray_is_the_same_each_time_and_finished_runs_start_no_cluste
     reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("ray")
-    from finetune.training.executors import on_ray
+    from finetune.machines import ray_tasks
 
     started = []
 
-    def counted(*given: Any) -> Any:
+    def counted(*given: Any, **named: Any) -> Any:
         started.append(given)
-        return cluster(*given)
+        return cluster(*given, **named)
 
-    cluster = on_ray.cluster
-    monkeypatch.setattr(on_ray, "cluster", counted)
+    cluster = ray_tasks.cluster
+    monkeypatch.setattr(ray_tasks, "cluster", counted)
     given: dict[str, Any] = {"space": "space.toml", "model": tiny_bert, "trials": 4, "seeds": 1, "prune": "halving"}
     given |= {"on": "ray", "workers": 2, "cpus_each": 1}
     first, second = (finetune.search("reviews.csv", out=out, **given) for out in ("one", "two"))
     assert first.trials.equals(second.trials)
     assert scores(reviews / "one") == scores(reviews / "two")
+    assert started
     started.clear()
     assert finetune.search("reviews.csv", out="one", **given).trials.equals(first.trials)
     assert started == []
