@@ -5,9 +5,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
+from slow.chaos.outcome import Failed
 from slow.chaos.parts import parts
+from slow.chaos.places import Lab
+from slow.chaos.trial import Tally
 from slow.chaos.work import Plan, run_part
 from support.paths import ROOT
 
@@ -30,6 +34,21 @@ def test_one_fault_of_each_kind_is_survived(tmp_path: Path) -> None:
 def test_every_part_has_a_name_of_its_own() -> None:
     assert len(parts()) > 100
     assert {*SHORT} < {*parts()}
+
+
+def test_only_faults_that_were_made_are_counted(tmp_path: Path) -> None:
+    tally, lab = Tally(kind="kill"), Lab(folder=tmp_path / "lab", random=Random(1))
+    (tmp_path / "template").mkdir()
+    made: list[int] = []
+    tally.trial(lab, tmp_path / "template", "two kills", lambda place: made.extend((1, 2)), faults=made)
+    lost: list[int] = []
+
+    def losing(place: Path) -> None:
+        lost.append(3)
+        raise Failed("a record", "")
+
+    tally.trial(lab, tmp_path / "template", "one kill", losing, faults=lost)
+    assert (tally.tried, tally.survived, len(tally.failures)) == (3, 2, 1)
 
 
 @pytest.mark.slow
