@@ -2,15 +2,19 @@
 
 import logging
 import os
+import socket
 import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from finetune.errors import UserError
+from finetune.data.messages import so_many
+from finetune.errors import UserError, first_line
 
 THREADS = "OMP_NUM_THREADS"
 WORLD = "WORLD_SIZE"  # set by a launcher in the processes that it starts
+CPP_LOG = "TORCH_CPP_LOG_LEVEL"
+HIGHEST_PORT = 65_535
 MEETING = "finetune"  # the name under which machines find each other
 LOGGERS = ("torch.distributed.elastic", "torch.distributed.run", "torch.distributed.launcher")
 
@@ -33,7 +37,7 @@ class Group:
                 f"{self.machines} machines need a place to meet", "Give the address HOST:PORT of one of them"
             )
         host, _, port = (self.address or "localhost:0").rpartition(":")
-        if not host or not port.isdecimal():
+        if not host or not port.isdecimal() or int(port) > HIGHEST_PORT:
             raise UserError(f"the address is '{self.address}'", "Give it as HOST:PORT, such as node1:29500")
 
 
@@ -45,9 +49,15 @@ def in_group() -> bool:
 def launch(group: Group, arguments: Sequence[str]) -> int:
     """Runs `python -m finetune` with these arguments in all processes of the group; returns the exit code of the first
     that failed.
+
+    Raises UserError for an address that does not exist, and where the machines do not meet.
     """
+    if group.address:
+        _require_host(group.address)
+    os.environ.setdefault(CPP_LOG, "FATAL")  # which torch reads when it is imported
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.elastic.rendezvous import RendezvousError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
     for name in LOGGERS:
@@ -66,7 +76,24 @@ def launch(group: Group, arguments: Sequence[str]) -> int:
         return code if code > 0 else 128 - code
     except SignalException as stopped:
         return 128 + stopped.sigval
+    except RendezvousError as error:
+        raise UserError(
+            f"{so_many(group.machines, 'machine')} did not meet at {group.address or 'this one'} ({first_line(error)})",
+            "Give the name and a free port of one of the machines as `address`, and start the command on each",
+        ) from error
     return 0
+
+
+def _require_host(address: str) -> None:
+    """Raises UserError for a machine that this one does not know, which torch would try to reach for minutes."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError) as error:
+        raise UserError(
+            f"`address` is '{address}', and this machine knows no '{host}' ({first_line(error)})",
+            "Give HOST:PORT with a name or number that `ping` finds",
+        ) from error
 
 
 def _set_environment(processes: int) -> None:
