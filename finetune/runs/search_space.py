@@ -4,9 +4,10 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, TypeGuard
 
-from finetune.errors import UserError, nearest, shown
+from finetune.errors import LONGEST, UserError, nearest, shown
 from finetune.runs.grid import VARIANT, full_name
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import setting_names
@@ -155,7 +156,8 @@ def _require_known(key: str, options: Sequence[str], origin: str) -> None:
         raise UserError(f"{origin}: '{key}' cannot be searched", "Remove it")
     short = {name.rsplit(".", 1)[-1]: name for name in known}
     last = key.removeprefix("options.")
-    hint = f"Did you mean '{short[last]}'? " if last in short else nearest(last, [*known, *short])
+    close = [last] if last in short else get_close_matches(last[:LONGEST], short, n=1)
+    hint = f"Did you mean '{short[close[0]]}'? " if close else nearest(last, known)
     raise UserError(f"{origin}: there is no setting '{last}'", f"{hint}`finetune show RECIPE` lists the settings")
 
 

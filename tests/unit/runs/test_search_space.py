@@ -45,6 +45,8 @@ def test_a_finite_space_is_counted_and_listed_in_the_order_of_a_grid() -> None:
     [
         ("train.learing_rate = [1e-3]", ["train.learing_rate", "Did you mean 'train.learning_rate'"]),
         ("learning_rate = [1e-3]", ["Did you mean 'train.learning_rate'"]),
+        ("learning_rat = [1e-3]", ["'learning_rat'. Did you mean 'train.learning_rate'? "]),
+        ("epoch = [1]", ["Did you mean 'train.epochs'? "]),
         ("train.epochs = { low = 3, high = 1 }", ["train.epochs", "empty"]),
         ("train.epochs = []", ["train.epochs", "empty"]),
         ("train.epochs = { low = 1.5, high = 3 }", ["train.epochs", "1.5", "whole number"]),
