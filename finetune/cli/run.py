@@ -32,7 +32,7 @@ from finetune.training.targets import Planned, split_arguments
 from finetune.training.tracking.names import tracker_names
 
 LARGE = 2_000_000  # bytes
-ALONE = {"processes": 1, "machines": 1, "address": None}
+ALONE: dict[str, Any] = {"processes": 1, "machines": 1, "address": None}
 
 
 def run(
@@ -83,9 +83,12 @@ def run(
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
     trackers = tracker_names(track)
-    group = {"processes": processes, "machines": machines, "address": address}
-    if on is None and group != ALONE and not in_group():
-        raise typer.Exit(launch(Group(processes=processes, machines=machines, address=address), sys.argv[1:]))
+    together: dict[str, Any] = {"processes": processes, "machines": machines, "address": address}
+    group = {name: value for name, value in together.items() if value != ALONE[name]}
+    if on is not None and in_group():
+        raise UserError("`on` starts processes, and a launcher has started this one", "Leave one of them out")
+    if on is None and group and not in_group():
+        raise typer.Exit(launch(Group(**group), sys.argv[1:]))
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     shares = () if sizes is None else shares_of(sizes)
@@ -100,7 +103,7 @@ def run(
             wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates), track=trackers,
             executor=executor_of(
                 on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
-                **({} if on is None else {name: value for name, value in group.items() if value != ALONE[name]}),
+                **(group if on is not None else {}),
             ),
         )  # fmt: skip
     if first_process():

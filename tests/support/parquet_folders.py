@@ -29,6 +29,15 @@ def write_folder(folder: Path) -> Path:
     return folder
 
 
+def write_two(folder: Path, rows: int) -> Path:
+    """Two files of so many rows in row groups of 500."""
+    folder.mkdir()
+    for name in ("a", "b"):
+        texts = [f"the cat {name} sat {'on it ' * (n % 9)}" for n in range(rows)]
+        pq.write_table(pa.table({"review": texts}), folder / f"{name}.parquet", row_group_size=500)
+    return folder
+
+
 def predict_folder(
     predictor: Predictor, target: Path | str, output: Path, *, seen: list[Event] | None = None, **options: Any
 ) -> FolderPrediction:
@@ -48,6 +57,11 @@ def stop_after(windows: int, predictor: Predictor, target: Path, output: Path) -
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Journal, "add", add_and_die)
         predict_folder(predictor, target, output)
+
+
+def windows(state: Path) -> int:
+    """How many windows of rows are in journals."""
+    return sum(journal.read_bytes().count(b"\n[") for journal in state.rglob("*.part.jsonl"))
 
 
 def checksums(folder: Path) -> dict[str, str]:

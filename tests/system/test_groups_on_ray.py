@@ -82,3 +82,12 @@ def test_groups_that_cannot_be_are_refused(
     assert code == 2
     assert_error(err, *words)
     assert not (tmp_path / "results").exists()
+
+
+def test_a_launcher_and_ray_exclude_each_other(
+    in_process: InProcess, rte: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    code, _, err = in_process("run", "glue-rte", "--on", "ray", data=rte)
+    assert code == 2
+    assert_error(err, "`--on`", "launcher")

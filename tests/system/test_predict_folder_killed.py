@@ -5,15 +5,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from support.cli import Finetune
-from support.parquet_folders import checksums, manifest, predict_folder
+from support.parquet_folders import checksums, manifest, predict_folder, windows, write_two
+from support.processes import is_running, soon
 
 from finetune.errors import UserError
 from finetune.inference.model_source import ModelSource
@@ -27,37 +24,13 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two files of 6,000 rows in row groups of 500."""
-    (tmp_path / "in").mkdir()
-    for name in ("a", "b"):
-        texts = [f"the cat {name} sat {'on it ' * (n % 9)}" for n in range(6_000)]
-        pq.write_table(pa.table({"review": texts}), tmp_path / "in" / f"{name}.parquet", row_group_size=500)
-    return tmp_path / "in"
+    return write_two(tmp_path / "in", 6_000)
 
 
 @pytest.fixture
 def whole(reviewer: Predictor, folder: Path, tmp_path: Path) -> dict[str, str]:
     predict_folder(reviewer, folder, tmp_path / "whole")
     return checksums(tmp_path / "whole")
-
-
-def soon(true: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 120
-    while not true() and time.monotonic() < until:
-        time.sleep(0.02)
-    return true()
-
-
-def windows(state: Path) -> int:
-    return sum(journal.read_bytes().count(b"\n[") for journal in state.rglob("*.part.jsonl"))
-
-
-def alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_workers_end_with_the_command_and_any_number_resumes(
@@ -71,7 +44,7 @@ def test_workers_end_with_the_command_and_any_number_resumes(
     running.kill()
     assert running.wait() == -9
     assert len(children) == 2
-    assert soon(lambda: not any(alive(int(child)) for child in children))
+    assert soon(lambda: not any(is_running(int(child)) for child in children))
     assert not manifest(tmp_path / "out")["complete"]
     done = finetune(*arguments)
     assert done.returncode == 0, done.stderr

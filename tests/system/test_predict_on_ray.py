@@ -8,12 +8,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 from support.cli import Finetune, InProcess, assert_error
-from support.parquet_folders import checksums, manifest, predict_folder
+from support.parquet_folders import checksums, manifest, predict_folder, windows, write_two
 from support.processes import below, is_running, ray_tasks, soon, started
 
 from finetune.inference.predictor import Predictor
@@ -25,12 +23,7 @@ TO_RAY = ("in", "-o", "out", "--on", "ray")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two files in row groups of 500 rows."""
-    (tmp_path / "in").mkdir()
-    for name in ("a", "b"):
-        texts = [f"the cat {name} sat {'on it ' * (n % 9)}" for n in range(ROWS)]
-        pq.write_table(pa.table({"review": texts}), tmp_path / "in" / f"{name}.parquet", row_group_size=500)
-    return tmp_path / "in"
+    return write_two(tmp_path / "in", ROWS)
 
 
 @pytest.fixture
@@ -46,11 +39,6 @@ def predicting(folder: Path, reviews: Path, *more: str) -> "subprocess.Popen[str
     return started(
         folder, folder, "predict", str(reviews), *TO_RAY, "--cpus-each", str(threads), *more, threads=threads
     )
-
-
-def windows(state: Path) -> int:
-    """How many windows of rows are in journals."""
-    return sum(journal.read_bytes().count(b"\n[") for journal in state.rglob("*.part.jsonl"))
 
 
 def stopped_in_a_shard(worker: int, state: Path) -> Path:
