@@ -10,10 +10,11 @@ from unittest.mock import patch
 from comparing import compare
 from measuring import as_in_a_run, train_ours
 
-from finetune.models import backbone as models
-from finetune.models.backbone import Backbone, Head, Model
+from finetune.models import model as models
+from finetune.models.backbone import Backbone, Head
 from finetune.models.kernels import cpu
 from finetune.models.kernels.malloc import keep_memory
+from finetune.models.model import Model
 
 
 def plain(backbone: Backbone, head: Head) -> Model:

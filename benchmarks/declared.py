@@ -8,6 +8,8 @@ from finetune.analysis.paper_table_formats import Cells, markdown_table
 from finetune.analysis.report import all_runs, run, several, split
 from finetune.analysis.report.find_blocks import modules_of
 from finetune.checks.all_checks import CHECKS
+from finetune.checks.corpus import ISSUES as OF_CORPUS
+from finetune.checks.read_before import ISSUES as OF_READ_BEFORE
 from finetune.checks.tokenization import ISSUES
 from finetune.data.formats.registry import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue
@@ -21,7 +23,8 @@ SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
 
 def every_issue() -> list[Issue]:
     """Every issue that a check can report, once, in the order of the checks."""
-    return list(dict.fromkeys([*(issue for check in CHECKS for issue in check.issues), *ISSUES]))
+    of_checks = (issue for check in CHECKS for issue in check.issues)
+    return list(dict.fromkeys([*of_checks, *ISSUES, *OF_CORPUS, *OF_READ_BEFORE]))
 
 
 def findings_table(head: Sequence[str], severity: Callable[[str], str], meaning: Callable[[Issue], str]) -> str:

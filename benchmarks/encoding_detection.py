@@ -45,7 +45,7 @@ def read(reader: str, file: Path) -> str | None:
         best = from_bytes(file.read_bytes()).best()
         return None if best is None else file.read_bytes().decode(best.encoding, "replace")
     try:
-        found = find_encoding(file, partial(open_bytes, file, gzipped=False))
+        found = find_encoding(file, partial(open_bytes, file, compression=""))
     except UserError:
         return None
     return file.read_bytes().decode(found.name, "replace")

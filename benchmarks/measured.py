@@ -13,6 +13,7 @@ from typing import Any
 
 import benchmark_tables
 import declared
+import pretraining_tables
 import record_tables
 import reference
 import scale_tables
@@ -25,6 +26,9 @@ RESULTS = ROOT / "results" / "benchmarks"
 SCALE = {
     "lora": ("lora.json", benchmark_tables.lora_table),
     "many-runs": ("many_runs.json", scale_tables.many_runs_table),
+    "pretraining-speed": ("pretraining_speed.json", pretraining_tables.speed_table),
+    "tokenizer-sizes": ("tokenizer_sizes.json", pretraining_tables.vocabularies_table),
+    "tokenizer-training": ("train_tokenizers.json", pretraining_tables.training_table),
     "predict-rows": ("many_rows.json", scale_tables.predict_rows_table),
     "search": ("search.json", benchmark_tables.search_table),
     "trackers": ("trackers.json", scale_tables.trackers_table),
@@ -38,7 +42,8 @@ def blocks() -> dict[str, str]:
     records = [
         record
         for record in every
-        if record_tables.settings_of(record) in (record_tables.GLUE, record_tables.QUICKSTART)
+        if not record.is_pretraining
+        and record_tables.settings_of(record) in (record_tables.GLUE, record_tables.QUICKSTART)
     ]
     speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
     return (
@@ -54,9 +59,16 @@ def blocks() -> dict[str, str]:
             "spans": benchmark_tables.spans_table(_benchmark("squad_postprocessing.json")),
             "speed": benchmark_tables.speed_table(*speed),
             "ablations": record_tables.ablations_table(every),
+            "pretraining-growth": pretraining_tables.growth_table(every),
+            "pretraining-curve": pretraining_tables.curve_table(every),
+            **{
+                name: pretraining_tables.recipe_table(name, ROOT / "results")
+                for name in ("table-5", "table-6", "adaptation")
+            },
             "cached": benchmark_tables.cached_table(_benchmark("cached_epochs.json")),
             "memory-by-rows": benchmark_tables.memory_table(_benchmark("memory_by_rows.json")),
             "reliability": benchmark_tables.reliability_table(_benchmark("reliability.json")),
+            "reliability-pretraining": benchmark_tables.reliability_table(_benchmark("reliability_pretraining.json")),
             "reliability-figures": benchmark_tables.reliability_figures(_benchmark("reliability.json")["figures"]),
             "api-start": benchmark_tables.api_start_table(_benchmark("api_start.json")),
             "label-errors": benchmark_tables.label_errors_table(_benchmark("label_errors.json")),

@@ -17,9 +17,10 @@ from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, accuracy
 from finetune.models import pretrained as weights
-from finetune.models.backbone import Backbone, Head, Model
+from finetune.models.backbone import Backbone, Head
 from finetune.models.device import build_accelerator
 from finetune.models.kernels import cpu
+from finetune.models.model import Model
 from finetune.models.saving import load_backbone
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates

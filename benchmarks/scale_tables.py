@@ -28,7 +28,7 @@ def many_runs_table(measured: dict[str, Any]) -> str:
         f"Ray takes {start:.1f} s to start and end; each further run then takes {each:+.2f} s compared with one "
         f"process. A job of submitit takes {job:+.1f} s: it is a new process (without a queue here).",
         *_workers_killed(measured),
-        _where(measured, "A run is 2 epochs of 200 rows with a tiny encoder and one thread"),
+        where(measured, "A run is 2 epochs of 200 rows with a tiny encoder and one thread"),
     ]
     return "\n".join([markdown_table(head, lines), "", *notes])
 
@@ -63,7 +63,7 @@ def trackers_table(measured: dict[str, Any]) -> str:
     notes = [
         f"{losses} Runs without a tracker differ from each other by several per cent too: what a tracker costs is what "
         "the run's thread and its own thread compute, as shares of the time of training.",
-        _where(measured, what),
+        where(measured, what),
     ]
     return "\n".join([markdown_table(head, lines), "", *notes])
 
@@ -81,7 +81,7 @@ def predict_rows_table(measured: dict[str, Any]) -> str:
         f"The outputs are {'' if measured['equal_for_any_number_of_workers'] else 'not '}the same for any number of "
         f"workers. Rows read and tokenized in a thread of their own, on this CPU: {overlap['with']:,.0f} rows/s, "
         f"without {overlap['without']:,.0f}.",
-        _where(measured, "A tiny encoder with random weights, texts of 14 to 26 words"),
+        where(measured, "A tiny encoder with random weights, texts of 14 to 26 words"),
     ]
     return "\n".join([markdown_table(head, lines), "", *notes])
 
@@ -98,6 +98,7 @@ def _killed(kills: dict[str, Any] | None) -> list[str]:
     ]
 
 
-def _where(measured: dict[str, Any], what: str) -> str:
+def where(measured: dict[str, Any], what: str) -> str:
+    """What was measured, on which machine and when."""
     cpu = measured["cpu"]
     return f"{what}; {cpu['threads']} cores ({cpu['name']}), {measured['date'][:10]}."

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from finetune.api.search_result import Search
     from finetune.api.submission import submission
     from finetune.api.table import ResultTable, table
+    from finetune.api.tokenizer import tokenizer
     from finetune.api.train import FailedRun, train
     from finetune.api.view import view
+    from finetune.api.vocabulary import Vocabulary
     from finetune.errors import UserError
     from finetune.runs import events
 
@@ -43,6 +45,7 @@ __all__ = [
     "Run",
     "Search",
     "UserError",
+    "Vocabulary",
     "check",
     "compare",
     "evaluate",
@@ -57,6 +60,7 @@ __all__ = [
     "search",
     "submission",
     "table",
+    "tokenizer",
     "train",
     "view",
 ]
@@ -80,8 +84,10 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "api.search_result": ("Search",),
     "api.submission": ("submission",),
     "api.table": ("ResultTable", "table"),
+    "api.tokenizer": ("tokenizer",),
     "api.train": ("FailedRun", "train"),
     "api.view": ("view",),
+    "api.vocabulary": ("Vocabulary",),
     "errors": ("UserError",),
     "runs": ("events",),
 }

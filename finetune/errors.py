@@ -1,8 +1,10 @@
 """UserError: the one class of error that a user can cause and fix."""
 
+import re
 from reprlib import Repr
 from typing import Any
 
+FORGED = re.compile("\n(?!  - )")  # a line that is not one of a list of faults
 MOST_SHOWN = 100  # characters of a value in a message
 LONGEST_LINE = 400  # characters of a library's error in a message
 LONGEST, MOST = 200, 5_000  # characters of a name, and names, of which the nearest is searched
@@ -12,13 +14,14 @@ class UserError(Exception):
     """What is wrong and where (`what`), then how to fix it (`way_out`).
 
     Raised for every mistake that a user can correct. The command line prints it on one line and exits with code 2;
-    a library caller catches it. `str(error)` is the whole message.
+    a library caller catches it. `str(error)` is the whole message, on one line: a newline in a name or cell is written
+    as an escape, and only the faults of a list have lines of their own.
     """
 
     def __init__(self, what: str, way_out: str = "") -> None:
         self.what = what
         self.way_out = way_out
-        super().__init__(f"{what}. {way_out}" if way_out else what)
+        super().__init__(FORGED.sub(r"\\u000a", f"{what}. {way_out}" if way_out else what))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Both parts, so that it comes whole from another process."""

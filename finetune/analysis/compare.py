@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from finetune.analysis.comparison import Changed, Comparison
 from finetune.data.messages import noun, so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
@@ -13,9 +14,11 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.significance import RESAMPLES, Difference, Resampled, holm, mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
+from finetune.runs.lineage import Lineage
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.seeds import Summary, paired, same_seeds, shared_encoders
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import resampled_metrics
 from finetune.task_types.run_task import trained_on
@@ -31,84 +34,6 @@ class Side:
 
     records: Sequence[RunRecord]
     answers: Sequence[Sequence[Answer]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Changed:
-    """A row that only one side has right: its fields, its label, and both predictions."""
-
-    better: str
-    row: dict[str, Any]
-    gold: Any
-    a: Any
-    b: Any
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """Result on one split: each metric, its Difference, and p adjusted for the number of metrics (`holm`); McNemar's p
-    if rows are right or wrong. `shape` is the name of the task's type, empty where it is unknown.
-    """
-
-    a: Sequence[str]
-    b: Sequence[str]
-    task: str
-    shape: str
-    split: str
-    rows: int
-    metrics: Mapping[str, Metric]
-    differences: dict[str, Difference]
-    holm: dict[str, float]
-    mcnemar: float | None
-    changed: Sequence[Changed]
-    notes: Sequence[str]
-
-    @property
-    def title(self) -> str:
-        """The task, the number of rows and the runs of each side."""
-        a, b = (ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (self.a, self.b))
-        return f"{self.task}, {so_many(self.rows)} of {self.split}; A is {a}, B is {b}"
-
-    @property
-    def columns(self) -> list[str]:
-        """The headings of `cells`; p adjusted by Holm's method only of several metrics."""
-        adjusted = ["p (Holm)"] * (len(self.differences) > 1)
-        return ["metric", "A", "B", "B - A", "95 % interval", "p", *adjusted, "rows needed (80 % power)"]
-
-    @property
-    def cells(self) -> list[list[str]]:
-        """For each metric both sides, the difference, its interval and p, and the rows needed to detect it."""
-        return [self._cells(name) for name in self.differences]
-
-    @property
-    def tests(self) -> str:
-        """How p and intervals were computed, in sentences."""
-        count = len(self.differences)
-        exact = "" if self.mcnemar is None else f"McNemar's exact test: p {self.mcnemar:.4f}. "
-        adjusted = f"p (Holm): adjusted for the {count} metrics. " * (count > 1)
-        how = "p and interval: paired bootstrap over rows and seeds. "
-        return f"{exact}{how}{adjusted}Rows needed: for 80 % power at a level of 5 %."
-
-    def _cells(self, name: str) -> list[str]:
-        metric, each = self.metrics[name], self.differences[name]
-        return [
-            name if metric.greater_is_better else f"{name} (lower is better)",
-            metric.shown(each.a),
-            metric.shown(each.b),
-            metric.signed(each.value),
-            " to ".join(map(metric.signed, each.interval or ())),
-            f"{each.p:.4f}",
-            *[f"{self.holm[name]:.4f}"] * (len(self.differences) > 1),
-            f"{each.rows_needed:,}" if each.rows_needed is not None else "more seeds" * bool(each.value),
-        ]
-
-    def as_json(self) -> dict[str, Any]:
-        """The comparison as JSON values."""
-        plain = asdict(replace(self, metrics={}))
-        del plain["metrics"], plain["shape"]
-        for name, difference in self.differences.items():
-            plain["differences"][name]["difference"] = difference.value
-        return plain
 
 
 def compare_runs(
@@ -186,6 +111,14 @@ def _notes(left: Side, right: Side, *, rows: int) -> list[str]:
     notes = []
     if left.records[0].data != right.records[0].data:
         notes.append("the runs were trained on different data; they predicted the same rows")
+    objectives = [side.records[0].options.get("objective") for side in (left, right)]
+    if objectives[0] != objectives[1]:
+        notes.append(
+            f"{objectives[0]} and {objectives[1]} predict from different context, so perplexities do not compare"
+        )
+    for name, side in (("A", left), ("B", right)):
+        notes += [f"{name}: {note}"] if (note := shared_encoders(side.records)) else []
+    notes += _lineages(left.records[0].lineage, right.records[0].lineage)
     if rows < FEW_ROWS:
         notes.append(f"only {so_many(rows)}: the bootstrap's interval is too narrow and its p too small for so few")
     if len(left.records) < 2 or len(right.records) < 2:
@@ -193,6 +126,13 @@ def _notes(left: Side, right: Side, *, rows: int) -> list[str]:
     elif min(len(left.records), len(right.records)) == 2:
         notes.append("two seeds on a side: use 3 or more, as the interval of two is too wide to tell anything")
     return notes
+
+
+def _lineages(a: Lineage | None, b: Lineage | None) -> list[str]:
+    """From what each side's first run started, where these are encoders of different runs, and not only in seeds."""
+    if (a and a.but_seeds) == (b and b.but_seeds):
+        return []
+    return [f"{name}: the encoder is {side.words}" for name, side in (("A", a), ("B", b)) if side is not None]
 
 
 def _compared(
@@ -215,11 +155,29 @@ def _compared(
         rows=len(rows),
         metrics={name: task.metric(name) for name in differences},
         differences=differences,
+        by_seed=_by_seed(task, left, right, a, b),
         holm=dict(zip(differences, holm([each.p for each in differences.values()]), strict=True)),
         mcnemar=mcnemar(*(each.counts[:, 0] > 0 for each in hits)) if len(hits) == 2 else None,
         changed=_changed(task, rows, left.answers[0], right.answers[0]),
         notes=notes,
     )
+
+
+def _by_seed(
+    task: Task,
+    left: Side,
+    right: Side,
+    a: Sequence[Mapping[str, Resampled]],
+    b: Sequence[Mapping[str, Resampled]],
+) -> dict[str, Summary]:
+    """For each metric the difference over pairs of runs with the same seeds, their encoders' runs included."""
+    pairs = [(a[i], b[j]) for i, j in same_seeds(left.records, right.records)]
+    if len(pairs) < 2:
+        return {}
+    return {
+        name: paired([(before[name].score, after[name].score) for before, after in pairs], task.metric(name))
+        for name in a[0]
+    }
 
 
 def _difference(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled]) -> Difference:

@@ -109,7 +109,7 @@ def last_gain(sizes: Sequence[Size], folders: Mapping[str, RunFolder]) -> Gain:
 
 
 def more_labels(gain: Gain) -> str:
-    """Whether more labels would help, in a sentence."""
+    """Whether more labels would help, or more text, in a sentence."""
     metric, sign = gain.after.verdict.metric, 1 if gain.after.verdict.metric.greater_is_better else -1
     shown, unit = metric.shown, " points" if metric.scale == 100 else ""
     step = "the last doubling" if abs(gain.doublings - 1) < SAME else f"{2**gain.doublings:.1f} times the rows"
@@ -118,23 +118,24 @@ def more_labels(gain: Gain) -> str:
     change = (
         f"{rows} {verb} {score} by {shown(abs(gain.value))}{unit}" if gain.value else f"{rows} did not change {score}"
     )
+    more = "text" if gain.after.records[0].is_pretraining else "labels"
     if not math.isfinite(gain.value) or gain.interval is None:
-        return f"Would more labels help? {change}; without an interval, as predictions or spread are missing."
+        return f"Would more {more} help? {change}; without an interval, as predictions or spread are missing."
     low, high = sorted(sign * end for end in gain.interval)
     turn = 1 if gain.value > 0 else -1
     between = " to ".join(shown(end) for end in sorted(turn * end for end in gain.interval))
-    return f"{_answer(low, high)}: {change} (95 % {between})."
+    return f"{_answer(low, high, more)}: {change} (95 % {between})."
 
 
-def _answer(low: float, high: float) -> str:
+def _answer(low: float, high: float, more: str) -> str:
     """`low` and `high` are the ends of the interval of the gain, positive for better."""
     if low > 0:
-        return "More labels would probably help"
+        return f"More {more} would probably help"
     if high < 0:
-        return "More labels like these would probably not help"
+        return f"More {more} of this kind would probably not help"
     if high < SMALL:
-        return "More labels would hardly help"
-    return "Whether more labels would help is unclear, and more seeds may tell"
+        return f"More {more} would hardly help"
+    return f"Whether more {more} would help is unclear, and more seeds may tell"
 
 
 def _cells(size: Size) -> list[str]:

@@ -4,9 +4,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from finetune.analysis.published import DEFAULTS, Anchor, anchors, structure
 from finetune.data.messages import noun, so_many
@@ -21,6 +21,7 @@ from finetune.runs.seeds import Summary, failed, groups, summarised
 from finetune.runs.toml import read_toml
 
 TABLES = Path(__file__).parents[1] / "recipes" / "tables"
+UNREAD_OF_A_ROW = ("server", "limit", "settings", "column", "over")  # in a table of a recipe, which says which runs
 
 
 class Row(Settings):
@@ -35,17 +36,45 @@ class Row(Settings):
     settings: dict[str, Any] = Field({}, description="dotted keys that a run must have")
     column: str = Field("", description="heading in the paper's form, where rows of one heading share a column")
     over: list[str] = Field([], description="dotted keys that are averaged over like seeds, such as options.fold")
+    published_as: str = Field("", description="the task of the published scores, where it has another name")
+    published: dict[str, float] = Field({}, description="published scores of models, where they are of no task here")
+
+
+class System(Settings):
+    """A row of the paper in a table of a recipe; the others are compared with the first."""
+
+    name: str
+    settings: dict[str, Any] = Field(
+        {}, description="dotted keys that select runs of the recipe, with a value or a list of them; default: none"
+    )
+    paper: str = Field("", description="its name among the published scores")
+    columns: dict[str, str] = Field({}, description="cells shown in place of the name, by heading")
 
 
 class Table(Settings):
     """A file of recipes/tables. `margin`, in points, is the difference from a published score that counts as equal.
     `source` is a prefix of the sources to show; without it, all sources of loadable models are shown.
+
+    One with a `recipe` shows its runs, for each row a line a `system`, compared with the first.
     """
 
     title: str
     source: str = ""
     margin: float = Field(1.0, gt=0)
+    recipe: str = ""
+    heading: str = Field("system", description="heading of the systems' names")
+    system: list[System] = Field([])
     row: list[Row]
+
+    @model_validator(mode="after")
+    def _reads_all(self) -> Self:
+        """Refuses settings that the other kind of table has."""
+        ours = {"margin", *UNREAD_OF_A_ROW} if self.recipe else {"system", "heading"}
+        given = self.model_fields_set.union(*(row.model_fields_set for row in self.row)) & ours
+        if given:
+            kind = "with" if self.recipe else "without"
+            raise ValueError(f"{', '.join(sorted(given))}: not for a table {kind} a recipe")
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +114,10 @@ def load_table(name: str) -> Table:
         return Table.model_validate(read_toml(file))
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].lower()}" for fault in error.errors(include_url=False)
+            ": ".join(
+                filter(None, [".".join(map(str, fault["loc"])), fault["msg"].lower().removeprefix("value error, ")])
+            )
+            for fault in error.errors(include_url=False)
         )
         raise UserError(f"{file}: {faults}", "Compare with the files of recipes/tables") from None
 

@@ -17,8 +17,9 @@ from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.runs.dev_choices import is_optimistic
+from finetune.runs.lineage import SEEDS
 from finetune.runs.recipe_diff import settings_of
-from finetune.runs.seeds import SEEDS, Summary
+from finetune.runs.seeds import Summary
 
 HEADER = (
     *("", "metric", "model", "runs", "failed", "dev", "95 % interval", "published dev", "verdict"),

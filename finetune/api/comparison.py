@@ -5,7 +5,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.analysis import compare as comparing
+from finetune.analysis import comparison
+from finetune.analysis.compare import compare_runs
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Comparison(comparing.Comparison):
+class Comparison(comparison.Comparison):
     """What `finetune.compare` returns.
 
     Example: `finetune.compare(run, other).frame`
@@ -32,6 +33,8 @@ class Comparison(comparing.Comparison):
         rows: The number of its rows.
         differences: For each metric the scores of both sides, their difference, its 95 % interval and p.
         holm: For each metric p adjusted for the number of metrics.
+        by_seed: For each metric the difference over pairs of runs with the same seed, with its 95 % interval (Student's
+            t), spread and number; empty where the sides share fewer than two seeds.
         mcnemar: p of McNemar's exact test, where rows are right or wrong.
         changed: The rows that only one side has right.
         notes: What to take into account.
@@ -55,7 +58,9 @@ class Comparison(comparing.Comparison):
         return f"<Comparison on {so_many(self.rows)} of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"
 
     def _repr_html_(self) -> str:
-        return html_table(self.columns, self.cells, title=self.title) + html_list([*self.notes, self.tests])
+        return html_table(self.columns, self.cells, title=self.title) + html_list(
+            [*self.notes, self.tests, *filter(None, [self.pairs])]
+        )
 
 
 @plainly
@@ -90,7 +95,7 @@ def compare(
     names = [one.folder.name if isinstance(one, Run) else str(one) for one in (a, b)]
     left, right = map(_folders, sides)
     named = None if task is None else registry.find(task)
-    found = comparing.compare_runs(left, right, split=split, task=named, names=(names[0], names[1]))
+    found = compare_runs(left, right, split=split, task=named, names=(names[0], names[1]))
     return Comparison(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 

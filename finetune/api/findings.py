@@ -3,24 +3,44 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.api.html import html_table
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, without_hints
+from finetune.checks.all_checks import worst_first
+from finetune.checks.corpus import CorpusFacts, corpus_facts
+from finetune.checks.earlier_runs import earlier_runs
 from finetune.checks.finding import Finding
 from finetune.checks.fix import require_new_file, write_fixed
+from finetune.checks.read_before import read_before
 from finetune.checks.run_checks import Report, check_data
+from finetune.checks.tokenization import NO_TOKENS
 from finetune.data.messages import places, so_many
+from finetune.data.source import source_of
+from finetune.errors import UserError
+from finetune.models.encoder_sizes import size_of
+from finetune.models.pretrained import resolve
+from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
+from finetune.models.tokenizers.own_vocabulary import trained_size
+from finetune.runs.recipe import Recipe
+from finetune.task_types.text.objectives import PAIRED
+from finetune.task_types.text.own import is_text, own_text
+from finetune.training.first_runs import recipe_named, recipes_before, with_first_runs, with_run
+from finetune.training.targets import expand_targets
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from finetune.training.trial import Trial
+
 SHOWN = 5  # row numbers
+SAMPLE, LEAST = 4_000_000, 200  # bytes of text for a trial, and documents
 
 
+@dataclass(frozen=True, kw_only=True)
 class Findings(Report):
     """What `finetune.check` returns.
 
@@ -28,9 +48,22 @@ class Findings(Report):
 
     Attributes:
         layout: What each column was taken for, and why.
-        parts: The splits, with their tables.
+        parts: The splits, with their tables; of unlabelled text none.
         findings: What was found, the most severe first; each has `severity`, `code`, `what`, `remedy`, `rows`, `count`.
+        corpus: Of unlabelled text, what it holds: documents, lines, words, tokens; else None.
+        trial: Of unlabelled text, what a run would take by its first updates; None where it cannot be run.
     """
+
+    corpus: CorpusFacts | None = None
+    trial: "Trial | None" = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The findings as JSON values; of a text also what it holds, and what a run would take."""
+        if self.corpus is None:
+            return super().as_json()
+        facts = {name: value for name, value in asdict(self.corpus).items() if name != "findings"}
+        trial = None if self.trial is None else self.trial.as_json()
+        return {"corpus": facts, "trial": trial} | self.counted_findings()
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -56,12 +89,15 @@ class Findings(Report):
         Raises:
             UserError: If the file exists, or its format cannot hold the columns.
         """
+        if not self.parts:
+            raise UserError("unlabelled text has no cells to fix", "Leave the fixed copy out")
         require_new_file(Path(file), str(self.parts[0].table.path))
         return write_fixed(self.parts[0], Path(file), escape=escape_formulas)
 
     def __repr__(self) -> str:
         rows = sum(len(part.table) for part in self.parts)
-        return f"<Findings in {so_many(rows)}: {self.counted}>"
+        among = so_many(rows) if self.corpus is None else so_many(self.corpus.documents, "document")
+        return f"<Findings in {among}: {self.counted}>"
 
     def _repr_html_(self) -> str:
         rows = [(one.severity, one.code, one.what, _place(one), one.remedy) for one in self.findings]
@@ -88,21 +124,81 @@ def check(
     Raises:
         UserError: For data that cannot be read, and columns that it does not have.
     """
-    given = recipe_settings(settings, text=text, label=label)
+    given, out = recipe_settings(settings, text=text, label=label), Path("results")
     if is_path(data):
-        return findings_of(str(data), given)
+        return findings_of(str(data), given, out)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = stack.enter_context(in_memory(data, folder))
-        found = findings_of(str(path), given)
+        found = findings_of(str(path), given, out)
         return replace(found, findings=tuple(_without(path, one) for one in found.findings))
 
 
-def findings_of(path: str, settings: Mapping[str, Any]) -> Findings:
-    """`check` of a file or folder, with settings that have dotted keys."""
+def findings_of(path: str, settings: dict[str, Any], out: Path) -> Findings:
+    """`check` of a file or folder, with settings that have dotted keys; `out` has the runs that a model may name."""
+    options = {key.removeprefix("options."): value for key, value in settings.items()}
     with without_hints():
-        found = check_data(path, settings)
-    return Findings(layout=found.layout, parts=found.parts, findings=found.findings)
+        if is_text(path, options):
+            return findings_of_text(path, with_run(settings, out))
+        found = check_data(path, with_run(settings, out))
+        if recipe_named(str(settings.get("model", ""))) is not None:
+            found = replace(found, findings=tuple(_before_its_run(one, settings["model"]) for one in found.findings))
+        read = _read_before(path, settings, out)
+    return Findings(layout=found.layout, parts=found.parts, findings=tuple(worst_first([*found.findings, *read])))
+
+
+def _before_its_run(finding: Finding, model: str) -> Finding:
+    """What is found without a tokenizer, where a recipe as the model trains its vocabulary first."""
+    if finding.code != NO_TOKENS.code:
+        return finding
+    what = f"checks of tokens were skipped: {model} is run first, and trains its vocabulary"
+    return replace(finding, what=what, remedy="Run it, and check with model=RUN")
+
+
+def _read_before(path: str, settings: dict[str, Any], out: Path) -> Sequence[Finding]:
+    """Findings of the texts that the encoder of a run, or of a recipe that is run first, has read."""
+    if not settings.get("model"):
+        return ()
+    try:
+        (planned,) = with_first_runs(expand_targets([path], settings), out)
+    except UserError:  # a finding tells what a run refuses
+        return ()
+    earlier = earlier_runs(planned.recipe, recipes_before(planned))
+    return read_before(planned.task, earlier, source_of(None), limit=planned.recipe.limit, name=path).findings
+
+
+def findings_of_text(path: str, settings: Mapping[str, Any]) -> Findings:
+    """What a text holds, what is wrong with it, and what a run with these settings would take. Needs torch."""
+    from finetune.training.trial import trial
+
+    (planned, *_) = expand_targets([path], dict(settings))
+    read = own_text(planned.task)
+    assert read is not None
+    recipe = planned.recipe
+    tokenizer = _tokenizer(recipe)
+    found = corpus_facts(
+        read.documents,
+        tokenizer,
+        model=recipe.tokenizer_folder or recipe.model,
+        pairs=recipe.options.get("objective") in PAIRED,
+    )
+    sample = max(1, SAMPLE * found.documents // max(1, found.size))
+    fails = any(finding.severity == "error" for finding in found.findings)
+    return Findings(
+        layout=read.layout,
+        parts=(),
+        findings=found.findings,
+        corpus=found,
+        trial=None if fails else trial(planned, source=source_of(None), sample=max(LEAST, sample)),
+    )
+
+
+def _tokenizer(recipe: Recipe) -> TextTokenizer | None:
+    """The tokenizer of a recipe's model; None for a new encoder, whose vocabulary the run trains first."""
+    if trained_size(recipe):
+        size_of(recipe.model)
+        return None
+    return load_text_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
 
 
 def _without(path: Path, finding: Finding) -> Finding:

@@ -21,7 +21,7 @@ from finetune.training.targets import recipe_files
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("task", "id", "model", "settings", "seed", "metric", "score", "finished")
+COLUMNS = ("task", "id", "model", "encoder", "settings", "seed", "metric", "score", "finished")
 UNFINISHED = ("task", "id", "update", "updates", "epoch", "epochs", "checkpoint", "last", "running")
 
 
@@ -45,13 +45,16 @@ class Listing:
 
     @property
     def runs(self) -> "pd.DataFrame":
-        """A row for each finished run; `settings` are those in which the runs of a task differ."""
+        """A row for each finished run; `encoder` is its lineage if it is of a run, and `settings` are those in
+        which the runs of a task differ.
+        """
         import pandas as pd
 
         words = [", ".join(f"{k}={v}" for k, v in each.items()) for each in listed_differences(self.finished)]
+        encoders = ["" if one.lineage is None else one.lineage.brief for one in self.finished]
         rows = [
-            (one.task, one.id, one.model, settings, one.recipe.seed, one.headline, one.score, one.finished)
-            for one, settings in zip(self.finished, words, strict=True)
+            (one.task, one.id, one.model, encoder, settings, one.recipe.seed, one.headline, one.score, one.finished)
+            for one, encoder, settings in zip(self.finished, encoders, words, strict=True)
         ]
         return pd.DataFrame(rows, columns=list(COLUMNS))
 

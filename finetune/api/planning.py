@@ -11,6 +11,7 @@ from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
 from finetune.runs.events import Watcher
 from finetune.runs.record import RunRecord
+from finetune.training.first_runs import checkpoint_of, with_first_runs
 from finetune.training.targets import Planned, expand_targets
 
 if TYPE_CHECKING:
@@ -19,20 +20,26 @@ if TYPE_CHECKING:
 
 
 def plan(
-    targets: Sequence[str], settings: Mapping[str, Any], *, seeds: int = 1, shares: Sequence[float] = ()
+    targets: Sequence[str],
+    settings: Mapping[str, Any],
+    *,
+    seeds: int = 1,
+    shares: Sequence[float] = (),
+    out: Path = Path("results"),
 ) -> list[Planned]:
     """The runs of recipes or data with these settings (dotted keys), after the checks of the data.
 
-    With `shares` of the training rows, each is run with each share.
+    With `shares` of the training rows, each is run with each share. A model may be a run under `out`, or a recipe.
 
     Raises UserError for a wrong setting, for data that cannot be read, and for data with an error, and Ambiguous where
     its columns could be read in two ways.
     """
     if seeds < 1:
         raise UserError(f"seeds is {seeds}", "Give the number of runs, at least 1")
-    planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares)
+    checkpoint = checkpoint_of(settings, out)
+    planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
     require_sound_data([one.task for one in planned])
-    return planned
+    return with_first_runs(planned, out)
 
 
 EXECUTORS = ("ray", "slurm")

@@ -72,7 +72,7 @@ class ProgressLine:
         pace.add(some)
         if time.monotonic() - self.drawn < EVERY:
             return
-        parts = [f"epoch {some.epoch}/{pace.plan.epochs}", f"update {some.update:,}/{pace.plan.updates:,}"]
+        parts = [f"{pace.plan.unit} {some.epoch}/{pace.plan.epochs}", f"update {some.update:,}/{pace.plan.updates:,}"]
         parts += [f"loss {statistics.fmean(some.losses):.3f}", f"{duration(pace.left)} left", self.score]
         self._draw("  ".join(filter(None, parts)))
 

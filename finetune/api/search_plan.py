@@ -13,6 +13,7 @@ from finetune.runs.search_space import Choices, Space, parse_space
 from finetune.runs.toml import read_toml
 from finetune.task_types.options import configured
 from finetune.task_types.own_data import OPTIONS
+from finetune.training.first_runs import with_first_runs
 from finetune.training.targets import PRESET, Planned, load_target, space_files
 
 GivenSpace = str | Path | Mapping[str, Any] | None
@@ -27,14 +28,21 @@ class SearchPlan:
     command: str
 
 
-def plan_search(target: str, settings: Mapping[str, Any], space: GivenSpace = None) -> SearchPlan:
+def plan_search(
+    target: str, settings: Mapping[str, Any], space: GivenSpace = None, *, out: Path = Path("results")
+) -> SearchPlan:
     """A search over a space: a table, a file, or the name of a ready one; default: the recipe's grid, else the ready
     one for the recipe.
 
     Raises UserError for a wrong recipe or space and for data with an error, and Ambiguous where its columns could be
     read in two ways.
     """
-    base = load_target(target, dict(settings))
+    (base,) = with_first_runs([load_target(target, dict(settings))], out)
+    if base.first is not None:
+        raise UserError(
+            f"{target}: its model is the recipe {base.recipe.model}, and a search starts from an encoder",
+            f"Run {base.recipe.model}, and give that run as the model",
+        )
     grid = base.recipe.grid
     if grid and space is not None:
         raise UserError(f"{target} has a [grid], and a space is given too", "Leave one of them out")
@@ -61,6 +69,9 @@ def _table(space: GivenSpace, base: Planned) -> tuple[Mapping[str, Any], str]:
     if name not in ready:
         near = nearest(name, [*near_files(name), *ready])
         raise UserError(f"no space or file is called '{name}'", f"{near}There are {', '.join(ready)}")
+    if base.recipe.train.updates is not None:
+        what = f"the space '{name}' has epochs to choose from, and the length of {base.recipe.task} is in updates"
+        raise UserError(what, 'Give your space, such as a file with: "train.learning_rate" = [1e-4, 1e-3]')
     return read_toml(ready[name]), name
 
 

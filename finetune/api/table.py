@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.analysis.cost_columns import csv_columns, with_cost
+from finetune.analysis.paired_form import paired_columns, paired_form
+from finetune.analysis.paired_table import PairedLine, PlannedPoint, missing, paired_lines
 from finetune.analysis.paper_form import paper_form
 from finetune.analysis.paper_table import Line, Table, left_out, lines_of, load_table, shared_limit
 from finetune.analysis.paper_table_formats import NO_MORE, Form, More, as_csv, runs_form, write_table
@@ -14,7 +16,12 @@ from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.data.messages import so_many
 from finetune.errors import UserError
+from finetune.runs.points import Point, point_of_recipe
+from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records
+from finetune.runs.toml import flat
+from finetune.training import targets
+from finetune.training.first_runs import with_first_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +51,7 @@ class ResultTable:
         table: Its declaration: title, rows, margin.
         lines: A line for each row and model: our runs and scores, published scores, and the verdict.
         cost: Whether forms and files have the cost of runs too.
+        paired: Of a table of a recipe: each of its lines compared with the first of its score; else empty.
         note: Why runs were left out, or why there are only published scores; empty where every task's runs are shown.
     """
 
@@ -52,6 +60,7 @@ class ResultTable:
     lines: Sequence[Line]
     note: str = ""
     cost: bool = False
+    paired: Sequence[PairedLine] = ()
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -68,7 +77,8 @@ class ResultTable:
     def form(self, form: str | None = None) -> Form:
         """The cells and notes as `paper` (systems as rows, tasks as columns) or `runs` (a row a model and task).
 
-        The default is `paper` where the table has it, and `runs` for one with cost. Raises UserError for `paper` where
+        The default is `paper` where the table has it, and `runs` for one with cost; a table of a recipe has a form of
+        its own. Raises UserError for `paper` where
         it has not, or with cost.
         """
         if form not in (None, "paper", "runs"):
@@ -77,6 +87,8 @@ class ResultTable:
             raise UserError("the form paper has no columns for the cost of runs", "Leave out `form` or `cost`")
         if self.cost:
             return with_cost(runs_form(self.table, self.lines), self.lines)
+        if self.paired and form is None:
+            return paired_form(self.table, self.paired)
         as_paper = self.has_columns if form is None else form == "paper"
         return (paper_form if as_paper else runs_form)(self.table, self.lines)
 
@@ -91,7 +103,8 @@ class ResultTable:
 
     @property
     def _more(self) -> More:
-        return csv_columns(self.lines) if self.cost else NO_MORE
+        paired = paired_columns(self.paired) if self.paired else NO_MORE
+        return {**paired, **csv_columns(self.lines)} if self.cost else paired
 
     def __repr__(self) -> str:
         runs = sum(bool(line.runs) for line in self.lines)
@@ -124,6 +137,8 @@ def table(name: str | Path, *, out: str | Path = "results", cost: bool = False) 
     """
     declared = load_table(str(name))
     records = all_records(Path(out))
+    if declared.recipe:
+        return _of_recipe(str(name), declared, records, Path(out), cost=cost)
     lines, notes = lines_of(declared, records), left_out(declared, records)
     if not _have_runs(lines) and (limit := shared_limit(declared, records)):
         limited, rows = lines_of(declared, records, limit), so_many(limit, "row")
@@ -140,6 +155,24 @@ def table(name: str | Path, *, out: str | Path = "results", cost: bool = False) 
             raise nothing
         note = str(nothing)
     return ResultTable(name=str(name), table=declared, lines=lines, note=note, cost=cost)
+
+
+def _of_recipe(name: str, declared: Table, records: Sequence[RunRecord], out: Path, *, cost: bool) -> ResultTable:
+    """The table of a recipe's runs; where there are none yet, the paper's alone."""
+    plan = [_planned(one) for one in with_first_runs(targets.expand_targets([declared.recipe], {}), out)]
+    paired = paired_lines(declared, records, plan)
+    return ResultTable(
+        name=name, table=declared, lines=[one.line for one in paired], note=missing(paired, declared.recipe), cost=cost,
+        paired=paired,
+    )  # fmt: skip
+
+
+def _planned(one: targets.Planned) -> PlannedPoint:
+    return PlannedPoint(settings=flat(one.recipe.model_dump()), seed=one.recipe.seed, point=_point(one))
+
+
+def _point(one: targets.Planned) -> Point:
+    return point_of_recipe(one.recipe, one.task.name, None if one.first is None else _point(one.first))
 
 
 def _have_runs(lines: Sequence[Line]) -> bool:

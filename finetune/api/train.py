@@ -65,7 +65,7 @@ def train(
             file of a recipe.
         text: The column of the text, or the columns of several (a pair of texts, a question and its context).
         label: The column of the label, or for several labels a row their columns.
-        model: A Hub name, a folder, or `minilm`.
+        model: A Hub name, a folder, `minilm`, a run or a recipe, whose encoder is taken.
         seeds: The number of runs, which differ in their seeds alone.
         data_sizes: Run with each of these shares of the training rows, such as `[0.1, 0.5, 1]` or `"10%,50%,100%"`;
             then `run.learning_curves` says whether more labels would help.
@@ -128,9 +128,9 @@ def _planned(
     if is_path(data):
         if name is not None:
             raise UserError("name= is for rows in memory: a file has a name", "Leave it out")
-        return plan([os.fspath(data)], settings, seeds=seeds, shares=shares)
+        return plan([os.fspath(data)], settings, seeds=seeds, shares=shares, out=out)
     with in_memory(data, out / STORE) as path:
-        planned = plan([str(path)], settings, seeds=seeds, shares=shares)
+        planned = plan([str(path)], settings, seeds=seeds, shares=shares, out=out)
         found = name or _name_in(out, planned[0])
     return planned if found is None else [_renamed(one, found) for one in planned]
 

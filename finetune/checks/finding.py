@@ -1,8 +1,9 @@
 """A finding: an issue in a file, with its rows."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
-from finetune.data.issues import Severity
+from finetune.data.issues import Issue, Severity
 
 MOST_ROWS = 1_000  # row numbers that a finding keeps
 MANY, MOSTLY = 0.05, 0.5  # shares of a file's rows
@@ -23,3 +24,19 @@ class Finding:
     rows: tuple[int, ...] = ()
     lines: tuple[int, ...] = ()
     count: int = 0
+
+    @classmethod
+    def of(cls, issue: Issue, what: str = "", *, file: str, remedy: str = "", worst: bool = False) -> Self:
+        """A finding for a whole file; `what` and `remedy` replace the issue's own texts."""
+        return cls(
+            severity=(worst and issue.worst) or issue.severity,
+            code=issue.code,
+            what=what or issue.meaning,
+            remedy=remedy or issue.remedy,
+            file=file,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The finding as JSON values."""
+        facts = asdict(self)
+        return {"severity": facts.pop("severity"), "code": facts.pop("code"), "message": facts.pop("what"), **facts}

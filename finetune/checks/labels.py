@@ -81,12 +81,15 @@ FEW_ROWS = Issue(
 def missing_labels(part: Part) -> Iterator[Finding]:
     """Rows without a label; a test file may have none at all."""
     if not part.layout.label:
-        remedy = NO_LABEL_COLUMN.remedy.format(columns=", ".join(part.table.columns))
+        columns = ", ".join(" ".join(name.split()) for name in part.table.columns)  # a name may have lines
+        remedy = NO_LABEL_COLUMN.remedy.format(columns=columns)
         what = NO_LABEL_COLUMN.meaning
         if len(part.table.columns) == 1:
             example = shown(next((text for text in part.texts if text), ""))
             what += f": the file has a single column, such as {example}"
             remedy = "Give each row a text and a label, for example as CSV with the columns text and label"
+        if part.split == "train":
+            remedy += "; text without labels is read with shape=text"
         yield part.found(NO_LABEL_COLUMN, what=what, remedy=remedy)
         return
     if not labelled(part):

@@ -52,9 +52,12 @@ class Report:
             "format": {part.split: str(part.table.form) for part in self.parts},
             "rows": {part.split: len(part.table) + len(part.table.faults) for part in self.parts},
             "layout": asdict(self.layout),
-            "findings": [_plain(finding) for finding in self.findings],
-            "counts": self.counts,
+            **self.counted_findings(),
         }
+
+    def counted_findings(self) -> dict[str, Any]:
+        """The findings and their counts as JSON values."""
+        return {"findings": [finding.as_json() for finding in self.findings], "counts": self.counts}
 
 
 def check_data(path: str, settings: Mapping[str, Any]) -> Report:
@@ -73,7 +76,7 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
         else fitting_length(layout, table_of(files["train"], encoding).columns)
     )
     most = _capped(layout, recipe)
-    of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe.model, length, most)
+    of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe, length, most)
     return Report(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))
 
 
@@ -92,8 +95,3 @@ def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:
     named = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     start = parse({"task": own, "model": MODEL}, origin=path)
     return start.with_settings(named, origin="settings", options=lambda _: every_option())
-
-
-def _plain(finding: Finding) -> dict[str, Any]:
-    facts = asdict(finding)
-    return {"severity": facts.pop("severity"), "code": facts.pop("code"), "message": facts.pop("what"), **facts}

@@ -113,12 +113,8 @@ class Part:
     ) -> Finding:
         """A finding for the rows with these indexes; `what` and `remedy` replace the issue's own texts."""
         first = [int(index) for index in islice(indexes, MOST_ROWS)]
-        return Finding(
-            severity=(worst and issue.worst) or issue.severity,
-            code=issue.code,
-            what=what or issue.meaning,
-            remedy=remedy or issue.remedy,
-            file=self.file,
+        return replace(
+            Finding.of(issue, what, file=self.file, remedy=remedy, worst=worst),
             rows=tuple(self.table.rows[index] for index in first),
             lines=tuple(self.table.lines[index] for index in first),
             count=len(indexes),

@@ -15,6 +15,7 @@ from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
+from finetune.runs.recipe import Recipe
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
 SAMPLE = 20_000  # rows that are tokenized
@@ -77,13 +78,13 @@ class Tokens:
     sampled: str
 
 
-def tokens(parts: Sequence[Part], model: str, max_length: int, question_length: int) -> Iterator[Finding]:
+def tokens(parts: Sequence[Part], recipe: Recipe, max_length: int, question_length: int) -> Iterator[Finding]:
     """Findings about the tokens of each split; a note where the tokenizer cannot be loaded.
 
     `question_length` is the limit of a question in tokens.
     """
     try:
-        tokenizer = load_text_tokenizer(pretrained.resolve(model).folder)
+        tokenizer = load_text_tokenizer(pretrained.resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
     except UserError as error:
         what = f"checks of tokens were skipped: {error.what}"
         yield parts[0].found(NO_TOKENS, what=what, remedy=error.way_out)
@@ -93,12 +94,12 @@ def tokens(parts: Sequence[Part], model: str, max_length: int, question_length: 
         if tokenized is not None:
             yield from _lengths(part, tokenized, max_length)
             yield from _questions(part, tokenized, tokenizer, question_length)
-            found = misfit([part.texts[row] for row in tokenized.rows], tokenizer, model)
+            found = misfit([part.texts[row] for row in tokenized.rows], tokenizer, recipe.model)
             if found is not None:
                 rows = tokenized.rows[tokenized.unknown > 0]
                 yield part.found(VOCABULARY, rows, what=found.what, remedy=found.remedy)
             if found is None or found.unknown < SOME_UNKNOWN:  # else the share is in the other finding
-                yield from _unknown(part, tokenized, model)
+                yield from _unknown(part, tokenized, recipe.model)
 
 
 def _lengths(part: Part, tokenized: Tokens, max_length: int) -> Iterator[Finding]:

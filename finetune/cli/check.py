@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -12,7 +12,7 @@ from rich.text import Text
 from finetune.api.findings import Findings, findings_of
 from finetune.checks.finding import Finding
 from finetune.checks.fix import require_new_file
-from finetune.cli.arguments import Data, Device, Escape, Json, complete
+from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.data_tables import file_line, layout_table
@@ -25,11 +25,20 @@ from finetune.data.messages import noun, places, so_many
 from finetune.data.source import source_of
 from finetune.data.writing import encoding_note, written_suffix
 from finetune.errors import UserError
+from finetune.runs.pace import duration
 from finetune.task_types.first_rows import first_rows
+from finetune.task_types.text.own import is_text
+from finetune.training.first_runs import in_order, recipes_before, with_first_runs
 from finetune.training.targets import Planned, expand_targets, split_arguments
+
+if TYPE_CHECKING:
+    from finetune.checks.recipe import Preview
+    from finetune.training.trial import Trial
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 SHOWN = 5  # row numbers
+TRIAL = "finetune.training.trial"
+TRIAL_ROWS = 2_000  # of a shipped text
 
 
 def check(
@@ -43,6 +52,7 @@ def check(
     fix: Annotated[Path | None, typer.Option(help="For data: write a fixed copy to this file.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="For data: exit with 1 on warnings too.")] = False,
     escape: Escape = False,
+    out: Out = RESULTS,
     as_json: Json = False,
 ) -> None:
     """Prints facts of a recipe, or findings in data; exits with 1 if the data has an error."""
@@ -53,46 +63,67 @@ def check(
     if any(map(is_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
-        _check_data(names[0], settings, fix, escape=escape, strict=strict, as_json=as_json)
+        _check_data(names[0], settings, fix, out, escape=escape, strict=strict, as_json=as_json)
         return
     if fix is not None:
         raise UserError("--fix applies to data", "Name an existing data file")
-    _check_recipes(expand_targets(names, settings), data, device, as_json=as_json)
+    planned = with_first_runs(expand_targets(names, settings), out)
+    _check_recipes(in_order(planned), data, device, as_json=as_json)
 
 
 def _check_recipes(planned: list[Planned], data: Path | None, device: str | None, *, as_json: bool) -> None:
-    """Prints what runs would use."""
+    """Prints what runs would use. One that starts from the encoder of another is checked with that one's own model,
+    which has the same vocabulary and size. One alone whose length is in updates is also tried for a few of them.
+    """
     load_libraries("" if as_json else loading(planned), "finetune.checks.recipe")
     from finetune.checks.recipe import check as preview
 
     for one in planned:
-        findings = preview(one.recipe, one.task, source=source_of(data), device=device)
+        found = preview(one.recipe, one.task, source=source_of(data), device=device, before=recipes_before(one))
+        tried = _trial(one, data, device) if len(planned) == 1 and one.recipe.train.updates is not None else None
         if as_json:
-            echo(json.dumps(asdict(findings)))
-            continue
-        console = standard_output()
-        for title, facts in findings.facts.items():
-            console.print(facts_table(title, facts))
-        for example in findings.examples:
-            for tokens in example["tokens"]:
-                console.print_line(" ".join(tokens))
-            console.print_line(f"-> {example['label']}")
+            echo(json.dumps(found.as_json() | ({} if tried is None else {"trial": tried.as_json()})))
+        else:
+            _print_preview(found)
+            if tried is not None:
+                standard_output().print(facts_table("a run", trial_facts(tried)))
+
+
+def _trial(one: Planned, data: Path | None, device: str | None) -> "Trial":
+    from finetune.training.trial import trial
+
+    return trial(one, source=source_of(data), sample=TRIAL_ROWS, device=device)
+
+
+def _print_preview(found: "Preview") -> None:
+    console = standard_output()
+    for title, facts in found.facts.items():
+        console.print(facts_table(title, facts))
+    for example in found.examples:
+        for tokens in example["tokens"]:
+            console.print_line(" ".join(tokens))
+        console.print_line(f"-> {example['label']}")
+    _print_findings(found.findings)
 
 
 def _check_data(
-    target: str, settings: dict[str, Any], fix: Path | None, *, escape: bool, strict: bool, as_json: bool
+    target: str, settings: dict[str, Any], fix: Path | None, out: Path, *, escape: bool, strict: bool, as_json: bool
 ) -> None:
     """Prints findings and writes the fixed copy; exits with 1 for an error or, with `strict`, a warning."""
     if fix is not None:
         require_new_file(fix, target)
-    report = _with_options(asking(lambda given: findings_of(target, given), settings))
+    if is_text(target, {key.removeprefix("options."): value for key, value in settings.items()}):
+        load_libraries("" if as_json else f"{target}: reading, and training for a few updates", TRIAL)
+        if fix is not None:
+            raise UserError(f"{target}: unlabelled text has no cells to fix", "Leave --fix out")
+    report = _with_options(asking(lambda given: findings_of(target, given, out), settings))
     fixes = {} if fix is None else report.fix(fix, escape_formulas=escape)
     if as_json:
         echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "fixes": fixes})))
     else:
         _print_report(report)
         if fix is not None:
-            _print_fixed(report, fix, fixes, settings)
+            _print_fixed(report, fix, fixes, settings, out)
     if not as_json:
         _print_next(target, report, fix)
     if report.fails(strict=strict):
@@ -104,19 +135,19 @@ def _with_options(report: Findings) -> Findings:
     return replace(report, findings=tuple(replace(one, remedy=with_options(one.remedy)) for one in report.findings))
 
 
-def _print_fixed(report: Findings, fix: Path, fixes: dict[str, int], settings: dict[str, Any]) -> None:
+def _print_fixed(report: Findings, fix: Path, fixes: dict[str, int], settings: dict[str, Any], out: Path) -> None:
     """Prints what was fixed, in which encoding the copy is where that may surprise, and what remains in it."""
     console = standard_output()
     console.print(facts_table(str(fix), fixes or {"fixed": "no fixes needed; file copied"}))
     if note := encoding_note(fix, report.parts[0].table.form):
         console.print_line(note_line(note))
-    console.print_line(_remaining(fix, {name: value for name, value in settings.items() if name != "encoding"}))
+    console.print_line(_remaining(fix, {name: value for name, value in settings.items() if name != "encoding"}, out))
 
 
-def _remaining(fix: Path, settings: dict[str, Any]) -> str:
+def _remaining(fix: Path, settings: dict[str, Any], out: Path) -> str:
     """`4 findings remain in fixed.csv: mojibake (row 3), vocabulary and 2 notes`."""
     try:
-        found = [finding for finding in findings_of(str(fix), settings).findings if finding.file == str(fix)]
+        found = [finding for finding in findings_of(str(fix), settings, out).findings if finding.file == str(fix)]
     except UserError as error:
         return f"{fix} has an error: {error}"
     if not found:
@@ -148,12 +179,35 @@ def _print_report(report: Findings) -> None:
     console = standard_output()
     for part in report.parts:
         console.print_line(file_line(part.split, part.table))
-    for line in first_rows(report.layout, report.parts[0].table):
-        console.print_line(line)
-    console.print(layout_table(report.layout))
-    for text in _finding_lines(report.findings):
-        console.print(*text, sep="", soft_wrap=True)
+    if report.parts:
+        for line in first_rows(report.layout, report.parts[0].table):
+            console.print_line(line)
+        console.print(layout_table(report.layout))
+    if report.corpus is not None:
+        console.print(facts_table("text", report.corpus.shown()))
+    if report.trial is not None:
+        console.print(facts_table("a run", trial_facts(report.trial)))
+    _print_findings(report.findings)
     console.print(report.counted)
+
+
+def trial_facts(found: "Trial") -> dict[str, str]:
+    """What a run would take, in words by name."""
+    scoring = f", {duration(found.evaluating)} of it for scoring dev"
+    trains = f"{found.trains:,} tokens (or fewer where the text has no more words), trained on the text first"
+    return {
+        "device": found.device,
+        **({"vocabulary": trains} if found.trains else {}),
+        "pieces": f"{found.pieces:,} an epoch, which fit max_length",
+        "updates": f"{found.updates:,} (train.updates), with {found.tokens:,} tokens",
+        "rate": f"{found.rate:,.0f} tokens/s in the first {found.tried} updates",
+        "time": f"about {duration(found.seconds + found.evaluating)}{scoring}; reading the text comes first",
+    }
+
+
+def _print_findings(findings: Sequence[Finding]) -> None:
+    for text in _finding_lines(findings):
+        standard_output().print(*text, sep="", soft_wrap=True)
 
 
 def _finding_lines(findings: Sequence[Finding]) -> Iterator[tuple[Text, str]]:

@@ -75,6 +75,14 @@ GROUPS: dict[str, dict[str, Listed]] = {
                 ("finetune check glue-mrpc", "what a run would use"),
             ),
         ),
+        "tokenizer": Listed(
+            "Train a vocabulary on text, or extend one.",
+            (
+                ("finetune tokenizer corpus.txt -o vocabulary --size 4000", "WordPiece"),
+                ("finetune tokenizer corpus.txt -o bytes --kind byte-bpe", "as RoBERTa's"),
+                ("finetune tokenizer corpus.txt -o extended --extend minilm --size +2000", "words added"),
+            ),
+        ),
     },
     "Look": {
         "ls": Listed("List recipes, tasks and runs.", (("finetune ls", "recipes, tasks, finished runs"),)),

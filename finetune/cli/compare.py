@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from finetune.analysis.compare import Changed, Comparison
+from finetune.analysis.comparison import Changed, Comparison
 from finetune.api.comparison import compare as compared
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import plain, standard_output
@@ -50,7 +50,7 @@ def _comparison_table(found: Comparison) -> FittedTable:
         title=one_line(found.title),
         columns=[Column(name=name, words=True), *columns(*numbers, right=numbers)],
         rows=list(map(tuple, found.cells)),
-        notes=[found.tests],
+        notes=[found.tests, *filter(None, [found.pairs])],
     )
 
 

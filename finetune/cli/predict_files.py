@@ -10,7 +10,7 @@ from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line
-from finetune.data.messages import noun, so_many
+from finetune.data.messages import noun, percent, so_many
 from finetune.errors import UserError
 from finetune.inference.shards.begin import require_files
 from finetune.inference.shards.plan import MANIFEST
@@ -75,5 +75,5 @@ def _summary(facts: Mapping[str, Any]) -> str:
     if count := facts["errors"]:
         lines.append(f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why")
     if share := facts["truncated"]:
-        lines.append(f"{100 * share:.2g} % of the rows were truncated")
+        lines.append(f"{percent(share)} of the rows were truncated")
     return "\n".join([*lines, *(one_line(f"note: {note}") for note in facts["notes"])])

@@ -107,7 +107,7 @@ class ProgressDisplay:
         assert pace is not None  # since Training comes before Updates
         pace.add(some)
         facts = [f"loss {statistics.fmean(some.losses):.3f}", f"{pace.rate:.0f} examples/s", *self.best]
-        what = f"epoch {some.epoch}/{pace.plan.epochs}"
+        what = f"{pace.plan.unit} {some.epoch}/{pace.plan.epochs}"
         self._show(what, done=some.update, total=pace.plan.updates, left=pace.left, facts=facts, every=LINE_EVERY)
 
     def _show_predicted(self, some: Predicted) -> None:
@@ -133,7 +133,7 @@ class ProgressDisplay:
         self.best = [f"best {epoch.metrics[0].shown(epoch.best)}"]
         scores = in_words(done.scores, partial(find_metric, metrics=epoch.metrics))
         facts = [f"loss {done.loss:.3f}", scores, *self.best]
-        self.console.print_line(f"epoch {done.epoch}/{self.pace.plan.epochs}  {'  '.join(facts)}")
+        self.console.print_line(f"{self.pace.plan.unit} {done.epoch}/{self.pace.plan.epochs}  {'  '.join(facts)}")
 
     def _show_sweep(self, sweep: SweepProgress) -> None:
         ended = sweep.finished + sweep.failed

@@ -131,10 +131,15 @@ def _print_run(found: RunFolder, predictions: int, *, every: bool, as_json: bool
     if every:
         console.print(facts_table("record", every_fact(record)))
     for split in record.scores if predictions else ():
-        console.print_line(f"first {so_many(predictions, 'prediction')} of {split}, wrong ones marked x")
         lines = read_predictions(found.predictions(split))[:predictions]
-        console.print(_predictions_table(lines, split_view_of(record, found, split, lines)))
-    console.print_next(f"finetune report {record.id}", *[f"finetune show {record.id} --all"] * (not every))
+        view = split_view_of(record, found, split, lines)
+        marked = ", wrong ones marked x" * (view is None or view.bounded)
+        console.print_line(f"first {so_many(predictions, 'prediction')} of {split}{marked}")
+        console.print(_predictions_table(lines, view))
+    fine_tuning = [f"finetune run YOURS.csv model={record.id}"] * record.is_pretraining
+    console.print_next(
+        *fine_tuning, f"finetune report {record.id}", *[f"finetune show {record.id} --all"] * (not every)
+    )
 
 
 def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:

@@ -27,6 +27,7 @@ from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import own_data
+from finetune.task_types.text.own import own_text, reading_lines
 from finetune.training.launch import Group, in_group, launch
 from finetune.training.targets import Planned, split_arguments
 from finetune.training.tracking.names import tracker_names
@@ -93,7 +94,7 @@ def run(
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     shares = () if sizes is None else shares_of(sizes)
     silent = quiet or as_json or not first_process()
-    planned = _planned(names, settings, seeds=seeds, shares=shares, silent=silent)
+    planned = _planned(names, settings, seeds=seeds, shares=shares, out=out, silent=silent)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
     from finetune.training.checkpoints import Saving
 
@@ -116,12 +117,12 @@ def run(
 
 
 def _planned(
-    names: list[str], settings: dict[str, Any], *, seeds: int, shares: Sequence[float], silent: bool
+    names: list[str], settings: dict[str, Any], *, seeds: int, shares: Sequence[float], out: Path, silent: bool
 ) -> list[Planned]:
     """The runs; unless `silent`, how the user's data was read is printed."""
     if not silent:
         _print_large(names)
-    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares), settings)
+    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, out=out), settings)
     if not silent:
         _print_guesses(names, planned)
     return planned
@@ -157,6 +158,12 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
                 for line in first_rows(read.layout, table):
                     console.print_line(line)
         console.print(layout_table(read.layout))
+    texts = {id(text): text for task in tasks if (text := own_text(task)) is not None}
+    for text in texts.values():
+        for line in reading_lines(text):
+            console.print_line(line)
+    if len(texts) > 1:
+        console.print_line(f"note: {len(texts)} texts, each for an encoder: for one, name their folder or a '*.txt'")
 
 
 def _print_records(

@@ -10,10 +10,11 @@ from finetune.data.messages import so_many
 from finetune.runs.best import best_group
 from finetune.runs.data_sizes import of_largest_sizes
 from finetune.runs.folder import RunFolder
+from finetune.runs.lineage import SEEDS, lineage_words
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import SEEDS, differing_settings, groups
+from finetune.runs.seeds import differing_settings, groups
 from finetune.runs.verdict import verdict_of
 from finetune.task_types.vocabulary import suggested_encoder
 
@@ -26,13 +27,15 @@ def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
     """The facts of a run that most readers want."""
     changed = [one for one in settings_of([record]) if one.changed and one.key not in NOT_SETTINGS]
     rows = ", ".join(f"{split} {so_many(count)}" for split, count in record.rows.items())
-    epochs = so_many(len(record.epochs), "epoch")
+    updates = record.recipe.get("train", {}).get("updates")
+    length = so_many(updates, "update") if updates else so_many(len(record.epochs), "epoch")
     return {
         "model": record.model,
+        **lineage_words(record.lineage),
         "settings": ", ".join(f"{one.key} {plain(one.values[0])}" for one in changed) or "defaults",
         "rows": rows,
         "data": record.data_origin,
-        "trained": f"{epochs} in {duration(record.seconds.get('total', 0))} on {record.device}{_part(record)}, "
+        "trained": f"{length} in {duration(record.seconds.get('total', 0))} on {record.device}{_part(record)}, "
         f"{record.finished[:10]}",
         "folder": str(folder.path),
     }
@@ -81,7 +84,11 @@ def _part(record: RunRecord) -> str:
 
 
 def _use(record: RunRecord) -> str:
-    """A command that uses a run's model; where it is worse than a baseline, one that trains another encoder."""
+    """A command that uses a run's model; where it is worse than a baseline, one that trains another encoder. That of a
+    pre-trained encoder is to fine-tune it.
+    """
+    if record.is_pretraining:
+        return f"finetune run YOURS.csv model={record.id}"
     task = str(record.recipe["task"])
     if verdict_of([record]).level == "worse" and is_data(task):
         return f"finetune run {quote(task)} model={suggested_encoder(record.notes) or 'NAME'}"

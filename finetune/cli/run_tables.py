@@ -20,7 +20,7 @@ from finetune.runs.listed_run import ListedRun
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import differing_settings, failed, groups, spread_by_seed, summarised
+from finetune.runs.seeds import differing_settings, failed, groups, shared_encoders, spread_by_seed, summarised
 
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
 
@@ -86,6 +86,7 @@ def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
             run.task,
             run.id,
             run.model,
+            "" if run.lineage is None else run.lineage.brief,
             plain(settings),
             str(run.recipe.seed),
             f"{run.headline} {run.metric(run.headline).shown(run.score)}",
@@ -94,8 +95,9 @@ def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
         for run, settings in zip(runs, listed_differences(runs), strict=True)
     ]
     finished = Column(name="finished", short=_to_the_minute)
-    first = [Column(name="task", names=True), Column(name="id"), MODEL, Column(name="settings", words=True)]
-    headings = [*first, *columns("seed", "score"), finished]
+    first = [Column(name="task", names=True), Column(name="id"), MODEL]
+    words = [Column(name="encoder", words=True), Column(name="settings", words=True)]
+    headings = [*first, *words, *columns("seed", "score"), finished]
     return FittedTable(title="runs", columns=headings, rows=rows)
 
 
@@ -210,6 +212,7 @@ def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[st
                 by_init, by_order = map(metric.shown, spread)
                 what = f"sd of {split} {name} over head initialisations {by_init}, over data orders {by_order}"
                 lines.append(f"{task}: {what}")
+            lines += [f"{task}: {note}"] if (note := shared_encoders(group)) else []
         if len(mine) > 1:
             best = best_group([record for group in mine for record in group])
             chosen = differing_settings([group[0] for group in mine])[mine.index(best)]

@@ -77,7 +77,7 @@ def search(
     if exists(output) and not force and not _is_ours(output, mark):
         raise UserError(f"{output} already exists", "Name another file with -o, or replace it with --force")
     silent = quiet or as_json
-    plan = asking(lambda given: plan_search(names[0], given, *names[1:]), settings)
+    plan = asking(lambda given: plan_search(names[0], given, *names[1:], out=out), settings)
     load_libraries("" if silent else loading([plan.base]), "finetune.training.search.study")
     with ProgressDisplay(standard_error()) as display:
         found = execute_search(

@@ -27,7 +27,9 @@ class TableForm(StrEnum):
 
 
 def table(
-    name: Annotated[str | None, typer.Argument(help="glue, squad, ner, choice, table-1 to table-7, or a file.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="glue, squad, ner, choice, table-1 to table-7, adaptation, or a file.")
+    ] = None,
     form: Annotated[
         TableForm | None,
         typer.Option(help="paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict."),

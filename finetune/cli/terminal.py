@@ -16,7 +16,6 @@ from finetune.errors import UserError
 
 # Control characters (C0 without tab and newline, C1), line separators, bidi controls, and lone surrogates.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-FORGED = re.compile("\n(?!  - )")  # a line that is not one of a list of faults
 MOST = 5_000  # characters of an error
 REPEAT_SECONDS = 15.0  # in which a launcher notices that another process has failed
 
@@ -50,7 +49,7 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 
 def error_text(error: UserError) -> str:
     """An error as one line; several faults of a recipe have a line each."""
-    text = FORGED.sub(r"\\u000a", printable(with_options(str(error))))
+    text = printable(with_options(str(error)))
     return f"error: {text}" if len(text) < MOST else f"error: {text[: MOST // 2]} ... {text[-MOST // 2 :]}"
 
 

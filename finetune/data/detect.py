@@ -18,10 +18,15 @@ def detect(path: Path, encoding: str = "") -> FileFormat:
     # Delimited text is the last format, and accepts any text.
     found, layout = next((one, layout) for one in FORMATS if (layout := one.sniff(start)))
     if not found.text:
-        return FileFormat(format=found, gzip=not path.is_dir() and start.gzip, layout=layout)
+        return FileFormat(format=found, compression="" if path.is_dir() else start.compression, layout=layout)
     text = start.encoding
     if found.lines:
-        require_lines(path, gzipped=start.gzip)
+        require_lines(path, compression=start.compression)
     return FileFormat(
-        format=found, gzip=start.gzip, encoding=text.name, damaged=text.damaged, sample=text.sample, layout=layout
+        format=found,
+        compression=start.compression,
+        encoding=text.name,
+        damaged=text.damaged,
+        sample=text.sample,
+        layout=layout,
     )

@@ -10,7 +10,7 @@ from typing import IO, Any, Literal
 from finetune.data.encodings.detect import spelled
 from finetune.data.file_start import FileStart
 from finetune.data.issues import Fault
-from finetune.data.open_files import open_bytes, open_text
+from finetune.data.open_files import Compression, open_bytes, open_text
 from finetune.data.records import Record
 
 Row = Mapping[str, Any]
@@ -26,7 +26,7 @@ class FileFormat:
     """
 
     format: "Format"
-    gzip: bool = False
+    compression: Compression = ""
     encoding: str = "utf-8"
     damaged: bool = False
     sample: str = ""
@@ -36,7 +36,7 @@ class FileFormat:
         """In words: `delimited text, in UTF-8, comma-separated, quoted, gzip`."""
         encoding = [f"in {spelled(self.encoding)}"] if self.format.text else []
         layout = [] if self.layout is True else [str(self.layout)]
-        return ", ".join([self.format.title, *encoding, *layout, *(["gzip"] if self.gzip else [])])
+        return ", ".join([self.format.title, *encoding, *layout, *([self.compression] if self.compression else [])])
 
     @property
     def marked(self) -> bool:
@@ -45,11 +45,11 @@ class FileFormat:
 
     def open_bytes(self, path: Path) -> AbstractContextManager[IO[bytes]]:
         """The file's bytes, decompressed."""
-        return open_bytes(path, gzipped=self.gzip)
+        return open_bytes(path, compression=self.compression)
 
     def open_text(self, path: Path, *, newline: str = "") -> AbstractContextManager[io.TextIOWrapper]:
         """The file's text; bytes that are not valid in its encoding become lone surrogates."""
-        return open_text(path, gzipped=self.gzip, encoding=self.encoding, newline=newline)
+        return open_text(path, compression=self.compression, encoding=self.encoding, newline=newline)
 
     def filled_lines(self, path: Path) -> Iterator[tuple[int, int, str]]:
         """Yields (row, line, text) of each line that is not blank; rows and lines are counted from 1."""
@@ -94,6 +94,8 @@ class Format:
     - `read_cells` returns the columns' names and (row, line, cells, fault) of every row, if all have the same columns:
       this halves the time. `count` returns the number of rows (or an estimate) and the columns without reading all.
       `class_names` returns a column's names of classes by number, where the file has them.
+    - `corpus` are the suffixes of files whose column of texts may be a corpus, and `read_columns` reads the rows with
+      some columns alone, if this is faster.
     """
 
     name: str
@@ -103,6 +105,8 @@ class Format:
     read_cells: Callable[[Path, FileFormat], tuple[list[str], NumberedCells]] | None = None
     count: Callable[[Path, FileFormat], tuple[int, frozenset[str]]] | None = None
     class_names: Callable[[Path, FileFormat], Mapping[str, Mapping[str, str]]] | None = None
+    corpus: tuple[str, ...] = ()
+    read_columns: Callable[[Path, FileFormat, Sequence[str]], Iterator[Record]] | None = None
     text: bool = True
     lines: bool = True
     names_columns: bool = True

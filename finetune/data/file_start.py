@@ -7,7 +7,7 @@ from pathlib import Path
 
 from finetune.data.bounds import LONGEST_LINE
 from finetune.data.encodings.detect import Encoding, find_encoding
-from finetune.data.open_files import open_bytes, open_text
+from finetune.data.open_files import PACKED, Compression, compression_of, open_bytes, open_text
 from finetune.errors import UserError
 
 CHUNK = 1 << 20  # bytes
@@ -23,42 +23,47 @@ class FileStart:
     unsupported kind, or in an unknown encoding.
     """
 
+    needs = "Give a file with a header and rows"
+
     def __init__(self, path: Path, given: str = "") -> None:
         self.path = path
         self.given = given
 
     @property
     def suffix(self) -> str:
-        """The name's suffix, in lower case and without `.gz`."""
-        return next((s for s in reversed(self.path.suffixes) if s.lower() != ".gz"), "").lower()
+        """The name's suffix, in lower case and without `.gz` or `.xz`."""
+        return next((s for s in reversed(self.path.suffixes) if s.lower() not in PACKED), "").lower()
 
     @cached_property
-    def gzip(self) -> bool:
-        """Whether the file is compressed."""
-        with open_bytes(self.path, gzipped=False) as file:
-            return file.read(2) == b"\x1f\x8b"
+    def compression(self) -> Compression:
+        """How the file is compressed."""
+        return compression_of(self.path)
 
     @cached_property
     def head(self) -> bytes:
         """The first bytes, decompressed."""
-        with open_bytes(self.path, gzipped=self.gzip) as file:
+        with open_bytes(self.path, compression=self.compression) as file:
             start = file.read(CHUNK)
         if not start.strip(BLANK):
-            raise UserError(f"{self.path}: is empty", "Give a file with a header and rows")
+            raise UserError(f"{self.path}: is empty", self.needs)
         return start
 
     @cached_property
     def encoding(self) -> Encoding:
         """The given encoding if there is one, else the detected one."""
+        self.require_supported()
+        return find_encoding(self.path, partial(open_bytes, self.path, compression=self.compression), self.given)
+
+    def require_supported(self) -> None:
+        """Raises UserError for a file of a kind that is not read."""
         for magic, name in UNREAD:
             if self.head.startswith(magic):
                 raise UserError(f"{self.path}: is {name}, which is not supported", "Save it as CSV, or unpack it")
-        return find_encoding(self.path, partial(open_bytes, self.path, gzipped=self.gzip), self.given)
 
     @cached_property
     def text(self) -> str:
         """The beginning of the text, up to the end of a line."""
-        with open_text(self.path, gzipped=self.gzip, encoding=self.encoding.name) as file:
+        with open_text(self.path, compression=self.compression, encoding=self.encoding.name) as file:
             text = file.read(SAMPLE)
         return text if len(text) < SAMPLE or "\n" not in text else text[: text.rindex("\n") + 1]
 
@@ -67,11 +72,11 @@ class FileStart:
         """The lines of that beginning that are not empty."""
         lines = [line for line in re.split(r"\r\n|\n|\r", self.text) if line.strip()]
         if not lines:
-            raise UserError(f"{self.path}: is empty", "Give a file with a header and rows")
+            raise UserError(f"{self.path}: is empty", self.needs)
         return lines
 
     def first_lines(self, count: int) -> list[str]:
         """The first lines that are not empty, each complete unless it is too long for a row."""
-        with open_text(self.path, gzipped=self.gzip, encoding=self.encoding.name) as file:
+        with open_text(self.path, compression=self.compression, encoding=self.encoding.name) as file:
             lines = iter(lambda: file.readline(LONGEST_LINE), "")
             return list(islice((line for line in lines if line.strip()), count))

@@ -6,7 +6,7 @@ from pathlib import Path
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.paired_files import is_label_file
-from finetune.data.paths import exists, is_folder, require_file, require_utf_8
+from finetune.data.paths import exists, is_folder, is_pattern, require_file, require_utf_8
 from finetune.errors import UserError
 
 NAMES = {
@@ -24,16 +24,21 @@ NO_DATA = re.compile(
 
 
 def is_data(target: str) -> bool:
-    """Whether a target is a file or folder of data: whatever exists and is not a recipe."""
+    """Whether a target is a file, folder or pattern of data: whatever exists and is not a recipe."""
     path = Path(target)
-    return is_folder(path) or (exists(path) and path.suffix.lower() != ".toml")
+    return is_folder(path) or (exists(path) and path.suffix.lower() != ".toml") or is_pattern(path)
 
 
 def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]:
     """Finds the files of the splits: a file is train, in a folder names decide; `dev` and `test` may be given.
 
-    Raises UserError where a folder has no file for training, or two that could be one split.
+    Raises UserError where a folder has no file for training, or two that could be one split, and for a pattern.
     """
+    if is_pattern(path):
+        raise UserError(
+            f"{path}: names several files, and data with labels is one file or a folder",
+            "Name the file, or add shape=text to read unlabelled text",
+        )
     try:
         files = _in_folder(path) if is_folder(path) else {"train": path}
     except OSError as error:
@@ -80,6 +85,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
         listed = ", ".join(file.name for file in there[:5]) or "none of a supported format"
         raise UserError(
             f"{folder}: has no file for training (its files: {listed})",
-            "Name one of them train.csv, or name the file itself: finetune run FILE dev=FILE",
+            "Name one of them train.csv, or name the file itself: finetune run FILE dev=FILE; a folder of text without "
+            "labels is read with shape=text",
         )
     return files

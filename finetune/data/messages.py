@@ -14,6 +14,11 @@ def so_many(count: int, one: str = "row") -> str:
     return f"{count:,} {noun(count, one)}"
 
 
+def size_words(size: int) -> str:
+    """A number of bytes: `95 bytes`, `1.2 MB`."""
+    return f"{size / 1e6:,.3g} MB" if size >= 1e5 else so_many(size, "byte")
+
+
 def percent(share: float) -> str:
     """A share with two digits: `0.67 %`, `12 %`, `100 %`."""
     return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"

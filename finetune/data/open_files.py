@@ -1,34 +1,51 @@
-"""Opens files for reading and writing: gzip, encodings, and errors that name the file."""
+"""Opens files for reading and writing: gzip and xz, encodings, and errors that name the file."""
 
 import codecs
 import gzip
 import io
+import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from finetune.data.bounds import LONGEST_LINE, require_expanded
 from finetune.data.paths import require_file
 from finetune.errors import UserError, first_line
 
 CHUNK = 1 << 20  # bytes
+Compression = Literal["", "gzip", "xz"]
+MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "xz"}
+PACKED = (".gz", ".xz")  # suffixes of compressed files
+
+
+def compression_of(path: Path) -> Compression:
+    """How a file is compressed, by its first bytes. Raises UserError for one that cannot be read."""
+    with open_bytes(path, compression="") as file:
+        start = file.read(max(map(len, MAGIC)))
+    return next((name for magic, name in MAGIC.items() if start.startswith(magic)), "")
 
 
 @contextmanager
-def open_bytes(path: Path, *, gzipped: bool) -> Iterator[IO[bytes]]:
-    """Opens a file's bytes, decompressed if gzip.
+def open_bytes(path: Path, *, compression: Compression) -> Iterator[IO[bytes]]:
+    """Opens a file's bytes, decompressed.
 
     Raises UserError, at once or later, where they cannot be read, and where a compressed file expands as no text does.
     """
     require_file(path)
     try:
-        with gzip.open(path, "rb") if gzipped else path.open("rb") as file:
-            yield io.BufferedReader(_Expanding(path, file), CHUNK) if gzipped else file  # type: ignore[type-var, misc]
-    except (OSError, EOFError, zlib.error) as error:
+        with _opened(path, compression) as file:
+            yield io.BufferedReader(_Expanding(path, file), CHUNK) if compression else file  # type: ignore[type-var]
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         reason = getattr(error, "strerror", None) or first_line(error)
         raise UserError(f"{path}: cannot be read ({reason})", "Check its name and that it is complete") from error
+
+
+def _opened(path: Path, compression: Compression) -> Any:
+    if compression == "gzip":
+        return gzip.open(path, "rb")
+    return lzma.open(path, "rb") if compression == "xz" else path.open("rb")
 
 
 class _Expanding(io.RawIOBase):
@@ -50,10 +67,10 @@ class _Expanding(io.RawIOBase):
         return count
 
 
-def require_lines(path: Path, *, gzipped: bool) -> None:
+def require_lines(path: Path, *, compression: Compression) -> None:
     """Raises UserError for a file with a line that is too long for a row."""
     length = 0
-    with open_bytes(path, gzipped=gzipped) as file:
+    with open_bytes(path, compression=compression) as file:
         while length <= LONGEST_LINE and (chunk := file.read(CHUNK)):
             last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
             length = length + len(chunk) if last < 0 else len(chunk) - last
@@ -65,13 +82,15 @@ def require_lines(path: Path, *, gzipped: bool) -> None:
 
 
 @contextmanager
-def open_text(path: Path, *, gzipped: bool, encoding: str, newline: str = "") -> Iterator[io.TextIOWrapper]:
+def open_text(
+    path: Path, *, compression: Compression, encoding: str, newline: str | None = ""
+) -> Iterator[io.TextIOWrapper]:
     """Opens a file's text with its line ends unchanged; bytes that are invalid in the encoding become lone surrogates.
 
-    With `newline="\\n"` only that ends a line, else a carriage return does too.
+    With `newline="\\n"` only that ends a line, else a carriage return does too; with None each line ends in `\\n`.
     """
     codecs.register_error("lone-surrogate", _lone_surrogate)  # Python's own handler does not support UTF-16
-    with open_bytes(path, gzipped=gzipped) as file:
+    with open_bytes(path, compression=compression) as file:
         yield io.TextIOWrapper(file, encoding=encoding, errors="lone-surrogate", newline=newline)
 
 

@@ -56,7 +56,7 @@ def _are_a_pair(texts: Sequence[str], labels: Sequence[str]) -> bool:
 
 
 def _lines(path: Path, encoding: str) -> list[str]:
-    with open_bytes(path, gzipped=False) as file:
+    with open_bytes(path, compression="") as file:
         text = file.read().decode(encoding, "replace")
     lines = re.split(r"\r\n|\n|\r", text)
     return lines[:-1] if lines and not lines[-1] else lines

@@ -1,7 +1,9 @@
 """Names of files that a user or a stranger gives: what is there, and the text of a small file."""
 
 import os
+import re
 import stat
+from glob import glob
 from pathlib import Path
 
 from finetune.errors import UserError, first_line
@@ -13,6 +15,7 @@ KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a folder",
 }
+WILDCARD = re.compile(r"[*?\[]")
 
 
 def is_file(path: str | Path) -> bool:
@@ -28,6 +31,24 @@ def is_folder(path: str | Path) -> bool:
 def exists(path: str | Path) -> bool:
     """Whether there is anything of that name; False for a name that nothing can have."""
     return os.path.exists(path)  # noqa: PTH110
+
+
+def is_pattern(path: str | Path) -> bool:
+    """Whether this names files by wildcards: not one that exists, and with a suffix, unlike a pattern of recipes."""
+    return bool(WILDCARD.search(str(path)) and Path(path).suffix.lower() not in ("", ".toml")) and not exists(path)
+
+
+def matching(pattern: str | Path) -> list[Path]:
+    """The files that match a pattern, in order of names. Raises UserError where there are none."""
+    found = sorted(path for path in map(Path, glob(str(pattern), recursive=True)) if path.is_file())  # noqa: PTH207 - which has hidden files too
+    if not found:
+        raise UserError(f"{pattern}: no file matches", "Check the pattern")
+    return found
+
+
+def fixed_folder(pattern: str | Path) -> Path:
+    """The folder that a pattern names before its first wildcard."""
+    return Path(f"{WILDCARD.split(str(pattern))[0]}*").parent
 
 
 def require_utf_8(name: str | Path) -> None:

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 ADDED_LATER = {"added later": True}  # metadata of a row's field: left out of the data's fingerprint at its default
 PLAIN = frozenset((str, int, float, bool, type(None)))
 Row = Any  # a frozen dataclass with an `id`; its fields become columns of the predictions
@@ -46,6 +48,23 @@ def _names(kind: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The fields of rows of a class, and later additions with their defaults."""
     late = {each.name: each.default for each in fields(kind) if each.metadata == ADDED_LATER}
     return tuple(each.name for each in fields(kind)), late
+
+
+@runtime_checkable
+class StreamedRows(Protocol):
+    """Rows that are read again whenever they are used, and not kept in memory."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all rows."""
+
+    def choose(self, which: Any) -> Sequence[Row]:
+        """Some rows, by an array of their indexes."""
+
+
+def chosen_rows(rows: Sequence[Row], indexes: Sequence[int]) -> Sequence[Row]:
+    """Some rows, by their indexes in rising order; those of a stream are one too."""
+    return rows.choose(np.asarray(indexes, int)) if isinstance(rows, StreamedRows) else [rows[i] for i in indexes]
 
 
 @dataclass(frozen=True, kw_only=True)

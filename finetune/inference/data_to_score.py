@@ -14,6 +14,7 @@ from finetune.inference.predictor import saved
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import task_on
 from finetune.task_types.task import Task
+from finetune.task_types.text.own import scored_on
 
 OPTIONS = ("text", "label", "encoding")
 
@@ -34,6 +35,8 @@ def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -
     Raises UserError for data without the columns of training that `options` name no others for.
     """
     found, encoding = saved(model, out=out), options.get("encoding", "")
+    if (of_text := scored_on(found.task(), data, options)) is not None:
+        return of_text
     files = split_files(Path(data)) if is_folder(Path(data)) else {"dev": Path(data)}
     scored = tuple(split for split in ("dev", "test") if split in files) or ("train",)
     columns = {name: value for name, value in options.items() if name in ("text", "label")}

@@ -41,9 +41,9 @@ class Vectors:
 class EveryPosition(Head):
     """An identity head on the sequence output."""
 
-    reads = "sequence"
+    inputs = frozenset({"sequence"})
 
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`hidden`, unchanged."""
         return hidden
 
@@ -124,7 +124,8 @@ def _of_sequences(
         for index, sequence in enumerate(some):
             tokens = tokenizer.convert_ids_to_tokens(list(sequence.input_ids))
             read = range(len(tokens)) if sequence.reads is None else sequence.reads
-            mixed = _pooled(_mixed(states[index], model.backbone.reader), pool)
+            vectors = _mixed(states[index], model.backbone.reader)
+            mixed = _pooled(vectors, pool, last=model.backbone.left_to_right)
             name = str(given.rows[sequence.row].id)
             yield sequence.row, Vectors(id=name, tokens=[tokens[position] for position in read], vectors=mixed)
 
@@ -137,12 +138,14 @@ def _mixed(states: np.ndarray, reader: nn.Module | None) -> np.ndarray:
     return states.reshape(len(states), -1)
 
 
-def _pooled(vectors: np.ndarray, pool: Pool) -> np.ndarray:
-    """The first token's vector, the mean over all tokens (with [CLS] and [SEP]), or all vectors."""
+def _pooled(vectors: np.ndarray, pool: Pool, *, last: bool) -> np.ndarray:
+    """The first or the last token's vector, the mean over all tokens (with [CLS] and [SEP]), or all vectors."""
     if pool == "none":
         return vectors
-    one: np.ndarray = vectors[:1] if pool == "cls" else vectors.mean(0, keepdims=True)
-    return one
+    if pool == "mean":
+        mean: np.ndarray = vectors.mean(0, keepdims=True)
+        return mean
+    return vectors[-1:] if last else vectors[:1]
 
 
 def _write_parquet(file: Path, found: Iterator[Vectors], *, tokens: bool) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,11 +13,11 @@ from accelerate.utils import gather_object
 from torch import Tensor
 
 from finetune.errors import UserError
-from finetune.models.backbone import Model
 from finetune.models.batch import Batch, collate
 from finetune.models.device import is_out_of_memory
-from finetune.models.feature import Feature, label_count
+from finetune.models.feature import Feature, label_counts
 from finetune.models.feature_arrays import lengths
+from finetune.models.model import Model, as_float
 from finetune.runs import interrupts
 from finetune.runs.events import Encoded, Predicted, Watcher
 
@@ -42,7 +43,8 @@ class Engine:
         """Logits of every feature, without padding, in order; the same on every process.
 
         Each array is `(labels,)` for a head on the pooled output, `(choices,)` for multiple choice, and
-        `(positions, labels)` for a head on the sequence output. Raises Diverged for nan logits.
+        `(positions, labels)` for a head on the sequence output, or what `Head.reduced` keeps of these.
+        Raises Diverged for nan logits, and Stopping after a signal.
         """
         self.model.to(self.accelerator.device).eval()
         batches = token_batches(lengths(features), tokens=self._batch_tokens())
@@ -51,11 +53,13 @@ class Engine:
         done = 0
         with torch.inference_mode(), self.accelerator.autocast():
             for indices in mine:
-                interrupts.stop_if_asked()
+                if interrupts.asked():
+                    break
                 chosen = [features[i] for i in indices]
                 pieces += zip(indices.tolist(), self._logits(chosen), strict=True)
                 done += len(indices) * self.accelerator.num_processes
                 self.watch(Predicted(done=min(done, len(features)), total=len(features)))
+        self.stop_if_asked_anywhere()
         if self.accelerator.num_processes > 1:
             pieces = gather_object(pieces)
         if any(np.isnan(logits).any() for _, logits in pieces):
@@ -65,18 +69,34 @@ class Engine:
             )
         return [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
 
+    def stop_if_asked_anywhere(self) -> None:
+        """Raises Stopping in all processes if a signal has asked any of them: none leaves while others wait for it."""
+        asked = torch.tensor(float(interrupts.asked()), device=self.accelerator.device)
+        if self.accelerator.reduce(asked, "sum").item():
+            raise interrupts.Stopping
+
     def loss(self, logits: Sequence[np.ndarray], features: Sequence[Feature]) -> float | None:
-        """The mean loss of a label, from logits that `logits` returned; None without labels, or if it is not finite."""
-        total, count, head, device = 0.0, 0, self.model.head, self.accelerator.device
+        """The mean loss of a label, from logits that `logits` returned; None without labels, or if it is not finite.
+
+        Of a head with several losses it is their sum; of one that reduces its logits it is unknown.
+        """
+        if self.model.head.reduces:
+            return None
+        totals, counts = Counter[str](), Counter[str]()
         for begin in range(0, len(features), LOSSES_AT_ONCE):
             some = [features[i] for i in range(begin, min(begin + LOSSES_AT_ONCE, len(features)))]
-            labels = collate(some, pad_id=self.pad_id).labels
-            if labels is None:
+            if not (found := label_counts(some)):
                 return None
-            count += label_count(some)
-            total += float(head.loss(_padded(logits[begin : begin + len(some)]).to(device), labels.to(device)))
-        mean = total / max(1, count)
+            counts.update(found)
+            totals.update(self._losses(logits[begin : begin + len(some)], some))
+        mean = sum(total / max(1, counts[name]) for name, total in totals.items())
         return mean if math.isfinite(mean) else None
+
+    def _losses(self, logits: Sequence[np.ndarray], features: Sequence[Feature]) -> dict[str, float]:
+        """The losses of some features, summed over their labels, by name."""
+        labels = collate(features, pad_id=self.pad_id).to(self.accelerator.device).labels
+        losses = self.model.head.losses(_padded(logits).to(self.accelerator.device), labels)
+        return {name: float(loss) for name, loss in losses.items()}
 
     def hidden_states(self, sequences: Sequence[Feature], layers: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
         """(index, hidden states `(positions, layers, width)`) of every sequence, longest first."""
@@ -100,8 +120,11 @@ class Engine:
     def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of a batch; where memory runs out, of its halves."""
         try:
-            logits = self.model(*self.batch(features).inputs()).float().cpu().numpy()
-            return self._unpadded(logits, features)
+            batch = self.batch(features)
+            logits = as_float(self.model(*batch.inputs()))
+            if self.model.head.reduces:
+                logits = self.model.head.reduced(logits, batch.labels)
+            return self._unpadded(logits.cpu().numpy(), features)
         except RuntimeError as error:  # torch's own class for GPUs is one, too
             if not is_out_of_memory(error) or len(features) == 1:
                 raise

@@ -23,7 +23,7 @@ from finetune.inference.engine import Engine
 from finetune.models.backbone import POOLED
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
-from finetune.runs.cache import FACTS, cache_folder, fits, locked, make_room, most_bytes
+from finetune.runs.cache import FACTS, entry, fits, make_room, most_bytes, required
 from finetune.runs.events import Note
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
@@ -91,7 +91,7 @@ def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, pr
     counts = [_positions(sequence, engine) for sequence in sequences]
     facts = {"format": FORMAT, "weights": weights, "precision": precision, "positions": sum(counts)}
     facts["width"] = engine.model.backbone.config.hidden_size
-    folder = cache_folder("states") / _name(facts, sequences, engine)
+    folder = entry("states", _fingerprint(facts, sequences, engine))
     with engine.accelerator.main_process_first():
         arrays = _arrays(folder, facts, sequences, counts, engine)
     if arrays is None:
@@ -106,14 +106,14 @@ def _positions(sequence: Feature, engine: Engine) -> int:
     return len(sequence.input_ids if sequence.reads is None else sequence.reads)
 
 
-def _name(facts: dict[str, object], sequences: Sequence[Feature], engine: Engine) -> str:
+def _fingerprint(facts: dict[str, object], sequences: Sequence[Feature], engine: Engine) -> str:
     """A hash of model, tokens and positions."""
     first = engine.model.pooled and not engine.model.backbone.bilstm
     digest = hashlib.sha256(json.dumps([facts, first], sort_keys=True).encode())
     for sequence in sequences:
         for ids in (sequence.input_ids, sequence.token_type_ids, None if first else sequence.reads):
             digest.update(b"-" if ids is None else np.asarray(ids, dtype=np.int32).tobytes() + b";")
-    return digest.hexdigest()[:20]
+    return digest.hexdigest()
 
 
 def _arrays(
@@ -122,23 +122,18 @@ def _arrays(
     """The arrays `(positions, width)` of the layers in use; None if there is no room for them."""
     backbone = engine.model.backbone
     wanted = backbone.layer_indices(pooled=engine.model.pooled)
-    try:
-        with locked(folder):
-            sums = _verified(folder, facts, wanted, engine)
-            if any(_file(folder, number).name not in sums for number in wanted):
-                size = 2 * sum(counts) * backbone.config.hidden_size
-                numbers = _that_fit(folder, wanted, size, engine)
-                if numbers is None:
-                    return None
-                _write(folder, numbers, sequences, counts, engine)
-                sums |= {file.name: sha256_of(file) for file in (_file(folder, number) for number in numbers)}
-            # The time of this file is when the cache was last used:
-            write_atomically(folder / FACTS, json.dumps({**facts, "sha256": sums}, indent=1) + "\n")
-            return tuple(np.load(_file(folder, number), mmap_mode="r") for number in wanted)
-    except OSError as error:
-        raise UserError(
-            f"{folder}: the cache cannot be used ({error.strerror})", "Set FINETUNE_CACHE=FOLDER"
-        ) from error
+    with required(folder):
+        sums = _verified(folder, facts, wanted, engine)
+        if any(_file(folder, number).name not in sums for number in wanted):
+            size = 2 * sum(counts) * backbone.config.hidden_size
+            numbers = _that_fit(folder, wanted, size, engine)
+            if numbers is None:
+                return None
+            _write(folder, numbers, sequences, counts, engine)
+            sums |= {file.name: sha256_of(file) for file in (_file(folder, number) for number in numbers)}
+        # The time of this file is when the cache was last used:
+        write_atomically(folder / FACTS, json.dumps({**facts, "sha256": sums}, indent=1) + "\n")
+        return tuple(np.load(_file(folder, number), mmap_mode="r") for number in wanted)
 
 
 def _file(folder: Path, number: int) -> Path:

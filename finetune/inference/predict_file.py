@@ -8,7 +8,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
 from finetune.data.messages import percent, so_many
 from finetune.data.reading import first_rows, records, survey
@@ -21,6 +20,7 @@ from finetune.inference.predictor import Predictor
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.task_types.columns import Layout
+from finetune.task_types.text.own import form_of
 
 
 @dataclass(kw_only=True)
@@ -70,7 +70,7 @@ def predict_file(
     require_settings(options)
     kind = known_type(predictor.task)
     columns = {name: value for name, value in options.items() if name != "encoding"}
-    form = detect(path, options.get("encoding", ""))
+    form = form_of(kind.name, path, options)
     require_output_for(path, output)
     watch(Note(f"{path}: {form}"))
     layout, notes = layout_for(kind, predictor.layout, first_rows(path, form, most=SAMPLE), columns)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finetune.data.detect import detect
 from finetune.data.files import is_data
 from finetune.data.formats.delimited import names_columns
 from finetune.data.formats.registry import BY_SUFFIX
@@ -23,6 +22,8 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.guess import guess, named_columns
 from finetune.task_types.task import Task
+from finetune.task_types.text.columns import Text
+from finetune.task_types.text.own import form_of
 from finetune.task_types.types import layout_from, named_type, type_of
 from finetune.task_types.words.columns import WordsType
 
@@ -37,7 +38,7 @@ def require_predictable(model: str, path: Path, output: Path, options: Mapping[s
     """
     require_settings(options)
     layout = trained_layout(model, out)
-    form = detect(path, str(options.get("encoding", "")))
+    form = form_of("" if layout is None else layout.shape, path, options)
     require_output_for(path, output)
     if layout is not None:
         columns = {name: str(value) for name, value in options.items() if name in ("text", "label")}
@@ -119,7 +120,7 @@ def layout_for(
         return replace(trained, label=kept, id=""), []
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
-    if trained is not None and "text" not in options and isinstance(kind, WordsType) and len(columns) == 1:
+    if trained is not None and "text" not in options and isinstance(kind, WordsType | Text) and len(columns) == 1:
         return replace(trained, text=(*columns,), label=(), id=""), [f"text column: {', '.join(columns)}"]
     try:
         found = guess(sample, {**options, "shape": kind.name}, labelled="label" in options)

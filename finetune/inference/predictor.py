@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import torch
 from transformers import PretrainedConfig
 
-from finetune.data.checksums import CHECKSUMS
 from finetune.data.messages import so_many
 from finetune.data.paths import exists
 from finetune.data.rows import Row
@@ -185,12 +184,8 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     found = named or next(iter(candidates), None)
     if found is None and not exists(name) and name in registry.available():
         raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
-    if found is not None and not found.model.is_dir():
-        raise UserError(f"{found.path}: its model is missing", "Weights are not kept in git: run it with `force`")
-    if found is not None:
-        found.verify(f"{found.model.name}/{CHECKSUMS}")
     try:
-        files = pretrained.resolve(str(found.model) if found else name)
+        files = pretrained.resolve(str(found.require_model()) if found else name)
     except pretrained.NotFound as error:
         raise UserError(
             f"'{name}' is not a run in {out}, a folder, or a model that can be fetched ({error.why})",

@@ -11,6 +11,7 @@ Score = Callable[[Sequence[Any], Sequence[Any]], float]
 Sums = Callable[[Sequence[Any], Sequence[Any]], Counted]
 Interval = tuple[float, float]
 CORRELATIONS = ("matthews", "pearson", "spearman")  # from -1 to 1
+SIGNIFICANT = 3  # digits
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Metric:
 
     `score(labels, predictions)` is its value; a task that computes all its metrics together needs none. `sums` gives
     the same as sums over rows, for resampling. It is shown times `scale`. `per_row`: each row is right or wrong.
+    `magnitudes`: scores may differ by orders of magnitude, so that they are shown with SIGNIFICANT digits.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Metric:
     scale: float = 100
     greater_is_better: bool = True
     per_row: bool = False
+    magnitudes: bool = False
 
     def rank(self, score: float) -> float:
         """A number that is greater for a better score; a score that is not a number is the worst."""
@@ -36,11 +39,12 @@ class Metric:
 
     def shown(self, score: float) -> str:
         """A score as tables show it."""
-        return f"{self.scaled(score):z.1f}"
+        return _significant(self.scaled(score)) if self.magnitudes else f"{self.scaled(score):z.1f}"
 
     def signed(self, difference: float) -> str:
         """A difference of scores as tables show it, with its sign."""
-        return f"{self.scaled(difference):+z.1f}"
+        shown = self.shown(difference)
+        return shown if shown.startswith("-") else f"+{shown}"
 
     def scaled(self, score: float) -> float:
         """A score times the scale."""
@@ -48,9 +52,11 @@ class Metric:
 
     @property
     def range(self) -> Interval:
-        """The least and the greatest score: 0 to 1, of a correlation -1 to 1; infinite for other scales and errors."""
+        """The least and the greatest score: 0 to 1, of a correlation -1 to 1; infinite for other scales and errors, of
+        which those of any magnitude are not negative.
+        """
         if self.scale != 100 or not self.greater_is_better:
-            return -math.inf, math.inf
+            return 0.0 if self.magnitudes else -math.inf, math.inf
         return (-1.0, 1.0) if self.name.rpartition("/")[2] in CORRELATIONS else (0.0, 1.0)
 
     def possible(self, interval: Interval | None, *, around: float) -> Interval | None:
@@ -67,6 +73,17 @@ def find_metric(name: str, metrics: Iterable[Metric]) -> Metric:
     """The metric with a score's name, or for `group/name` the one called `name`; else one that is shown as a share."""
     known = {metric.name: metric for metric in metrics}
     return known.get(name) or known.get(name.rpartition("/")[2]) or Metric(name)
+
+
+def _significant(value: float) -> str:
+    """`13,698`, `12.4`, `0.0073` or `3.40e7`."""
+    if not value or not math.isfinite(value):
+        return f"{value:z.1f}"
+    if not 1e-4 <= abs(value) < 1e6:
+        number, power = f"{value:.{SIGNIFICANT - 1}e}".split("e")
+        return f"{number}e{int(power)}"
+    decimals = max(0, SIGNIFICANT - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
 
 
 def _clipped(interval: Interval | None, limits: Interval, around: float) -> Interval | None:

@@ -1,20 +1,21 @@
-"""Backbone, Head and Model: the encoder returns one vector per token and one per sequence; a head reads either."""
+"""Backbone and Head: the encoder returns one vector per token and one per sequence; a head reads either."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 
-from finetune.models.batch import Batch
-from finetune.models.families import takes_segments
+from finetune.models.families import is_left_to_right, takes_segments
+from finetune.models.feature import LABEL
 from finetune.models.freezing import freeze_unread
-from finetune.models.kernels.first_token import last_layer_for_first_token
 from finetune.models.layer_mix import LayerReader, mix_of
 from finetune.runs.recipe import Layers
 
 POOLED = -1  # among layer indices: the pretrained pooler's output
+Output = Literal["pooled", "sequence"]
+Logits = Tensor | dict[str, Tensor]
 
 
 class Backbone(nn.Module):
@@ -29,7 +30,7 @@ class Backbone(nn.Module):
         encoder: PreTrainedModel,
         *,
         layers: Layers | Sequence[int] = "last",
-        bilstm: bool = False,
+        bilstm: bool | int = False,
         frozen: bool = False,
         linear_only: bool = False,
     ) -> None:
@@ -60,6 +61,11 @@ class Backbone(nn.Module):
         """Whether a BiLSTM reads the layers, which then needs all positions."""
         return self.reader is not None and self.reader.bilstm is not None
 
+    @property
+    def left_to_right(self) -> bool:
+        """Whether each token attends only to those before it, and to itself."""
+        return is_left_to_right(self.config)
+
     def layer_indices(self, *, pooled: bool) -> tuple[int, ...]:
         """The layers that a head reads; POOLED for the pretrained pooler. 0 is the embeddings."""
         if self.reader is not None:
@@ -72,29 +78,63 @@ class Backbone(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Hidden states of some layers `(batch, n, layers, width)`, and their mask `(batch, n)`.
 
-        n is 1 where only the first position is read, else the width of `positions` `(batch, n)`, or the length.
+        n is 1 where only the pooled output is read, else the width of `positions` `(batch, n)`, or the length.
         """
-        mask = inputs["attention_mask"]
-        assert mask is not None  # every batch has one
+        output = self._encoded(layers, inputs)
+        if pooled and not self.bilstm:
+            mask: Any = inputs["attention_mask"]  # every batch has one
+            return _stacked([self._pooled_vector(_layer(output, index), mask) for index in layers]), mask[:, :1]
+        return self._sequence(output, layers, positions, inputs)
+
+    def _encoded(self, layers: Sequence[int], inputs: dict[str, Tensor | None]) -> Any:
+        """The encoder's output, with these layers."""
         if not takes_segments(self.config):
             inputs = inputs | {"token_type_ids": None}
         inner = set(layers) - {POOLED, self.config.num_hidden_layers} != set()
-        given = {name: value for name, value in inputs.items() if value is not None}
-        output = self.encoder(**given, **({"output_hidden_states": True} if inner else {}))
-        if pooled and not self.bilstm:
-            found = [_layer(output, index)[:, :1] for index in layers]
-            mask = mask[:, :1]
-        else:
-            found = [_layer(output, index) for index in layers]
-            if positions is not None:
-                found = [_at_positions(layer, positions) for layer in found]
-                mask = (positions >= 0).long()
-        return found[0].unsqueeze(2) if len(found) == 1 else torch.stack(found, dim=2), mask
+        given: dict[str, Any] = {name: value for name, value in inputs.items() if value is not None}
+        if inner:
+            given["output_hidden_states"] = True
+        if self.left_to_right:
+            given["use_cache"] = False  # of keys and values, for generation
+        return self.encoder(**given)
+
+    def _pooled_vector(self, layer: Tensor, mask: Tensor) -> Tensor:
+        """The vector of a layer `(batch, length, width)` that represents the text, `(batch, 1, width)`.
+
+        It is that of the first token; of a left-to-right encoder that of the last, which alone attends to all.
+        """
+        return _at_positions(layer, mask.sum(1, keepdim=True) - 1) if self.left_to_right else layer[:, :1]
+
+    def _sequence(
+        self, output: Any, layers: Sequence[int], positions: Tensor | None, inputs: dict[str, Tensor | None]
+    ) -> tuple[Tensor, Tensor]:
+        """Layers of an output at `positions`, or at all, and their mask."""
+        mask: Any = inputs["attention_mask"]
+        found = [_layer(output, index) for index in layers]
+        if positions is not None:
+            found = [_at_positions(layer, positions) for layer in found]
+            mask = (positions >= 0).long()
+        return _stacked(found), mask
+
+    def sequence_and_pooled(
+        self, *, positions: Tensor | None, **inputs: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The last layer `(batch, n, width)`, its mask `(batch, n)`, and the pooled output `(batch, width)`.
+
+        n is as in `hidden_states`.
+        """
+        layers = (self.config.num_hidden_layers, *self.layer_indices(pooled=True))
+        output = self._encoded(layers, inputs)
+        states, mask = self._sequence(output, layers[:1], positions, inputs)
+        every: Any = inputs["attention_mask"]
+        pooled = self._pooled_vector(_layer(output, layers[1]), every)
+        return self.read(states, mask, pooled=False), mask, pooled[:, 0]
 
     def read(self, states: Tensor, mask: Tensor, *, pooled: bool) -> Tensor:
         """The head's input: the sequence output `(batch, n, width)`, or the pooled output `(batch, width)`.
 
-        Pooled is the pretrained pooler's output where this backbone keeps one, else the first token's vector.
+        Pooled is the pretrained pooler's output where this backbone keeps one, else the vector of the first token, of
+        a left-to-right encoder of the last.
         """
         if self.reader is not None:
             return self.reader(states, mask, pooled=pooled)  # type: ignore[no-any-return]
@@ -114,14 +154,17 @@ class Backbone(nn.Module):
 
 
 class Head(nn.Module):
-    """The few layers on top of one of the two outputs (Devlin et al. 2019, Figure 4).
+    """The few layers on top of the encoder's outputs (Devlin et al. 2019, Figure 4).
 
-    `reads` is the output that it reads; `auto_class` is the class of transformers that loads what is saved, with the
-    parameter names of `checkpoint_names` (ours -> theirs); `labels` are the names of the logits, if they have any.
+    `inputs` are the outputs that it reads, one or both; `auto_class` is the class of transformers that loads what is
+    saved, with the parameter names of `checkpoint_names` (ours -> theirs); `labels` are the names of the logits, if
+    they have any.
     """
 
-    reads: ClassVar[Literal["pooled", "sequence"]]
+    inputs: ClassVar[frozenset[Output]]
     reads_words: ClassVar[bool] = False  # whether the head reads only the first sub-token of each word
+    reduces: ClassVar[bool] = False  # whether prediction keeps `reduced` of the logits
+    pretrains: ClassVar[bool] = False  # whether the checkpoint's own head is kept
     auto_class: ClassVar[str]
     output: nn.Linear
 
@@ -131,15 +174,24 @@ class Head(nn.Module):
         self.checkpoint_names: dict[str, str] = {"output": "classifier"}
         self.uses_pooler = False
 
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
         """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output.
 
-        `mask` `(batch, length)` is 0 at padding.
+        `mask` `(batch, length)` is 0 at padding. A head that reads both outputs gets the sequence output and `pooled`,
+        and may return logits by name.
         """
         raise NotImplementedError
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The loss summed over all labels that are not ignored; the trainer divides by their number."""
+        raise NotImplementedError
+
+    def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Each loss by the name of its labels, as `loss`; the trainer divides each by the number of its own labels."""
+        return {LABEL: self.loss(logits, labels[LABEL])}
+
+    def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
+        """What scoring needs of the logits, where `reduces`: `(batch, positions, n)`."""
         raise NotImplementedError
 
     def config_settings(self) -> dict[str, Any]:
@@ -169,51 +221,6 @@ class Head(nn.Module):
         return f"{self.checkpoint_names[layer]}.{parameter}"
 
 
-HeadFor = Callable[[Backbone], Head]
-
-
-class Model(nn.Module):
-    """A backbone and a head."""
-
-    def __init__(self, backbone: Backbone, head: Head) -> None:
-        super().__init__()
-        self.backbone = backbone
-        self.head = head
-        if not head.uses_pooler:
-            backbone.drop_pooler()
-        if self.pooled and not backbone.bilstm:
-            last_layer_for_first_token(backbone.encoder)
-
-    @property
-    def pooled(self) -> bool:
-        """Whether the head reads the pooled output, not the sequence output."""
-        return self.head.reads == "pooled"
-
-    def forward(
-        self,
-        input_ids: Tensor | None,
-        attention_mask: Tensor,
-        token_type_ids: Tensor | None = None,
-        counts: Tensor | None = None,
-        positions: Tensor | None = None,
-        states: Tensor | None = None,
-    ) -> Tensor:
-        """Logits of a batch (`batch.Batch`), see `Head.forward`; with `counts` `(batch,)` one row of logits for each
-        feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer.
-        """
-        batch = Batch(input_ids, attention_mask, token_type_ids, counts, positions, states)
-        logits: Tensor = self.head(*self.hidden(batch))
-        return logits if counts is None else _by_feature(logits.squeeze(-1), counts)
-
-    def hidden(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The head's input, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`."""
-        states, mask = batch.states, batch.attention_mask
-        if states is None:
-            layers = self.backbone.layer_indices(pooled=self.pooled)
-            states, mask = self.backbone.hidden_states(layers, pooled=self.pooled, **batch.for_encoder())
-        return self.backbone.read(states, mask, pooled=self.pooled), mask
-
-
 def _layer(output: Any, index: int) -> Tensor:
     """A layer of an encoder's output `(batch, length, width)`; the length is 1 for the pooled output."""
     if index == POOLED:
@@ -223,12 +230,11 @@ def _layer(output: Any, index: int) -> Tensor:
     return output.hidden_states[index]  # type: ignore[no-any-return]
 
 
+def _stacked(layers: Sequence[Tensor]) -> Tensor:
+    """Layers `(batch, n, width)` as one tensor `(batch, n, layers, width)`."""
+    return layers[0].unsqueeze(2) if len(layers) == 1 else torch.stack(list(layers), dim=2)
+
+
 def _at_positions(layer: Tensor, positions: Tensor) -> Tensor:
     """Gathers `(batch, length, width)` at `positions` `(batch, n)`: `(batch, n, width)`."""
     return layer.gather(1, positions.clamp(min=0).unsqueeze(-1).expand(-1, -1, layer.shape[-1]))
-
-
-def _by_feature(logits: Tensor, counts: Tensor) -> Tensor:
-    """Groups logits `(sequences,)` by feature: `(batch, most choices)`, padded with minus infinity."""
-    there = torch.arange(int(counts.max()), device=counts.device) < counts.unsqueeze(1)
-    return logits.new_full(there.shape, -torch.inf).masked_scatter(there, logits)

@@ -1,19 +1,19 @@
 """Batches: the tensors of one step, collated from features."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from finetune.models.feature import IGNORED, Feature
+from finetune.models.feature import IGNORED, Feature, Ids, labels_by_name
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Tensors of one step: ids, mask and segments `(sequences, length)`, labels `(batch,)` or `(batch, n)` or None.
+    """Tensors of one step: ids, mask and segments `(sequences, length)`, and labels `(batch,)` or `(batch, n)` by name.
 
     `counts` `(batch,)` says how many sequences each feature has; None where each has one. `positions`
     `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
@@ -26,16 +26,16 @@ class Batch:
     counts: Tensor | None = None
     positions: Tensor | None = None
     states: Tensor | None = None
-    labels: Tensor | None = None
+    labels: Mapping[str, Tensor] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device."""
-        moved = (None if t is None else t.to(device, non_blocking=True) for t in self.tensors())
-        return Batch(**dict(zip(self.__slots__, moved, strict=True)))  # type: ignore[arg-type]
 
-    def tensors(self) -> tuple[Tensor | None, ...]:
-        """The tensors, in the order of the fields."""
-        return (*self.inputs(), self.labels)
+        def moved(tensor: Tensor | None) -> Tensor | None:
+            return None if tensor is None else tensor.to(device, non_blocking=True)
+
+        labels = {name: label.to(device, non_blocking=True) for name, label in self.labels.items()}
+        return Batch(*map(moved, self.inputs()), labels=labels)  # type: ignore[arg-type, misc]
 
     def for_encoder(self) -> dict[str, Tensor | None]:
         """The arguments of `Backbone.hidden_states`, by name."""
@@ -58,9 +58,9 @@ def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
     """Collates features into a batch, padded to the longest of them."""
     sequences = [sequence for f in features for sequence in f.choices or (f,)]
     counts = [len(f.choices) for f in features]
-    shared = {
+    shared: dict[str, Any] = {
         "counts": torch.tensor(counts) if any(counts) else None,
-        "labels": _labels([f.label for f in features]),
+        "labels": {name: _labels(labels) for name, labels in labels_by_name(features).items()},
     }
     if sequences[0].states is not None:
         states = [sequence.states() for sequence in sequences if sequence.states is not None]
@@ -77,10 +77,8 @@ def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
     )
 
 
-def _labels(labels: Sequence[Any]) -> Tensor | None:
+def _labels(labels: Sequence[Any]) -> Tensor:
     """The labels as a tensor: int64 for whole numbers, float32 where one has a fraction."""
-    if any(label is None for label in labels):
-        return None
     if np.isscalar(labels[0]):
         return torch.tensor(labels)
     fractions = any(np.asarray(label).dtype.kind == "f" for label in labels if len(label))
@@ -95,7 +93,7 @@ def _padded_states(states: Sequence[np.ndarray]) -> Tensor:
     return torch.from_numpy(out)
 
 
-def _padded(rows: Sequence[Sequence[int]], value: int, *, dtype: type[np.number] = np.int64) -> Tensor:
+def _padded(rows: Sequence[Ids], value: int, *, dtype: type[np.number] = np.int64) -> Tensor:
     out = np.full((len(rows), max(map(len, rows))), value, dtype=dtype)
     for index, row in enumerate(rows):
         out[index, : len(row)] = row

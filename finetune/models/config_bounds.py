@@ -12,6 +12,7 @@ from typing import Any
 from finetune.data.bounds import LONGEST_TEXT
 from finetune.data.paths import read_small, require_file
 from finetune.errors import UserError, first_line
+from finetune.runs.recipe import WIDEST_LSTM
 
 REMEDY = "A model folder needs config.json, model.safetensors and the tokenizer's files, as save_pretrained writes them"
 
@@ -55,7 +56,7 @@ SETTINGS: dict[str, Any] = {  # types in what a run saves for prediction
     "task": str,
     "layout": dict,
     "layers": (str, list),
-    "bilstm": bool,
+    "bilstm": int,
     "bare": bool,
     "max_length": int,
     "precision": str,
@@ -97,6 +98,8 @@ def saved_settings(config: Any) -> dict[str, Any]:
     length = named.get("max_length", 1)
     if not 1 <= length <= LONGEST:
         raise UserError(f"config.json: max_length of 'finetune' is {length}", f"It is from 1 to {LONGEST:,}")
+    if not 0 <= named.get("bilstm", 0) <= WIDEST_LSTM:
+        raise UserError(f"config.json: bilstm of 'finetune' is {named['bilstm']}", f"It is at most {WIDEST_LSTM:,}")
     return named
 
 

@@ -1,10 +1,14 @@
 """Devices, and the numeric precision that they support natively."""
 
+import atexit
+import gc
 import os
 import platform
 import sys
+from importlib import import_module
 
 import torch
+import torch.distributed as dist
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.utils import parse_flag_from_env
@@ -52,7 +56,12 @@ def build_accelerator(device: torch.device, precision: str) -> Accelerator:
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     # Accelerate keeps device and precision for the whole process, which may run several recipes one after the other.
-    AcceleratorState._reset_state(reset_partial_state="RANK" not in os.environ)
+    launched = "RANK" in os.environ
+    AcceleratorState._reset_state(reset_partial_state=not launched)
+    if launched:
+        import_module("torch.distributed.nn")  # imported once connected, it keeps the connections until the end
+
+        atexit.register(_leave_processes)
     return Accelerator(cpu=device.type == "cpu", mixed_precision="no" if precision == "fp32" else precision)
 
 
@@ -96,3 +105,14 @@ def _native_bf16(device: torch.device) -> bool:
     if device.type == "cpu":  # avx512_bf16 or AMX; elsewhere bf16 is emulated and slower than fp32
         return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     return False
+
+
+def _leave_processes() -> None:
+    """Ends the connections to the other processes of a launcher, if there are any.
+
+    A thread of gloo that still holds a tensor while the interpreter ends aborts a process whose work is all done. Not
+    for NCCL, which would wait here for processes that failed.
+    """
+    if dist.is_initialized() and dist.get_backend() == "gloo":
+        gc.collect()  # a model that is still in memory would keep them
+        dist.destroy_process_group()

@@ -43,32 +43,84 @@ OTHER = Pooling(dense="dense", activation="tanh")  # of a family without a row
 
 
 @dataclass(frozen=True, kw_only=True)
+class WordPrediction:
+    """From a token's vector to a logit for each token of the vocabulary: dense, activation, LayerNorm, word embeddings.
+
+    `dense`, `norm` and `output`, which has the bias, are the layers' names in transformers' checkpoints. Activation
+    and epsilon are the encoder's own where they are None.
+    """
+
+    dense: str
+    norm: str
+    output: str
+    activation: str | None = None
+    epsilon: float | None = None
+
+
+BERT_WORDS = WordPrediction(
+    dense="cls.predictions.transform.dense", norm="cls.predictions.transform.LayerNorm", output="cls.predictions"
+)
+ALBERT_WORDS = WordPrediction(dense="predictions.dense", norm="predictions.LayerNorm", output="predictions")
+ROBERTA_WORDS = WordPrediction(dense="lm_head.dense", norm="lm_head.layer_norm", output="lm_head", activation="gelu")
+ELECTRA_WORDS = WordPrediction(
+    dense="generator_predictions.dense",
+    norm="generator_predictions.LayerNorm",
+    output="generator_lm_head",
+    activation="gelu",
+)
+DISTILBERT_WORDS = WordPrediction(
+    dense="vocab_transform", norm="vocab_layer_norm", output="vocab_projector", epsilon=1e-12
+)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Family:
     """What differs by family: how a head on the pooled output is made, for texts and for choices.
 
     `positions_after_padding`: positions are counted from behind the id of the padding token. `lora_targets` are the
     names of the linear layers that LoRA adapts by default: the projections to queries and values (Hu et al. 2022).
+    `words` is the head that predicts tokens; `next_sentence` the layer, by its name in transformers' checkpoints, that
+    tells from the pooled output whether the second text follows the first, or None; `left_to_right` says whether
+    transformers' class can attend to earlier tokens alone.
     """
 
     title: str
     sentence: Pooling
     choice: Pooling
+    words: WordPrediction
+    next_sentence: str | None = None
+    left_to_right: bool = True
     positions_after_padding: bool = False
     lora_targets: Sequence[str] = ("query", "value")
 
 
-ROBERTA = Family(title="RoBERTa", sentence=NEW_TANH, choice=HIDDEN_DROPOUT, positions_after_padding=True)
+BERT = Family(
+    title="BERT", sentence=PRETRAINED, choice=PRETRAINED, words=BERT_WORDS, next_sentence="cls.seq_relationship"
+)
+ROBERTA = Family(
+    title="RoBERTa", sentence=NEW_TANH, choice=HIDDEN_DROPOUT, words=ROBERTA_WORDS, positions_after_padding=True
+)
 FAMILIES = {
-    "bert": Family(title="BERT", sentence=PRETRAINED, choice=PRETRAINED),
+    "bert": BERT,
     "roberta": ROBERTA,
-    "albert": Family(title="ALBERT", sentence=PRETRAINED, choice=PRETRAINED),
+    "albert": replace(
+        BERT, title="ALBERT", words=ALBERT_WORDS, next_sentence="sop_classifier.classifier", left_to_right=False
+    ),
     "xlm-roberta": replace(ROBERTA, title="XLM-R"),
     "electra": Family(
         title="ELECTRA",
         sentence=replace(NEW_TANH, activation="gelu"),
         choice=Pooling(dense="sequence_summary.summary", activation="gelu", dropout=("summary_last_dropout",)),
+        words=ELECTRA_WORDS,
     ),
-    "distilbert": Family(title="DistilBERT", sentence=DISTILBERT, choice=DISTILBERT, lora_targets=("q_lin", "v_lin")),
+    "distilbert": Family(
+        title="DistilBERT",
+        sentence=DISTILBERT,
+        choice=DISTILBERT,
+        words=DISTILBERT_WORDS,
+        left_to_right=False,
+        lora_targets=("q_lin", "v_lin"),
+    ),
 }
 SENTENCE = {name: family.sentence for name, family in FAMILIES.items()}
 CHOICE = {name: family.choice for name, family in FAMILIES.items()}
@@ -96,11 +148,27 @@ def has_own_class(config: "PretrainedConfig") -> bool:
     return config.model_type in FAMILIES
 
 
+def is_left_to_right(config: "PretrainedConfig") -> bool:
+    """Whether an encoder's tokens attend only to earlier ones."""
+    return bool(getattr(config, "is_decoder", False))
+
+
+def can_be_left_to_right(config: "PretrainedConfig") -> bool:
+    """Whether an encoder of this family can attend to earlier tokens alone."""
+    family = FAMILIES.get(config.model_type)
+    return family is not None and family.left_to_right
+
+
 def require_encoder(config: "PretrainedConfig") -> None:
-    """Raises UserError for a model that is not a bidirectional encoder: its first token would attend only to itself."""
+    """Raises UserError for a model that is neither a bidirectional encoder nor one that was pre-trained left to right.
+
+    Of any other decoder, the pooled token would not attend to the whole text.
+    """
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
 
-    if config.model_type not in MASKED or config.is_encoder_decoder or getattr(config, "is_decoder", False):
+    reads_another = getattr(config, "add_cross_attention", False) or not can_be_left_to_right(config)
+    decoder = config.is_encoder_decoder or (is_left_to_right(config) and reads_another)
+    if config.model_type not in MASKED or decoder:
         raise UserError(
             f"models of type '{config.model_type}' are not supported: not a bidirectional encoder",
             f"Choose an encoder, such as one of the types {', '.join(FAMILIES)}",
@@ -109,6 +177,8 @@ def require_encoder(config: "PretrainedConfig") -> None:
 
 def family_notes(config: "PretrainedConfig") -> list[str]:
     """Notes for the user on a family without a row here."""
+    if is_left_to_right(config):
+        return ["the encoder reads from left to right: the last token's vector represents a text, not that of [CLS]"]
     if has_own_class(config):
         return []
     return [

@@ -30,7 +30,7 @@ def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None
     if reinit:
         for part in (*layers[-reinit:], getattr(encoder, "pooler", None)):
             if part is not None:
-                _reinitialise(part, spread=encoder.config.initializer_range)
+                reinitialise(part, spread=encoder.config.initializer_range)
 
 
 def freeze_unread(encoder: PreTrainedModel, *, above: int) -> None:
@@ -74,11 +74,16 @@ def parameter_counts(model: nn.Module) -> dict[str, int]:
     return {"all": sum(size for size, _ in sizes), "trained": sum(size for size, trained in sizes if trained)}
 
 
-def _reinitialise(part: nn.Module, *, spread: float) -> None:
+def reinitialise(part: nn.Module, *, spread: float) -> None:
+    """New weights: normal truncated at two deviations, biases 0, LayerNorm 1 and 0, the padding token's vector 0."""
     for module in part.modules():
         if isinstance(module, nn.Linear):
             nn.init.trunc_normal_(module.weight, std=spread, a=-2 * spread, b=2 * spread)
             nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.Embedding):
+            nn.init.trunc_normal_(module.weight, std=spread, a=-2 * spread, b=2 * spread)
+            if module.padding_idx is not None:
+                nn.init.zeros_(module.weight.data[module.padding_idx])
         elif isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from finetune.errors import UserError
 from finetune.runs.recipe import Layers
 
-LSTM_LAYERS, LSTM_WIDTH = 2, 768  # in each direction (section 5.3)
+LSTM_LAYERS = 2
+LSTM_WIDTH = 768  # in each direction (section 5.3), where a recipe gives no other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +59,16 @@ class LayerReader(nn.Module):
     the sequence's vector is its two end states, else the mix at the first position.
     """
 
-    def __init__(self, mix: LayerMix, *, width: int, bilstm: bool) -> None:
+    def __init__(self, mix: LayerMix, *, width: int, bilstm: bool | int) -> None:
         super().__init__()
         self.mix = mix
         if mix.how == "weighted":
             self.weights = nn.Parameter(torch.zeros(len(mix.layers)))
             self.scale = nn.Parameter(torch.ones(()))
         mixed = width * len(mix.layers) if mix.how == "concat" else width
-        self.bilstm = BiLSTM(mixed) if bilstm else None
-        self.width = 2 * LSTM_WIDTH if bilstm else mixed
+        lstm = LSTM_WIDTH if bilstm is True else int(bilstm)
+        self.bilstm = BiLSTM(mixed, lstm) if lstm else None
+        self.width = 2 * lstm if lstm else mixed
 
     def forward(self, states: Tensor, mask: Tensor, *, pooled: bool) -> Tensor:
         """`(batch, n, layers, width)` to `(batch, n, self.width)`, or `(batch, self.width)` where pooled."""
@@ -85,23 +87,23 @@ class LayerReader(nn.Module):
 
 
 class BiLSTM(nn.Module):
-    """Two layers, 768 in each direction.
+    """Two layers of some width in each direction, 768 in the paper.
 
     A direction is a plain LSTM: the backward one reads each sequence reversed within its own length. On a CPU
     that trains faster than one bidirectional LSTM over a PackedSequence, and the result is the same.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
-        widths = [width] + [2 * LSTM_WIDTH] * (LSTM_LAYERS - 1)
+        widths = [inputs] + [2 * width] * (LSTM_LAYERS - 1)
         self.ahead, self.back = nn.ModuleList(), nn.ModuleList()
-        for inputs in widths:
-            self.ahead.append(_lstm(inputs))
-            self.back.append(_lstm(inputs))
+        for each in widths:
+            self.ahead.append(nn.LSTM(each, width, batch_first=True))
+            self.back.append(nn.LSTM(each, width, batch_first=True))
 
     def forward(self, hidden: Tensor, mask: Tensor, *, ends: bool) -> Tensor:
-        """`(batch, n, width)` to `(batch, n, 2 * 768)`, or with `ends` to the last state of each direction,
-        `(batch, 2 * 768)`. `mask` `(batch, n)` is 0 after a sequence's end; values returned there are undefined.
+        """`(batch, n, inputs)` to `(batch, n, 2 * width)`, or with `ends` to the last state of each direction,
+        `(batch, 2 * width)`. `mask` `(batch, n)` is 0 after a sequence's end; values returned there are undefined.
         """
         lengths = mask.sum(1, keepdim=True).long()
         places = torch.arange(hidden.shape[1], device=hidden.device)
@@ -114,7 +116,3 @@ class BiLSTM(nn.Module):
             last = forward[rows, lengths - 1].squeeze(1)
             return torch.cat([last, backward[:, 0]], dim=-1)
         return hidden
-
-
-def _lstm(width: int) -> nn.LSTM:
-    return nn.LSTM(width, LSTM_WIDTH, batch_first=True)

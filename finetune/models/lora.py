@@ -18,8 +18,8 @@ from transformers import PreTrainedModel
 from finetune.data.atomic import sync
 from finetune.data.checksums import write_checksums
 from finetune.errors import UserError, first_line
-from finetune.models.backbone import Model
 from finetune.models.families import FAMILIES, has_own_class
+from finetune.models.model import Model
 from finetune.runs.recipe import Recipe
 
 NAME = "default"  # of the one adapter, in peft

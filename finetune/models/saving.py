@@ -8,25 +8,26 @@ from typing import Any
 
 import torch
 import transformers
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from finetune.data.atomic import sync
 from finetune.data.checksums import write_checksums
 from finetune.errors import UserError, first_line
-from finetune.models.backbone import Backbone, Head, HeadFor, Model
-from finetune.models.config_bounds import FIXED, REMEDY, require_config, saved_settings
+from finetune.models.backbone import Backbone, Head
+from finetune.models.config_bounds import FIXED, REMEDY, require_config
 from finetune.models.families import FAMILIES, has_own_class, require_encoder, set_dropout
 from finetune.models.freezing import set_trainable
 from finetune.models.kernels import cpu
 from finetune.models.lora import POOLER, add_lora, merged_state, require_adapter
+from finetune.models.model import HeadFor, Model
 from finetune.models.pretrained import OWN_WEIGHTS
+from finetune.models.pretrained_head import load_head
 from finetune.models.tokenizers.fingerprint import forget_use
+from finetune.models.untrained import is_untrained, untrained_encoder, without_dropout
+from finetune.models.weight_files import from_pretrained, own_weights, reading, some
 from finetune.runs.recipe import Recipe
-
-SHOWN = 4  # names of weights in a message
 
 
 def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
@@ -44,7 +45,8 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
     require_encoder(config)
     if recipe.train.dropout is not None:
         set_dropout(config, recipe.train.dropout)
-    encoder, info = _from_pretrained(AutoModel, folder, config=config)
+    encoder, new = _encoder(folder, config, recipe)
+    _forget_head(encoder.config)
     set_trainable(encoder, freeze=recipe.freeze_layers, reinit=recipe.reinit_layers)
     backbone = Backbone(
         encoder,
@@ -53,37 +55,59 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
         frozen=recipe.frozen,
         linear_only=recipe.train.solver == "logistic",
     )
-    return backbone, sorted(info["missing_keys"])
+    return backbone, new
+
+
+def _encoder(folder: Path, config: PretrainedConfig, recipe: Recipe) -> tuple[PreTrainedModel, list[str]]:
+    """The encoder, and the names of its weights that are new; of an untrained one, those of its parts."""
+    if is_untrained(folder):
+        encoder = untrained_encoder(config, recipe)
+        return encoder, [name for name, _ in encoder.named_children()]
+    return _saved_encoder(folder, config)
 
 
 def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torch.device) -> tuple[Model, list[str]]:
     """A pretrained encoder with a new head, and the names of the encoder's weights that are new.
 
+    A head for pre-training is the checkpoint's own; where that has none, its weights are among those that are new.
     Raises UserError for a folder without a readable encoder, of a family that the head does not support, or where the
     head would read new weights of a frozen encoder.
     """
     torch.manual_seed(recipe.seeds[0])
     backbone, new = load_backbone(folder, recipe)
+    pooler = getattr(backbone.encoder, POOLER, None)
+    untrained = is_untrained(folder) or any(name.startswith(POOLER) for name in new)
     model = Model(backbone, head_for(backbone))
     model.head.initialise()
-    kept = backbone.encoder.state_dict().keys()
-    new = [name for name in new if name in kept]
+    new = _that_are_kept(new, backbone.encoder)
     if new and recipe.frozen:
         raise UserError(
-            f"{folder}: lacks {_some(new)}, which would stay random in a frozen encoder",
+            f"{folder}: lacks {some(new)}, which would stay random in a frozen encoder",
             f"layers=[{backbone.config.num_hidden_layers}] reads the last layer through a new one that is trained",
         )
     if recipe.lora:
         _add_lora(model, recipe, [name for name in new if not name.startswith(f"{POOLER}.")], folder)
+    if model.head.pretrains:
+        new += load_head(model, folder)
+        if pooler is not None and not untrained and not model.head.uses_pooler and not backbone.left_to_right:
+            backbone.encoder.pooler = pooler.requires_grad_(False)  # saved as it is, for the task that follows
+        if is_untrained(folder) and recipe.train.dropout is None:
+            without_dropout(model)
     if device.type == "cpu":
         cpu.speed_up(model, backbone.encoder)
     return model, new
 
 
+def _that_are_kept(names: Sequence[str], encoder: PreTrainedModel) -> list[str]:
+    """Those of some names that are still weights of an encoder, or parts with weights."""
+    kept = tuple(f"{name}." for name in encoder.state_dict())
+    return [name for name in names if any(each.startswith(f"{name}.") for each in kept)]
+
+
 def _add_lora(model: Model, recipe: Recipe, new: Sequence[str], folder: Path) -> None:
     """Adds LoRA to a model's encoder. Raises UserError for `new` weights in it, which would stay random."""
     if new:
-        raise UserError(f"{folder}: lacks {_some(new)}, which would stay random below LoRA", "Leave lora out")
+        raise UserError(f"{folder}: lacks {some(new)}, which would stay random below LoRA", "Leave lora out")
     if recipe.adapter:
         require_adapter(model)
     add_lora(model.backbone.encoder, recipe)
@@ -111,16 +135,16 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
         )
     probe = empty_model(config, head_for)
     head_kind = probe.head.auto_class
-    shell, info = _from_pretrained(getattr(transformers, head_kind), folder, config=config)
+    shell, info = from_pretrained(getattr(transformers, head_kind), folder, config=config)
     backbone = Backbone(shell.base_model)
     head = head_for(backbone)
     if missing := sorted(info["missing_keys"]):
         raise UserError(
-            f"{folder}: does not contain a fully trained model ({_some(missing)} missing)",
+            f"{folder}: does not contain a fully trained model ({some(missing)} missing)",
             "Train one with `finetune run`, or name a fine-tuned checkpoint",
         )
     kind = head_kind.removeprefix("AutoModel")
-    if not any(name.endswith(kind) for name in config.architectures or [kind]):
+    if not any(name.endswith(kind) or name == type(shell).__name__ for name in config.architectures or [kind]):
         raise UserError(
             f"{folder}: is a {', '.join(config.architectures)} model, and the task needs {kind}",
             "Evaluate it on the task that it was trained for",
@@ -136,15 +160,29 @@ def load_encoder(folder: Path) -> tuple[PreTrainedModel, list[str]]:
     """
     config = load_config(folder)
     require_encoder(config)
+    encoder, new = _saved_encoder(folder, config)
+    return encoder.eval(), new
+
+
+def _saved_encoder(folder: Path, config: PretrainedConfig) -> tuple[PreTrainedModel, list[str]]:
+    """The encoder of a model folder in either format, and the names of weights that it lacks."""
     if not (folder / OWN_WEIGHTS).is_file():
-        encoder, info = _from_pretrained(AutoModel, folder, config=config)
-        return encoder.eval(), sorted(info["missing_keys"])
-    encoder = _new_backbone(config).encoder
+        encoder, info = from_pretrained(AutoModel, folder, config=config)
+        return encoder, sorted(info["missing_keys"])
+    encoder = _new_backbone(config).encoder.requires_grad_(True)  # that run may have frozen layers
     prefix = "backbone.encoder."
     state = {
-        name.removeprefix(prefix): tensor for name, tensor in _own_weights(folder).items() if name.startswith(prefix)
+        name.removeprefix(prefix): tensor for name, tensor in own_weights(folder).items() if name.startswith(prefix)
     }
-    return encoder.eval(), sorted(encoder.load_state_dict(state, strict=False).missing_keys)
+    return encoder, sorted(encoder.load_state_dict(state, strict=False).missing_keys)
+
+
+def _forget_head(config: PretrainedConfig) -> None:
+    """Removes what a run saved of its head: labels, the kind of problem, and how it was read."""
+    if getattr(config, "finetune", None) is not None:
+        del config.finetune
+    config.problem_type = config.id2label = None
+    config.num_labels = 2  # transformers' default, with names that it makes
 
 
 def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> None:
@@ -172,15 +210,26 @@ def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBa
 
 
 def _save(model: Model, folder: Path, config: PretrainedConfig) -> None:
-    if model.backbone.reader is not None or not has_own_class(config):
+    if not _has_class(model):
         config.save_pretrained(folder)
         save_file({name: t.contiguous() for name, t in merged_state(model).items()}, folder / OWN_WEIGHTS)
         return
     shell = _shell(getattr(transformers, model.head.auto_class), config)
     encoder = merged_state(model.backbone.encoder)
     state = {f"{shell.base_model_prefix}.{name}": tensor for name, tensor in encoder.items()}
-    shell.load_state_dict(state | model.head.to_checkpoint(), strict=True, assign=True)
-    shell.save_pretrained(folder)
+    state |= model.head.to_checkpoint()
+    state |= {name: state[source] for name, source in (shell._tied_weights_keys or {}).items() if name not in state}
+    own = shell.state_dict().keys()
+    shell.load_state_dict({name: state[name] for name in state if name in own}, strict=True, assign=True)
+    beyond = {name: tensor for name, tensor in state.items() if name not in own}  # a pooler, for the next training
+    shell.save_pretrained(folder, state_dict=shell.state_dict() | beyond)
+
+
+def _has_class(model: Model) -> bool:
+    """Whether a class of transformers computes the same; none pools the last token of a left-to-right encoder."""
+    backbone = model.backbone
+    last_token = model.pooled and backbone.left_to_right
+    return backbone.reader is None and has_own_class(backbone.config) and not last_token
 
 
 def load_config(folder: Path) -> PretrainedConfig:
@@ -197,34 +246,11 @@ def load_config(folder: Path) -> PretrainedConfig:
     return config
 
 
-def _from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
-    if (folder / OWN_WEIGHTS).is_file():
-        raise UserError(
-            f"{folder}: is a model in finetune's own format {_reading(config) or config.model_type}",
-            "Use it with finetune.load or finetune predict, or name the encoder that it was trained from",
-        )
-    try:
-        model, info = kind.from_pretrained(
-            folder,
-            config=config,
-            dtype=torch.float32,  # else the checkpoint's own, which may be half precision
-            trust_remote_code=False,
-            use_safetensors=True,
-            output_loading_info=True,
-        )
-    except Exception as error:  # damaged weights and odd configs make transformers fail in any way
-        raise UserError(
-            f"{folder}: the weights cannot be loaded ({first_line(error)})",
-            "The folder needs a complete model.safetensors",
-        ) from error
-    return model, info
-
-
 def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Model:
     backbone = _new_backbone(config)
     model = Model(backbone, head_for(backbone))
     try:
-        model.load_state_dict(_own_weights(folder))
+        model.load_state_dict(own_weights(folder))
     except RuntimeError as error:
         raise UserError(
             f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with `force`"
@@ -232,36 +258,15 @@ def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Mode
     return model
 
 
-def _own_weights(folder: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(folder / OWN_WEIGHTS)
-    except (OSError, SafetensorError) as error:
-        raise UserError(
-            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with `force`"
-        ) from error
-
-
 def _new_backbone(config: PretrainedConfig) -> Backbone:
     """A random encoder, read as its run did. Raises UserError for a config that makes none."""
     try:
         encoder = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
-        return Backbone(encoder, **_reading(config))
+        return Backbone(encoder, **reading(config))
     except UserError:
         raise
     except Exception as error:  # values that do not fit together make transformers fail in any way
         raise UserError(f"config.json makes no '{config.model_type}' encoder ({first_line(error)})", REMEDY) from error
-
-
-def _some(names: Sequence[str]) -> str:
-    """The first of some names, and how many there are."""
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-
-
-def _reading(config: PretrainedConfig) -> dict[str, Any]:
-    """The arguments of `Backbone` that a run saved in its model's config."""
-    saved = saved_settings(config)
-    names = {"layers": "layers", "bilstm": "bilstm", "bare": "linear_only"}
-    return {ours: saved[name] for name, ours in names.items() if name in saved}
 
 
 def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:

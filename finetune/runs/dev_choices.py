@@ -46,16 +46,19 @@ def _options(record: RunRecord) -> list[str]:
 
 
 def _epoch(record: RunRecord) -> list[str]:
-    """The best of several epochs, or the one at which early stopping ended training."""
+    """The best of several epochs or parts, or the one at which early stopping ended training."""
     train, count = record.recipe.get("train", {}), len(record.epochs)
+    part, planned = record.parts
     if train.get("select", "last") == "best" and count > 1:
-        return [f"epoch {record.selected_epoch} of {count}"]
-    return ["the number of epochs"] if 0 < count < train.get("epochs", count) else []
+        return [f"{part} {record.selected_epoch} of {count}"]
+    return [f"the number of {part}s"] if 0 < count < planned else []
 
 
 def _unbiased(record: RunRecord, others: list[str]) -> str:
     if others:
         return f"; those of {' and '.join(others)} are not"
+    if record.is_pretraining:
+        return f"; finetune evaluate {record.id} FILE scores documents that chose nothing"
     options = record.recipe.get("options") or {}
     own = any(name in options for name in OWN_DATA) or is_file(str(record.recipe["task"]))
     return "; test=FILE scores rows that chose nothing" if own else ""

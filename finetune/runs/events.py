@@ -68,13 +68,14 @@ class Note(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Event):
-    """Training begins, or resumes after `done` of its `updates`; an epoch has `examples` features."""
+    """Training begins, or resumes after `done` of its `updates`; an epoch, or other `unit`, has `examples` features."""
 
     name = "training"
     updates: int
     done: int
     epochs: int
     examples: int
+    unit: str = "epoch"
 
 
 @dataclass(frozen=True, kw_only=True)

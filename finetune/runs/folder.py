@@ -14,6 +14,7 @@ from filelock import FileLock, Timeout
 
 from finetune.data.atomic import remove_scratch, sync, write_atomically
 from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
+from finetune.data.paths import fixed_folder, is_pattern
 from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.recipe import Recipe
@@ -67,6 +68,14 @@ class RunFolder:
         record = self.record()
         if record is not None and name in record.files:
             verify(self.path, {name: record.files[name]}, remedy="Run the recipe again with `force`")
+
+    def require_model(self) -> Path:
+        """The folder of the finished run's model. Raises UserError where it is missing or not the run's."""
+        if not self.model.is_dir():
+            remedy = "Weights are not in git, nor sent with `collect=scores`: run it with `force`"
+            raise UserError(f"{self.path}: its model is missing", remedy)
+        self.verify(f"{self.model.name}/{CHECKSUMS}")
+        return self.model
 
     @contextmanager
     def locked(self, *, wait: bool, watch: Watcher) -> Iterator[None]:
@@ -169,6 +178,6 @@ def folder_name(task: str) -> str:
 
 
 def data_name(path: str) -> str:
-    """The name of the task for a file or folder of data: `reviews.csv`, or `korsts-data` for a folder."""
-    resolved = Path(path).resolve()
+    """The name of the task for data: `reviews.csv`; `korsts-data` for a folder, or a pattern of files in it."""
+    resolved = fixed_folder(path).resolve() if is_pattern(path) else Path(path).resolve()
     return f"{resolved.name}-data" if resolved.is_dir() else resolved.name

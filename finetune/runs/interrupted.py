@@ -46,6 +46,22 @@ def interrupted_runs(out: Path) -> list[Interrupted]:
     return sorted(found, key=lambda run: (run.task, run.last))
 
 
+def same_but_for_data(folder: RunFolder, settings: Mapping[str, Any]) -> RunFolder | None:
+    """An unfinished run with a checkpoint, of the same task and `settings` (those not at their default) as one that
+    has not begun, but of another id, which then is due to other data or another model; None where there is none.
+    """
+    plain = json.loads(json.dumps(dict(settings), default=str))
+    if folder.path.exists() or not is_folder(folder.path.parent):
+        return None
+    for path in sorted(folder.path.parent.iterdir()):
+        other = RunFolder(path)
+        if other.record_file.exists() or not other.events.is_file() or not any(_checkpoints(other)):
+            continue
+        if any(event.get("recipe") == plain for event in _events(other.events) if event["event"] == "start"):
+            return other
+    return None
+
+
 def _unfinished(out: Path) -> Iterator[Path]:
     """Run folders without a record; looks at names only, so that 10,000 runs take a fraction of a second."""
     for task in sorted(filter(Path.is_dir, out.iterdir())):

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from finetune.metrics.metric import Metric
+from finetune.runs.lineage import Lineage
 from finetune.runs.record import SavedMetric, recorded_metric
 from finetune.runs.whole_record import Id
 
@@ -31,6 +32,7 @@ class ListedRun(BaseModel):
     scores: dict[str, dict[str, float | None]]
     checksum: str = ""
     metrics: dict[str, SavedMetric] = {}
+    lineage: Lineage | None = None
 
     @property
     def settings(self) -> dict[str, Any]:

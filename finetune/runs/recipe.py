@@ -27,7 +27,9 @@ Schedule = Literal[
 ]
 
 
+PARTS = 10  # of a run whose length is in updates
 LARGEST = 2**63 - 1  # what TOML, numpy and torch's seeds take
+WIDEST_LSTM = 4_096
 LONGEST_NAME = 4_096  # characters of a path on Linux
 
 Layer = Annotated[int, Field(ge=-1_000, le=1_000)]
@@ -46,6 +48,11 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
+def scored_parts(updates: int | None, epochs: int) -> tuple[str, int]:
+    """What a run is scored after, `epoch` or `part`, and how often: a part is a tenth of the updates."""
+    return ("epoch", epochs) if updates is None else ("part", min(PARTS, updates))
+
+
 class Train(Settings):
     """The `[train]` table. Defaults are the paper's (Devlin et al. 2019, section 4.1 and appendix A.2), except for
     `bias_correction`, whose absence in the original optimizer makes runs on small data fail (Mosbach et al. 2021).
@@ -58,6 +65,12 @@ class Train(Settings):
         description="features an update (rows, where each makes one), over all processes and accumulated parts",
     )
     epochs: int = Field(3, ge=1, le=10_000, description="passes over the training rows")
+    updates: int | None = Field(
+        None,
+        ge=1,
+        le=10_000_000,
+        description="length in updates, instead of epochs; scored after each tenth",
+    )
     solver: Literal["adam", "logistic"] = Field("adam", description="logistic: scikit-learn's, on a frozen encoder")
     learning_rate: float = Field(2e-5, ge=1e-12, le=10, description="the peak, reached at the end of the warm-up")
     schedule: Schedule = Field("linear", description="what the learning rate does after the warm-up")
@@ -81,6 +94,22 @@ class Train(Settings):
         le=10_000,
         description="stop after so many epochs without a better score; `select` says with which weights",
     )
+
+    @property
+    def parts(self) -> int:
+        """How often a run is scored: after each epoch, or after each tenth of its updates."""
+        return scored_parts(self.updates, self.epochs)[1]
+
+    @property
+    def part(self) -> str:
+        """What a run is scored after, in a word."""
+        return scored_parts(self.updates, self.epochs)[0]
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Self:
+        if self.updates is not None and "epochs" in self.model_fields_set:
+            raise ValueError(f"updates {self.updates} and epochs {self.epochs} are both set; leave one of them out")
+        return self
 
     @model_validator(mode="after")
     def _parts_have_rows(self) -> Self:
@@ -110,9 +139,16 @@ class Recipe(Settings):
 
     task: str = Field(max_length=LONGEST_NAME, description="a task's name, or FILE.py:NAME")
     model: str = Field(
-        "google-bert/bert-base-uncased", max_length=LONGEST_NAME, description="a Hub name, a folder, or minilm"
+        "google-bert/bert-base-uncased",
+        max_length=LONGEST_NAME,
+        description="a Hub name, a folder, minilm, a run or a recipe, or new:SIZE, which is untrained",
     )
     max_length: int = Field(128, ge=4, le=131_072, description="tokens in a sequence, [CLS] and [SEP] included")
+    tokenizer: Annotated[str, Field(max_length=LONGEST_NAME)] | Annotated[int, Field(ge=16, le=10_000_000)] = Field(
+        "",
+        description="the vocabulary of model=new:SIZE: a folder, its tokenizer.json, or the number of tokens of one "
+        "that is trained on the text; default: 8,192",
+    )
     seed: Seed = Field(42, description="what all randomness depends on")
     init_seed: Seed | None = Field(None, description="seed of the head's initial weights; default: seed")
     data_seed: Seed | None = Field(None, description="seed of the order of rows and of dropout; default: seed")
@@ -120,7 +156,9 @@ class Recipe(Settings):
     layers: Layers | Annotated[list[Layer], Field(max_length=100)] = Field(
         "last", description="hidden layers that the head reads; a list of indices is concatenated"
     )
-    bilstm: bool = Field(False, description="a BiLSTM of two layers, 768 wide, before the head")
+    bilstm: bool | Annotated[int, Field(ge=2, le=WIDEST_LSTM)] = Field(
+        False, description="a BiLSTM of two layers before the head; a number is its width, true is 768"
+    )
     freeze_layers: int = Field(0, ge=0, le=1_000, description="freeze the embeddings and so many first layers")
     reinit_layers: int = Field(0, ge=0, le=1_000, description="re-initialise so many last layers and the pooler")
     lora: int = Field(0, ge=0, le=1_024, description="rank of LoRA, trained instead of the encoder's weights; 0: none")
@@ -155,6 +193,11 @@ class Recipe(Settings):
         if not self.grid and (fault := lora_fault(self.model_dump())):
             raise ValueError(fault)
         return self
+
+    @property
+    def tokenizer_folder(self) -> str:
+        """The folder of `tokenizer`; empty where it is trained on the text."""
+        return "" if isinstance(self.tokenizer, int) else self.tokenizer
 
     @property
     def seeds(self) -> tuple[int, int]:

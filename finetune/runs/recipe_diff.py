@@ -32,11 +32,15 @@ def applied(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """For each record every setting and option (dotted keys) as it applied, without what was chosen on dev.
 
     A setting that an older record lacks has its default; an option the value that the other records of the
-    same version of the task have by default, where these agree.
+    same version of the task have by default, where these agree. `lineage.task` and others are of the run whose encoder
+    it started from.
     """
     usual = _usual_options(records)
     return [
-        DEFAULTS | flat({**record.recipe, "options": usual[_task(record)] | _options(record)}) for record in records
+        DEFAULTS
+        | flat({**record.recipe, "options": usual[_task(record)] | _options(record)})
+        | (record.lineage.flat if record.lineage else {})
+        for record in records
     ]
 
 

@@ -1,5 +1,6 @@
 """Faults in a recipe's settings as messages: the key, what was given, what is allowed, and the nearest key."""
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -12,6 +13,7 @@ from finetune.runs.toml import flat
 
 MOST_FAULTS = 10  # listed in a message
 LONGEST_KEY = 100  # characters of a key in a message
+UNION = re.compile(r"\[|\.constrained-")  # in the key of one kind of several that a setting may be
 
 
 def refused(kind: type[BaseModel], origin: str, error: ValidationError, options: Sequence[str]) -> UserError:
@@ -83,7 +85,7 @@ def explain(kind: type[BaseModel], fault: ErrorDetails, options: Sequence[str] =
     """One pydantic error as text: (the key and what was given, what is allowed). `options` are the task's."""
     names = setting_names(kind)
     key = ".".join(str(part)[:LONGEST_KEY] for part in fault["loc"])[:LONGEST_KEY]
-    key = next((name for name in names if key.startswith(f"{name}.") and "[" in key), key)  # one kind of several
+    key = next((name for name in names if key.startswith(f"{name}.") and UNION.search(key)), key)  # one kind of several
     if fault["type"] == "extra_forbidden":
         key = _whole_key(key, fault["input"])
         hint = nearest_key(kind, key, options)

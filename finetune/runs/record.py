@@ -8,8 +8,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fai
 
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
+from finetune.metrics.words import perplexity
 from finetune.runs.cost import Cost
+from finetune.runs.lineage import Lineage
 from finetune.runs.margin import Margin, best_baseline
+from finetune.runs.recipe import scored_parts
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
     Id,
@@ -38,6 +41,7 @@ class SavedMetric(BaseModel):
 
     scale: Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)] = Metric.scale
     greater_is_better: bool = Metric.greater_is_better
+    magnitudes: bool = Metric.magnitudes
 
 
 class RunRecord(BaseModel):
@@ -114,6 +118,12 @@ class RunRecord(BaseModel):
         "joules where the device reports them; older records lack it",
     )
 
+    lineage: Lineage | None = Field(
+        None,
+        description="the run whose encoder this one started from: its task, seed and the settings that differ from "
+        "their defaults, the encoder that it started from, and its own lineage; null where `model` is not of a run",
+    )
+
     @property
     def trained_of_all(self) -> tuple[int, int]:
         """How many of the model's weights were trained, and how many it has; zeros in older records."""
@@ -123,6 +133,25 @@ class RunRecord(BaseModel):
     def first_split(self) -> str:
         """The split by which runs are compared: the first that was scored, which is dev where there is one."""
         return next(iter(self.scores))
+
+    @property
+    def scored_after(self) -> tuple[str, list[int]]:
+        """`epoch` or `update`, and the number of the one that each entry of `epochs` comes after."""
+        updates, numbers = self.recipe.get("train", {}).get("updates"), range(1, len(self.epochs) + 1)
+        if updates is None:
+            return "epoch", list(numbers)
+        return "update", [updates * number // self.parts[1] for number in numbers]
+
+    @property
+    def parts(self) -> tuple[str, int]:
+        """What the run is scored after, `epoch` or `part`, and how many of them its recipe has."""
+        train = self.recipe.get("train", {})
+        return scored_parts(train.get("updates"), train.get("epochs", len(self.epochs)))
+
+    @property
+    def is_pretraining(self) -> bool:
+        """Whether the run trained an encoder on unlabelled text."""
+        return self.headline == perplexity.name
 
     @property
     def score(self) -> float:
@@ -141,8 +170,9 @@ class RunRecord(BaseModel):
 
 
 def saved_metrics(metrics: Iterable[Metric]) -> dict[str, SavedMetric]:
-    """What a record keeps of its metrics: those whose scale or direction is not the default."""
-    every = {m.name: SavedMetric(scale=m.scale, greater_is_better=m.greater_is_better) for m in metrics}
+    """What a record keeps of its metrics: those that are not shown or compared as by default."""
+    kept = {m.name: {name: getattr(m, name) for name in SavedMetric.model_fields} for m in metrics}
+    every = {name: SavedMetric(**facts) for name, facts in kept.items()}
     return {name: saved for name, saved in every.items() if saved != SavedMetric()}
 
 

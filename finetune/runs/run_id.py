@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from finetune.data.rows import Row, row_fields
+from finetune.data.rows import Row, StreamedRows, row_fields
 from finetune.runs.recipe import Recipe
 
 CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, default=str).encode
@@ -32,7 +32,8 @@ def run_id(
     than the rows say. `task_file` is a hash of the user's own file, for a task that is in one.
     """
     settings = recipe.model_dump(
-        exclude_defaults=True, exclude={"task", "model", "seed", "init_seed", "data_seed", "options", "grid"}
+        exclude_defaults=True,
+        exclude={"task", "model", "tokenizer", "seed", "init_seed", "data_seed", "options", "grid"},
     )
     settings.get("train", {}).pop("precision", None)
     decides = {
@@ -53,7 +54,11 @@ def data_fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
     """A hash of all rows of all splits, independent of where they were read from."""
     digest = hashlib.sha256()
     for name in sorted(splits):
-        for row in splits[name]:
+        rows = splits[name]
+        if isinstance(rows, StreamedRows):
+            digest.update(CANONICAL([name, rows.fingerprint]).encode())
+            continue
+        for row in rows:
             facts = [name, row_fields(row)]
             digest.update(CANONICAL(facts).encode())
     return digest.hexdigest()

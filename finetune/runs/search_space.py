@@ -9,9 +9,9 @@ from typing import Any, TypeGuard
 
 from finetune.errors import LONGEST, UserError, nearest, shown
 from finetune.runs.grid import VARIANT, full_name
+from finetune.runs.lineage import SEEDS
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import setting_names
-from finetune.runs.seeds import SEEDS
 
 BOUNDS = ("low", "high", "log", "step")
 FIXED = ("task", "grid", "options", *SEEDS, "held_out.share", "held_out.fold", "held_out.seed")  # not searched

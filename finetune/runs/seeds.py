@@ -4,17 +4,18 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
+from finetune.runs.lineage import PREFIX, SEEDS, of_one_run
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
-SEEDS = ("seed", "init_seed", "data_seed")
 NO_SPREAD = 1e-12  # a standard deviation that rounding can cause
-CONSTANT = ("majority", "mean", "no-answer")  # baselines with a constant prediction
+CONSTANT = ("majority", "mean", "no-answer", "unigram")  # baselines with a constant prediction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,16 +51,29 @@ def summarised(scores: Sequence[float], metric: Metric) -> Summary:
     return Summary(n=n, mean=mean, best=best, sd=sd, interval=interval, half=half)
 
 
+def paired(pairs: Sequence[tuple[float, float]], metric: Metric) -> Summary:
+    """The summary of second minus first score of some pairs, such as of runs of one seed.
+
+    `half` is the least difference that they can tell from none: Student's t times sd / sqrt(n).
+    """
+    found = summarised([after - before for before, after in pairs], replace(metric, scale=1))
+    return replace(found, interval=metric.possible_difference(found.interval, around=found.mean))
+
+
 def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[list[RunRecord]]:
     """Groups records that differ only in their seeds; groups and runs keep their order.
+
+    Encoders of earlier runs count as equal where these runs differ only in their seeds too.
 
     `over` are further settings (dotted keys) that runs of a group may differ in, as the folds of cross-validation.
     """
     every = list(records)
     found: dict[str, list[RunRecord]] = {}
     for record, settings in zip(every, applied(every), strict=True):
-        kept = {key: value for key, value in settings.items() if key not in (*SEEDS, *over, "model")}
-        facts = [record.task, record.task_version, record.weights, record.precision, kept, _scored(record)]
+        left = (*SEEDS, *over, "model")
+        kept = {key: value for key, value in settings.items() if key not in left and not key.startswith(PREFIX)}
+        encoder = record.weights if record.lineage is None else record.lineage.but_seeds
+        facts = [record.task, record.task_version, encoder, record.precision, kept, _scored(record)]
         key = json.dumps([*facts, None if over else record.data], sort_keys=True)
         found.setdefault(key, []).append(record)
     return list(found.values())
@@ -89,6 +103,22 @@ def seed_words(record: RunRecord) -> str:
     return f"seed {init}" if init == data else f"seeds {init} of the head, {data} of the data"
 
 
+def same_seeds(a: Sequence[RunRecord], b: Sequence[RunRecord]) -> list[tuple[int, int]]:
+    """The indexes in both groups of runs with the same seeds, those of the runs that made their encoders included.
+
+    Empty where runs of a group share an encoder, since pairs are not independent then.
+    """
+    if shared_encoders(a) or shared_encoders(b):
+        return []
+    places = {seeds_of(record): index for index, record in enumerate(b)}
+    found = [(i, places[seeds]) for i, seeds in enumerate(map(seeds_of, a)) if seeds in places]
+    return [(i, j) for i, j in found if _seeds_fit(a[i], b[j])]
+
+
+def _seeds_fit(a: RunRecord, b: RunRecord) -> bool:
+    return a.lineage is None or b.lineage is None or a.lineage.seed == b.lineage.seed
+
+
 def failed(record: RunRecord, split: str) -> bool | None:
     """Whether a run is no better than a constant prediction (Mosbach et al. 2021, section 3).
 
@@ -116,7 +146,20 @@ def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tup
 
 def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """For each record the settings (dotted keys) in which these records differ, seeds left out."""
-    every = [{key: value for key, value in one.items() if key not in SEEDS} for one in applied(records)]
+    every = [
+        {key: value for key, value in one.items() if key not in SEEDS and not of_one_run(key)}
+        for one in applied(records)
+    ]
     keys = dict.fromkeys(key for one in every for key in one)
     differ = [key for key in keys if len({str(one.get(key)) for one in every}) > 1]
     return [{key: one[key] for key in differ if key in one} for one in every]
+
+
+def shared_encoders(records: Sequence[RunRecord]) -> str:
+    """A note where runs share encoders of earlier runs, so that an interval over them covers too little; else empty."""
+    runs = {record.lineage.run for record in records if record.lineage is not None}
+    if not runs or len(runs) == len(records):
+        return ""
+    which = f"the encoder of run {next(iter(runs))}" if len(runs) == 1 else f"encoders of {len(runs)} runs"
+    trained = "its training" if len(runs) == 1 else f"their training by {len(runs)} seeds only"
+    return f"{so_many(len(records), 'run')} start from {which}: an interval over them does not cover {trained}"

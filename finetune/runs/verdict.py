@@ -10,7 +10,7 @@ from finetune.metrics.metric import Metric
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.margin import Interval, Margin, best_baseline
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import summarised
+from finetune.runs.seeds import failed, summarised
 
 Level = Literal["better", "unclear", "worse", "alone"]
 WORDS = {
@@ -21,6 +21,8 @@ WORDS = {
     "mean": "the mean label",
     "most-frequent-tag": "the most frequent tags",
     "no-answer": "no answer for every row",
+    "unigram": "a unigram of tokens",
+    "bigram": "a bigram of tokens",
 }
 FEW_ROWS = 30
 TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything"
@@ -115,13 +117,13 @@ def _sentence(found: Verdict, records: Sequence[RunRecord]) -> str:
     seeds += f" ({TOO_FEW_SEEDS})" if len(records) == 2 else ""
     text = f"{found.split} {found.metric.name} {shown(found.score)}{_interval(found.metric, found.interval)}{seeds}"
     if found.baseline is not None and found.difference is not None:
-        text = f"{_judged(found, unit)}: {text}"
+        text = f"{_judged(found, unit, records[0])}: {text}"
     if found.split == records[0].first_split and is_optimistic(records[0]):
         text += "; optimistic, because these rows also chose the epoch or an option"
     return text + (f"; only {rows} {'row' if rows == 1 else 'rows'}" if 0 < rows < FEW_ROWS else "")
 
 
-def _judged(found: Verdict, unit: str) -> str:
+def _judged(found: Verdict, unit: str, record: RunRecord) -> str:
     """`14.0 points better than TF-IDF (95 % 9.0 to 19.1)`, and what follows from it."""
     assert found.baseline is not None and found.difference is not None
     name, metric = baseline_words(found.baseline), found.metric
@@ -132,17 +134,36 @@ def _judged(found: Verdict, unit: str) -> str:
     worse = (found.difference < 0) == metric.greater_is_better
     text = f"{metric.shown(abs(found.difference))}{unit} {'worse' if worse else 'better'} than {name}"
     if found.difference_interval is not None:
-        text += f" (95 %: {' to '.join(_signed(metric, end) for end in found.difference_interval)})"
+        text += f" (95 %: {_ends(metric, found.difference_interval)})"
     if found.level == "worse":
-        return f"{text}, do not use it"
+        return f"{text}, {_advice(record, found.split)}"
     doubt = ", which may be chance" if found.level == "unclear" and found.difference_interval else ""
     return text + doubt + ("; the baseline is simpler" if worse else "")
 
 
+def _advice(record: RunRecord, split: str) -> str:
+    """What to do with a run that is worse than a baseline: one on a text has no better one to use instead."""
+    if not record.is_pretraining:
+        return "do not use it"
+    if failed(record, split):
+        return "and no better than how frequent each token is (more updates or a higher learning rate may help)"
+    return "but better than how frequent each token is (more updates or text may help)"
+
+
+def _ends(metric: Metric, interval: Interval) -> str:
+    """`+9.0 to +19.1`; where lower is better, `4.1 to 9.3 lower` or `4.1 lower to 9.3 higher`."""
+    if metric.greater_is_better:
+        return " to ".join(_signed(metric, end) for end in interval)
+    near, far = sorted(interval, key=abs) if interval[0] * interval[1] > 0 else interval
+    words = ["lower" if end < 0 else "higher" for end in (near, far)]
+    first = "" if words[0] == words[1] else f" {words[0]}"
+    return f"{metric.shown(abs(near))}{first} to {metric.shown(abs(far))} {words[1]}"
+
+
 def _signed(metric: Metric, difference: float) -> str:
     """`+9.0`, `-1.5` or `0.0`."""
-    shown = metric.shown(difference)
-    return shown if shown.startswith("-") or not float(shown) else f"+{shown}"
+    shown = metric.signed(difference)
+    return shown if shown.strip("+0.") else shown.removeprefix("+")
 
 
 def _interval(metric: Metric, interval: Interval | None) -> str:

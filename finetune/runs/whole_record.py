@@ -25,6 +25,7 @@ class RecordedTrain(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
 
     epochs: Whole = 0
+    updates: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
 
 
 class RecordedRecipe(BaseModel):

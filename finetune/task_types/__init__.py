@@ -15,6 +15,7 @@ from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Answer, Task
+from finetune.task_types.text.task import TextTask
 from finetune.task_types.view import View
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "TaggingRow",
     "TaggingTask",
     "Task",
+    "TextTask",
     "View",
     "option",
 ]

@@ -133,6 +133,10 @@ class DataType(ABC):
         """The layout, completed from the cells of its columns."""
         return layout
 
+    def decisive(self, layout: Layout) -> Layout:
+        """The part of a layout that decides the result of a run, as the rows do."""
+        return layout
+
     # Labels.
 
     def nameable(self, layout: Layout) -> bool:

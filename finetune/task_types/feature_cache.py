@@ -22,7 +22,7 @@ from finetune.data.rows import Row
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import ArrayFeatures, NoArrays, to_arrays
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
-from finetune.runs.cache import FACTS, cache_folder, locked, make_room, most_bytes
+from finetune.runs.cache import FACTS, entry, hash_of, locked, make_room, most_bytes
 from finetune.runs.events import Note, Watcher, Working
 from finetune.task_types.prepare import require_positions
 from finetune.task_types.task import Task
@@ -50,21 +50,29 @@ def array_features(
     Raises UserError as `prepare.encode` does.
     """
     require_positions(tokenizer, max_length, config)
+    without_arrays = list[Feature]()
 
     def parts() -> Iterator[tuple[int, Arrays]]:
         for begin, end in chunks(task, rows):
             watch(Working("encoding rows", begin, len(rows)))
-            yield end, to_arrays(task.encode(rows[begin:end], tokenizer, max_length), first_row=begin)
+            features = task.encode(rows[begin:end], tokenizer, max_length)
+            try:
+                arrays = to_arrays(features, first_row=begin)
+            except NoArrays:
+                if end - begin == len(rows):  # else they number the rows of a part
+                    without_arrays.extend(features)
+                raise
+            yield end, arrays
 
     facts = _facts(task, tokenizer)
     try:
         if facts is None or not most_bytes():
             return ArrayFeatures([arrays for _, arrays in parts()])
-        name = hashlib.sha256(json.dumps([FORMAT, content, max_length, facts]).encode()).hexdigest()[:20]
-        found = _cached(cache_folder("features") / name, parts, len(rows), watch)
+        folder = entry("features", hash_of([FORMAT, content, max_length, facts]))
+        found = _cached(folder, parts, len(rows), watch)
         return ArrayFeatures(found or [arrays for _, arrays in parts()])
     except NoArrays:
-        return task.encode(rows, tokenizer, max_length)
+        return without_arrays or task.encode(rows, tokenizer, max_length)
 
 
 def chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:

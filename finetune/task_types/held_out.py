@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from finetune.data.rows import Row, Rows
+from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.errors import UserError
 from finetune.runs.recipe import HeldOut
 from finetune.task_types.own_data import own_data
@@ -41,8 +41,8 @@ def divided(task: Task, train: Rows, held_out: HeldOut) -> tuple[Rows, Rows]:
             f"held_out.share: {held_out.share:g} of {len(train.rows):,} training rows leaves one part without rows",
             "Change the share",
         )
-    kept = [row for index, row in enumerate(train.rows) if index not in chosen]
-    return replace(train, rows=kept), replace(train, rows=[train.rows[index] for index in sorted(chosen)])
+    kept = [index for index in range(len(train.rows)) if index not in chosen]
+    return tuple(replace(train, rows=chosen_rows(train.rows, some)) for some in (kept, sorted(chosen)))  # type: ignore[return-value]
 
 
 def _units(task: Task, rows: Sequence[Row]) -> list[Unit]:

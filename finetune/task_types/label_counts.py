@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from finetune.data.rows import Row
+from finetune.data.rows import Row, StreamedRows
 from finetune.runs.whole_record import LONGEST_LABEL, MOST_LABELS
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
@@ -13,9 +13,9 @@ NONE = "no label"
 
 
 def label_counts(task: Task, rows: Sequence[Row]) -> dict[str, int]:
-    """The most frequent labels and their counts; empty for tasks without classes."""
+    """The most frequent labels and their counts; empty for tasks without classes, as a text streamed from disk is."""
     kind, counts = type_of(task), Counter[str]()
-    if kind is None:
+    if kind is None or isinstance(rows, StreamedRows):
         return {}
     for begin in range(0, len(rows), AT_ONCE):
         counts += kind.tally([row.gold for row in rows[begin : begin + AT_ONCE]])

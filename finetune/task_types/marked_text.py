@@ -95,10 +95,10 @@ def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> Part:
     for start, end in pairwise(edges):
         kinds = {mark for a, b, mark in marks if a <= start and end <= b}
         mark = "right" if len(kinds) > 1 else next(iter(kinds), "")
-        segments.append(Segment(text=_without_middle(text[start:end]), mark=mark))
+        segments.append(Segment(text=without_middle(text[start:end]), mark=mark))
     return Part(name=name, segments=[*segments, *([Segment(text=" …")] * (last < len(text)))])
 
 
-def _without_middle(text: str) -> str:
+def without_middle(text: str) -> str:
     """The text between two marks, with the middle left out if long."""
     return cut(text) if len(text) <= 2 * AROUND else f"{cut(text[:AROUND])} … {cut(text[-AROUND:])}"

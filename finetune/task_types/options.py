@@ -3,6 +3,7 @@
 User data has additional ones, which describe the data: its columns and files.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -76,7 +77,7 @@ def _owner(task: Task, name: str) -> Any:
 def _checked(owner: Any, name: str, value: Any) -> Any:
     try:
         (declared,) = (one for one in declared_options(owner) if one.name == name)
-        return TypeAdapter(declared.type).validate_python(value, strict=True)
+        return TypeAdapter(declared.type).validate_json(json.dumps(value, default=str), strict=True)  # lists as in TOML
     except ValidationError as error:
         reasons = "; ".join(fault["msg"].lower() for fault in error.errors(include_url=False))
         raise UserError(f"'{name}' is {shown(value)}: {reasons}", "Give another value") from None

@@ -28,6 +28,7 @@ from finetune.task_types.guess import found_labels, guess
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.slices import slices_of
 from finetune.task_types.task import Task
+from finetune.task_types.text.own import is_text, text_task
 from finetune.task_types.types import data_types, named_type, trained_task
 from finetune.task_types.unknown_labels import UnknownLabels
 
@@ -127,6 +128,8 @@ def every_option() -> tuple[str, ...]:
 
 def own_task(name: str, options: Mapping[str, Any]) -> Task:
     """The task of a file or folder; `options` are those of `OPTIONS`, the rest is guessed."""
+    if is_text(name, options):
+        return text_task(name, options)
     given = {key: value if key == "labels" else str(value) for key, value in options.items()}
     require_utf_8(name)
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))

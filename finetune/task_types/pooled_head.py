@@ -12,15 +12,16 @@ from finetune.models.families import Pooling, head_dropout, pooling
 class PooledHead(Head):
     """Dropout and one linear layer on the pooled output; families without a pretrained pooler get a new one."""
 
-    reads = "pooled"
+    inputs = frozenset({"pooled"})
 
     def __init__(self, backbone: Backbone, labels: Sequence[str], *, table: dict[str, Pooling]) -> None:
         super().__init__(labels)
         config = backbone.config
-        self.pooling = pooling(table, config) if backbone.reader is None else read_pooling(backbone)
+        own = backbone.reader is not None or backbone.left_to_right
+        self.pooling = read_pooling(backbone) if own else pooling(table, config)
         self.dropout = nn.Dropout(head_dropout(config, self.pooling.dropout))
         if self.pooling.dense is None:
-            self.uses_pooler = backbone.reader is None
+            self.uses_pooler = not own
         else:
             self.dense = nn.Linear(backbone.width, backbone.width)
             self.activation = ACT2FN[self.pooling.activation]
@@ -28,7 +29,7 @@ class PooledHead(Head):
         self.output = nn.Linear(backbone.width, max(1, len(labels)))
         self.checkpoint_names["output"] = self.pooling.output
 
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, width)` to `(batch, labels)`, or to `(batch, 1)` for a head without label names."""
         if self.pooling.drop_first:
             hidden = self.dropout(hidden)
@@ -38,5 +39,5 @@ class PooledHead(Head):
 
 
 def read_pooling(backbone: Backbone) -> Pooling:
-    """A new tanh layer over a mix of layers at the first token; a BiLSTM's end states are already pooled."""
+    """A new tanh layer over one token of a layer mix or a left-to-right encoder; a BiLSTM's ends are already pooled."""
     return Pooling() if backbone.bilstm or backbone.linear_only else Pooling(dense="dense", activation="tanh")

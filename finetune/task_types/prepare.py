@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.data.rows import Row, Rows
+from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.families import most_tokens
@@ -16,8 +16,6 @@ from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
-
-AT_ONCE = 10_000  # rows whose labels are looked at together
 
 
 def load_splits(
@@ -33,17 +31,12 @@ def load_splits(
         loaded = task.load(source, name)
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
-        if labelled and not _all_labelled(task, loaded.rows):
+        if labelled and not task.labelled(loaded.rows):
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
         splits[name] = loaded if limit is None else _drawn(loaded, limit)
     return splits
-
-
-def _all_labelled(task: Task, rows: Sequence[Row]) -> bool:
-    parts = (rows[begin : begin + AT_ONCE] for begin in range(0, len(rows), AT_ONCE))
-    return all(answer.value is not None for part in parts for answer in task.gold(part))
 
 
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
@@ -91,4 +84,4 @@ def _drawn(loaded: Rows, limit: int) -> Rows:
         return loaded
     chosen = sorted(np.random.default_rng(0).choice(count, limit, replace=False))
     slices = {name: [values[i] for i in chosen] for name, values in loaded.slices.items()}
-    return replace(loaded, rows=[loaded.rows[i] for i in chosen], slices=slices)
+    return replace(loaded, rows=chosen_rows(loaded.rows, chosen), slices=slices)

@@ -11,6 +11,8 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
 from finetune.task_types.task import Task
+from finetune.task_types.text.own import own_text
+from finetune.task_types.text.starting_recipe import text_comments, text_recipe
 from finetune.task_types.types import named_type
 
 MODEL = "minilm"  # small enough to train in minutes without a GPU
@@ -18,20 +20,29 @@ RATES = {MODEL: 1e-4}  # small encoders need a higher learning rate than the pap
 SAMPLE = 2_000
 
 
-def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Task]:
+def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str = "") -> tuple[Recipe, Task]:
     """The recipe for a file or folder of data with `settings` (dotted keys) applied, and the task of that data.
 
-    It keeps the best epoch, and stops early. Raises UserError as reading does.
+    It keeps the best epoch, and stops early. `checkpoint` is the encoder from which the settings' model began, if that
+    is of a run: it decides the learning rate. Raises UserError as reading does.
     """
     settings = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     given = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
-    task = own_task(path, given)
+    task, model = own_task(path, given), str(settings.get("model", MODEL))
     read = own_data(task)
-    assert read is not None
+    if read is None:
+        table = text_recipe(path, model, settings, given)
+    else:
+        table = _table(path, model, read, given, rate=RATES.get(checkpoint or model, 2e-5))
+    recipe = parse(table, origin=path)
+    return recipe.with_settings(dict(settings), origin="settings", options=lambda _: every_option()), task
+
+
+def _table(path: str, model: str, read: OwnData, given: Mapping[str, Any], *, rate: float) -> dict[str, Any]:
+    """The recipe for labelled data, before the settings are applied; `given` are those of the data."""
     rows = _rows(read)
     files = {key: str(given[key]) for key in ("dev", "test", "split", "encoding") if key in given}
-    model = str(settings.get("model", MODEL))
-    table: dict[str, Any] = {
+    return {
         "task": f"./{path}" if path in registry.available() else path,
         "model": model,
         "max_length": fitting_length(read.layout, _columns(read)),
@@ -39,17 +50,22 @@ def starting_recipe(path: str, settings: Mapping[str, Any]) -> tuple[Recipe, Tas
         "train": {
             "batch_size": named_type(read.layout.shape).batch_size,
             "epochs": 10 if rows < 2_000 else 5 if rows < 20_000 else 3,
-            "learning_rate": RATES.get(model, 2e-5),
+            "learning_rate": rate,
             "select": "best",
             "patience": 2,
         },
     }
-    recipe = parse(table, origin=path)
-    return recipe.with_settings(dict(settings), origin="settings", options=lambda _: every_option()), task
 
 
 def commented(recipe: Recipe, task: Task) -> str:
     """The recipe as a file, with comments: the command that runs it, and the reason for each guess."""
+    corpus = own_text(task)
+    comments = _comments(task) if corpus is None else text_comments(corpus)
+    return "\n".join(["# finetune run my.toml", *comments, recipe.to_toml()])
+
+
+def _comments(task: Task) -> list[str]:
+    """How labelled data is read, and what was guessed."""
     read = own_data(task)
     assert read is not None
     reasons = [f"#   {name}: {' '.join(why.split())}" for name, why in read.layout.reasons.items() if why != "given"]
@@ -61,9 +77,7 @@ def commented(recipe: Recipe, task: Task) -> str:
         "# for Korean klue/bert-base or klue/roberta-base, for many languages google-bert/bert-base-multilingual-cased."
     ]
     rows = [f"#   {line}" for line in first_rows(read.layout, table_of(read.files["train"], read.encoding))]
-    return "\n".join(
-        ["# finetune run my.toml", "# The data as it is read:", *rows, *guessed, *larger, recipe.to_toml()]
-    )
+    return ["# The data as it is read:", *rows, *guessed, *larger]
 
 
 def _rows(read: OwnData) -> int:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from finetune.data.rows import Row, Rows
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from finetune.metrics.sums import Counted
     from finetune.models.backbone import Backbone, Head
     from finetune.models.feature import Feature
+    from finetune.runs.events import Watcher
+
+
+AT_ONCE = 10_000  # rows whose labels are looked at together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +90,25 @@ class Task(ABC):
 
     # The following have defaults.
 
+    def labelled(self, rows: Sequence[Row]) -> bool:
+        """Whether all rows have a label."""
+        parts = (rows[begin : begin + AT_ONCE] for begin in range(0, len(rows), AT_ONCE))
+        return all(answer.value is not None for part in parts for answer in self.gold(part))
+
+    def train_features(
+        self, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
+    ) -> "Sequence[Feature] | None":
+        """The features to train on, where they are others than those that `encode` makes to be scored; else None."""
+        return None
+
+    def vocabulary(self, rows: Sequence[Row], watch: "Watcher", *, size: int) -> Path | None:
+        """The folder of a vocabulary trained on the rows to train on, for a new encoder; None for other tasks."""
+        return None
+
+    def draw(self, features: "Sequence[Feature]", generator: "np.random.Generator") -> "Sequence[Feature]":
+        """A training batch with what is random in it, such as masks, whenever it is used for an update."""
+        return features
+
     @property
     def metric_names(self) -> tuple[str, ...]:
         """The names of the metrics, the headline first."""
@@ -128,6 +152,10 @@ class Task(ABC):
         """What is wrong with a row, in words, as `has no words`; empty where nothing is."""
         return ""
 
+    def batch_fault(self, size: int) -> str:
+        """Why it cannot be trained with batches of so many rows, in words; empty where it can."""
+        return ""
+
     def checked(self, loaded: Rows) -> Rows:
         """The rows unchanged. Raises UserError that names the first one with a fault."""
         for row in loaded.rows:
@@ -141,6 +169,12 @@ class Task(ABC):
 
     def baselines(self, train: Sequence[Row], rows: Sequence[Row]) -> dict[str, list[Answer]]:
         """Predictions of the baselines, by name."""
+        return {}
+
+    def feature_baselines(
+        self, train: "Sequence[Feature]", features: "Sequence[Feature]", rows: Sequence[Row]
+    ) -> dict[str, list[Answer]]:
+        """Predictions of baselines that read features rather than rows, by name."""
         return {}
 
     def baseline_remarks(self, train: Sequence[Row]) -> list[str]:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from finetune.data.rows import Row, Rows
+from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.errors import UserError
 from finetune.runs.data_sizes import percent
 from finetune.task_types.task import Task
@@ -29,7 +29,7 @@ def with_share(task: Task, train: Rows, share: float, *, seed: int) -> Rows:
         if len(kept) >= wanted:
             break
         kept += unit
-    return replace(train, rows=[train.rows[index] for index in sorted(kept)])
+    return replace(train, rows=chosen_rows(train.rows, sorted(kept)))
 
 
 def _require_classes(task: Task, train: Rows, wanted: int, share: float) -> None:

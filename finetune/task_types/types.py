@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from finetune.data.documents.columns import USUAL
 from finetune.errors import UserError, first_line, nearest
 from finetune.task_types.choice.columns import Choice
 from finetune.task_types.columns import Layout
@@ -16,6 +17,7 @@ from finetune.task_types.sentence.columns import Classification, Regression
 from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.task import Task
+from finetune.task_types.text.columns import Text
 from finetune.task_types.view import Line, View
 
 OWN: tuple[DataType, ...] = (
@@ -25,6 +27,7 @@ OWN: tuple[DataType, ...] = (
     Classification(),
     Regression(),
     MultiLabel(),
+    Text(),
 )
 GROUP = "finetune.task_types"  # group of entry points that name subclasses of DataType
 
@@ -80,6 +83,7 @@ def columns_of(task: Task) -> dict[str, Any]:
     layout = getattr(getattr(task, "read", None), "layout", None)
     if not isinstance(layout, Layout):
         return {}
+    layout = named_type(layout.shape).decisive(layout)
     left_out = ("id", "group", "reasons", "rivals", "signs_apart")
     kept = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
     return {name: value for name, default in kept.items() if (value := getattr(layout, name)) not in (default, {})}
@@ -88,6 +92,8 @@ def columns_of(task: Task) -> dict[str, Any]:
 def layout_from(saved: Mapping[str, Any]) -> Layout:
     """A layout from the JSON of `layout_of`. Raises UserError for one of another version."""
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in saved.items()}
+    if values.get("text") == ():
+        values["text"] = (USUAL,)  # lines of text have no column, and rows to predict have this one
     try:
         return Layout(**values)
     except TypeError as error:

@@ -66,6 +66,9 @@ class View(ABC):
     softmax = False  # whether probabilities are one distribution a row, so that a temperature can be fitted
     square = True  # whether labels and predictions are of the same classes
     bounded = True  # whether scores lie between 0 and 1
+    annotated = True  # whether somebody gave the labels, so that one may be wrong
+    sorted_by = "confidence"  # the name of `certainty`
+    legend = ""  # a sentence on what is marked in the texts
     names_in_scores = False  # whether the record's scores name the probabilities, where no model is available
 
     @staticmethod
@@ -143,6 +146,10 @@ class View(ABC):
     def pairs(self) -> list[tuple[str, str]]:
         """The (label, prediction) pairs that a confusion matrix counts."""
         return [pair for line in self.lines for pair in self.row_pairs(line)]
+
+    def facts(self, line: Line) -> list[str]:
+        """What is shown with a row's label and prediction, in words."""
+        return []
 
     def says(self, value: Any) -> str:
         """A label or a prediction in words."""

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from finetune.data.characters import CONJOINING, SCRIPTS, census, kind_number
-from finetune.data.rows import OwnRow, Row
+from finetune.data.messages import percent
+from finetune.data.rows import OwnRow, Row, StreamedRows
+from finetune.models.encoder_sizes import is_new
 from finetune.models.tokenizers.load import TextTokenizer
 
 SAMPLE = 2_000  # texts
+FIRST = 200  # texts of a stream, of which a spread sample would read all
 LEAST_LETTERS = 200
 MANY_UNKNOWN, SOME_UNKNOWN = 0.05, 0.001  # share of the tokens
 MOST_TOKENS = {"Latin": 0.34, "Hangul": 1.5, "Han": 1.3, "Kana": 1.3}  # tokens per letter
@@ -29,6 +32,7 @@ ENCODERS = {  # of languages that have their own
     "German": ("google-bert/bert-base-german-cased",),
     "English": ("google-bert/bert-base-uncased",),
 }
+TRAIN = "Train one on these texts: finetune tokenizer TEXTS -o vocabulary"
 CHOOSE = "Choose an encoder for the language: model="
 COMMON_WORDS = {  # of languages in the Latin script that have their own
     "German": frozenset(("und", "der", "die", "das", "nicht", "ist", "ein", "eine", "zu", "mit", "den", "es")),
@@ -70,19 +74,20 @@ def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> Misfit
     most = sum(share * MOST_TOKENS.get(script, MOST_OF_OTHERS) for script, share in shares.items())
     by_letter = shares["Hangul"] + shares["Han"] + shares["Kana"] > 0.5
     expected = max(most * letters, 0 if by_letter else PER_WORD * len(every))
-    if unknown < MANY_UNKNOWN and jamo < MANY_UNKNOWN * counts.sum() and counts.sum() <= expected:
+    small = is_new(model)  # its vocabulary is the user's own, which may have few words
+    if unknown < MANY_UNKNOWN and jamo < MANY_UNKNOWN * counts.sum() and (small or counts.sum() <= expected):
         return None
     size = counts.sum() / (letters if by_letter else len(every))
     unit = "syllable" if shares["Hangul"] > 0.5 else "letter" if by_letter else "word"
     apart = ", which takes syllables apart into jamo," if jamo else ""
-    what = f"the vocabulary of {model}{apart} does not fit these texts: {size:.2g} tokens per {unit}"
-    what += f", {100 * unknown:.2g} % of the tokens unknown" * (unknown >= SOME_UNKNOWN)
-    return Misfit(what=what, remedy=_remedy(language_of(every, shares)), unknown=unknown)
+    what = f"the vocabulary of {model}{apart} does not fit these texts: {size:.1f} tokens per {unit}"
+    what += f", {percent(unknown)} of the tokens unknown" * (unknown >= SOME_UNKNOWN)
+    return Misfit(what=what, remedy=TRAIN if small else _remedy(language_of(every, shares)), unknown=unknown)
 
 
 def vocabulary_notes(rows: Sequence[Row], tokenizer: TextTokenizer, model: str) -> list[str]:
     """`misfit` of a task's rows, as notes; none for rows without `input`."""
-    some = rows[:: max(1, len(rows) // SAMPLE)]
+    some = rows[:FIRST] if isinstance(rows, StreamedRows) else rows[:: max(1, len(rows) // SAMPLE)]
     found = misfit([row.input for row in some if isinstance(row, OwnRow)], tokenizer, model)
     return [f"{found.what}. {found.remedy}"] if found else []
 

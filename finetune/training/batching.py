@@ -1,6 +1,8 @@
 """Training batches: a function of (data_seed, epoch), independent of the number of processes."""
 
+import math
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
 
@@ -20,6 +22,33 @@ def training_batches(
         pool = pool[np.argsort(by_length[pool], kind="stable")]
         batches += [pool[i : i + batch_size] for i in range(0, len(pool), batch_size)]
     return [batches[i] for i in generator.permutation(len(batches))]
+
+
+class Batches(Sequence[np.ndarray]):
+    """The batches of one epoch after another, by number of update from 0; `an_epoch` is the number in each."""
+
+    def __init__(self, lengths: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, updates: int) -> None:
+        self.lengths, self.batch_size, self.data_seed, self.updates = lengths, batch_size, data_seed, updates
+        self.an_epoch = math.ceil(len(lengths) / batch_size)
+        self.epoch, self.batches = 0, list[np.ndarray]()
+
+    def __len__(self) -> int:
+        return self.updates
+
+    @overload
+    def __getitem__(self, update: int) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, update: slice) -> list[np.ndarray]: ...
+    def __getitem__(self, update: int | slice) -> np.ndarray | list[np.ndarray]:
+        if isinstance(update, slice):
+            return [self[number] for number in range(*update.indices(len(self)))]
+        epochs, place = divmod(update, self.an_epoch)
+        if epochs + 1 != self.epoch:
+            self.epoch = epochs + 1
+            self.batches = training_batches(
+                self.lengths, batch_size=self.batch_size, data_seed=self.data_seed, epoch=self.epoch
+            )
+        return self.batches[place]
 
 
 def share(batch: np.ndarray, *, rank: int, processes: int, parts: int) -> list[np.ndarray]:

@@ -88,10 +88,16 @@ class Evaluation:
         ]
         return of_answers + self.task.baseline_remarks(self.rows.get(self.task.train_split, ()))
 
-    def baselines(self, train: Sequence[Row], found: Evaluated) -> dict[str, Answers]:
+    def baselines(
+        self, train: Sequence[Row], found: Evaluated, *, train_features: Sequence[Feature] = ()
+    ) -> dict[str, Answers]:
         """By split and method, predictions of the baselines, with options chosen as for the model."""
         release_memory()  # that the activations of training had
-        given = {split: self.task.baselines(train, self.rows[split]) for split in self.features}
+        given = {
+            split: self.task.baselines(train, self.rows[split])
+            | self.task.feature_baselines(train_features, features, self.rows[split])
+            for split, features in self.features.items()
+        }
         if not found.chosen or not self.task.cross_fits:
             return given
         first, *others = given

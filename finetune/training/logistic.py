@@ -12,9 +12,10 @@ import torch
 
 from finetune.errors import UserError
 from finetune.inference.engine import BATCH_TOKENS, Engine
-from finetune.models.backbone import Head, Model
-from finetune.models.feature import Feature, label_count
+from finetune.models.backbone import Head
+from finetune.models.feature import LABEL, Feature, label_counts
 from finetune.models.feature_arrays import lengths
+from finetune.models.model import Model
 from finetune.runs.events import EpochDone, EpochResult, Training
 from finetune.training.checkpoints import Progress
 from finetune.training.trainer import Result
@@ -38,7 +39,7 @@ def require_linear(model: Model, *, frozen: bool) -> None:
             f"an encoder of type '{model.backbone.config.model_type}' has no pretrained pooler",
             f"Name the layer to read with train.solver=logistic: layers=[{model.backbone.config.num_hidden_layers}]",
         )
-    if (model.head.reads == "sequence" and not model.head.reads_words) or not model.head.labels:
+    if ("sequence" in model.head.inputs and not model.head.reads_words) or not model.head.labels:
         raise UserError("train.solver = 'logistic' is for text and word labels", "Leave it out for this task")
 
 
@@ -77,9 +78,8 @@ def _loss(engine: Engine, features: Sequence[Feature]) -> float:
     with torch.inference_mode(), engine.accelerator.autocast():
         for some in _parts(features):
             batch = engine.batch(some)
-            assert batch.labels is not None  # as in every training set
-            total += float(engine.model.head.loss(engine.model(*batch.inputs()).float(), batch.labels))
-    return total / label_count(features)
+            total += float(engine.model.head.loss(engine.model(*batch.inputs()).float(), batch.labels[LABEL]))
+    return total / label_counts(features)[LABEL]
 
 
 def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
@@ -90,10 +90,10 @@ def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, n
     with torch.inference_mode(), engine.accelerator.autocast():
         for some in _parts(features):
             batch = engine.batch(some)
-            hidden, mask = model.hidden(batch)
+            hidden, mask, *_ = model.hidden(batch)
             given = hidden if model.pooled else hidden[mask.bool()]
             inputs.append(given.float().cpu().numpy())
-            labels += [feature.label for feature in some] if model.pooled else [x for f in some for x in f.label]  # type: ignore[union-attr]
+            labels += [feature.label for feature in some] if model.pooled else [x for f in some for x in f.label]
     return np.concatenate(inputs), np.array(labels)
 
 

@@ -11,8 +11,8 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 from transformers import get_scheduler
 
-from finetune.models.backbone import Model
 from finetune.models.freezing import depths
+from finetune.models.model import Model
 from finetune.runs.recipe import Train
 
 BETAS = (0.9, 0.999)

@@ -1,31 +1,38 @@
 """A run before it trains: first what decides its result, and so its id; then model, tokenizer and features."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
+from finetune.errors import UserError
 from finetune.models import pretrained
-from finetune.models.backbone import Model
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
+from finetune.models.encoder_sizes import size_of
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
 from finetune.models.lora import require_peft
+from finetune.models.model import Model
 from finetune.models.pretrained import Weights
 from finetune.models.saving import build_model
+from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.events import Watcher
+from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
+from finetune.runs.encoder_runs import lineage_at
+from finetune.runs.events import Watcher, unwatched
+from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe
 from finetune.runs.run_id import data_fingerprint, run_id
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
 from finetune.task_types.held_out import divided
 from finetune.task_types.options import changed_options, resolved
-from finetune.task_types.prepare import load_splits
+from finetune.task_types.prepare import load_splits, require_positions
 from finetune.task_types.task import Task
 from finetune.task_types.train_share import with_share
 from finetune.task_types.types import columns_of
@@ -33,13 +40,13 @@ from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.logistic import require_linear
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedRun:
     """A recipe with all that decides its result: `data` is the fingerprint of all rows, `default` the task without
-    options.
+    options, `lineage` that of the encoder, and `vocabulary` the folder of one that is given to a new encoder.
     """
 
     recipe: Recipe
@@ -49,6 +56,8 @@ class PlannedRun:
     splits: Mapping[str, Rows]
     data: str
     weights: Weights
+    vocabulary: str
+    lineage: Lineage | None
     device: torch.device
     precision: str
 
@@ -88,9 +97,17 @@ class BuiltRun:
 
 
 def plan_run(
-    recipe: Recipe, *, source: Source, tasks: tuple[Task, Task] | None = None, device: str | None = None
+    recipe: Recipe,
+    *,
+    source: Source,
+    tasks: tuple[Task, Task] | None = None,
+    device: str | None = None,
+    encoder: Path | None = None,
+    watch: Watcher = unwatched,
 ) -> PlannedRun:
     """Reads the rows and finds the weights; `tasks` is the task without and with its options, if it is known.
+
+    `encoder` is the folder of the run whose encoder the recipe's model means, where that is a recipe.
 
     Raises UserError for data, weights, a device or a package that are missing or do not fit.
     """
@@ -100,34 +117,69 @@ def plan_run(
     precision = resolve_precision(recipe.train.precision, where)
     set_deterministic(recipe.deterministic)
     default, task = tasks or resolved(recipe.task, recipe.options)
-    weights = pretrained.resolve(recipe.model)
+    if fault := task.batch_fault(recipe.train.batch_size):
+        raise UserError(f"train.batch_size is {recipe.train.batch_size}: {fault}", "Set a greater train.batch_size")
+    vocabulary = _vocabulary(recipe, task, source, watch)
+    named = pretrained.resolve(str(encoder or recipe.model), tokenizer=vocabulary)
+    weights = replace(named, name=recipe.model)
     splits = load_splits(task, source, limit=recipe.limit)
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
-    train, _ = divided(task, splits[task.train_split], recipe.held_out)
-    train = with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
-    splits[task.train_split] = train
+    splits[task.train_split] = train = _trained_on(recipe, task, splits)
     task = task.seen(train.rows)
     return PlannedRun(
         recipe=recipe, default=default, task=task, source=source, splits=splits, data=data, weights=weights,
-        device=where, precision=precision,
+        vocabulary=vocabulary, lineage=lineage_at(weights.folder), device=where, precision=precision,
     )  # fmt: skip
+
+
+def _trained_on(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
+    """The rows that are trained on: without those that are held out, and of these a share."""
+    train, _ = divided(task, splits[task.train_split], recipe.held_out)
+    return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
+
+
+def _vocabulary(recipe: Recipe, task: Task, source: Source, watch: Watcher) -> str:
+    """The vocabulary that the recipe names, else for a new encoder one trained on its training text; empty for other
+    runs.
+    """
+    size = trained_size(recipe)
+    if not size:
+        return str(recipe.tokenizer)
+    size_of(recipe.model)  # first, since training takes a while
+    train = _trained_on(recipe, task, load_splits(task, source, limit=recipe.limit))
+    return str(task.vocabulary(train.rows, watch, size=size) or "")
 
 
 def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     """Builds the model and encodes the rows. Raises UserError where encoder, head, solver and rows do not fit."""
     recipe, task = planned.recipe, planned.task
     model, new = build_model(planned.weights.folder, task.head, recipe, device=planned.device)
+    if model.head.pretrains and (recipe.frozen or recipe.train.solver == "logistic"):
+        given = "frozen=true" if recipe.frozen else "train.solver=logistic"
+        raise UserError(f"{given}: pre-training on a text changes the encoder", "Leave it out, or set lora")
     if recipe.train.solver == "logistic":
         require_linear(model, frozen=recipe.frozen)
     tokenizer, config = load_tokenizer(planned.weights.folder), model.backbone.config
     features: dict[str, Sequence[Feature]] = {
-        split: array_features(
-            task, some, tokenizer, recipe.max_length, config, content=_content(planned, split), watch=watch
-        )
-        for split, some in planned.rows.items()
+        split: _features(planned, split, tokenizer, config, watch) for split in planned.rows
     }
     notes = vocabulary_notes(planned.train_rows, tokenizer, recipe.model) + family_notes(config)
+    if size := trained_size(recipe):
+        trained = Path(planned.vocabulary)
+        notes = training_notes(trained, len(tokenizer), tokenizer_hash(tokenizer), size=size) + notes
     return BuiltRun(model=model, new_weights=new, tokenizer=tokenizer, features=features, notes=notes)
+
+
+def _features(
+    planned: PlannedRun, split: str, tokenizer: "PreTrainedTokenizerBase", config: "PretrainedConfig", watch: Watcher
+) -> Sequence[Feature]:
+    """The features of a split: those that the task trains on, or what it encodes, from the cache."""
+    task, rows, length = planned.task, planned.rows[split], planned.recipe.max_length
+    require_positions(tokenizer, length, config)
+    own = task.train_features(rows, tokenizer, length, watch) if split == task.train_split else None
+    if own is not None:
+        return own
+    return array_features(task, rows, tokenizer, length, config, content=_content(planned, split), watch=watch)
 
 
 def _content(planned: PlannedRun, split: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from accelerate import Accelerator
+from torch import nn
 
 from finetune.data.messages import percent
 from finetune.data.rows import Rows
@@ -76,7 +77,7 @@ def build_record(
         device=describe_device(accelerator.device),
         precision=planned.precision,
         processes=accelerator.num_processes,
-        examples_per_second=len(planned.train_rows) * len(progress.epochs) / progress.seconds,
+        examples_per_second=_trained_examples(planned, progress) / progress.seconds,
         peak_memory_bytes=peak_memory(accelerator.device),
         epochs=[asdict(done) for done in progress.epochs],
         selected_epoch=progress.selected_epoch,
@@ -91,10 +92,19 @@ def build_record(
         labels={split: counts for split, rows in planned.rows.items() if (counts := label_counts(task, rows))},
         margins=dev.margins(baselines, found),
         cost=trained.cost,
+        lineage=planned.lineage,
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )
     return record.model_copy(update={"notes": all_notes(record)})
+
+
+def _trained_examples(planned: PlannedRun, progress: Progress) -> int:
+    """The rows of all epochs, or where a run's length is in updates the features of all batches."""
+    train = planned.recipe.train
+    return (
+        len(progress.epochs) * len(planned.train_rows) if train.updates is None else progress.update * train.batch_size
+    )
 
 
 def _notes(
@@ -108,7 +118,7 @@ def _notes(
     return [
         *notes,
         *_truncated(built.features, planned.task.lost(planned.recipe.max_length)),
-        *_masks(accelerator.num_processes, planned.recipe),
+        *_masks(accelerator.num_processes, built.model, planned.recipe),
         *trained.progress.notes,
         *trained.evaluation.remarks(trained.found),
     ]
@@ -137,10 +147,10 @@ def _truncated(features: Mapping[str, Sequence[Feature]], lost: str) -> list[str
     return notes
 
 
-def _masks(processes: int, recipe: Recipe) -> list[str]:
+def _masks(processes: int, model: nn.Module, recipe: Recipe) -> list[str]:
     """A note that results depend on the number of processes; none for one process or without dropout."""
-    none = recipe.train.dropout == 0 and recipe.lora_dropout == 0
-    if processes == 1 or none or recipe.train.solver == "logistic":
+    dropout = any(module.p for module in model.modules() if isinstance(module, nn.Dropout))
+    if processes == 1 or not dropout or recipe.train.solver == "logistic":
         return []
     return [f"trained by {processes} processes with separate dropout masks: scores differ from a single process"]
 

@@ -5,7 +5,9 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
+from finetune.data.rows import StreamedRows
 from finetune.data.source import Source
+from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
@@ -16,6 +18,7 @@ from finetune.runs.cost import logged_seconds
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
+from finetune.runs.interrupted import same_but_for_data
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
@@ -40,6 +43,7 @@ def run(
     watch: Watcher,
     tasks: tuple[Task, Task] | None = None,
     device: str | None = None,
+    encoder: Path | None = None,
     force: bool = False,
     wait: bool = True,
     saving: Saving = EVERY_FEW_MINUTES,
@@ -47,16 +51,18 @@ def run(
 ) -> RunRecord:
     """Trains, scores and saves one run under `out`, or returns its record if that is already there.
 
-    An interrupted run resumes from its last checkpoint. One that another process trains is waited for, without `wait`
-    it is an error. With `force` a finished run is trained again, and kept until the new one is finished. Raises
-    UserError for whatever a user can fix, before anything is written, Paused after the epoch `pause_after`, and
-    Interrupted after a signal.
+    If the recipe's model is a recipe, `encoder` is the folder of the run of that one. An interrupted run resumes from
+    its last checkpoint. One that another process trains is waited for, without `wait` it is an error. With `force` a
+    finished run is trained again, and kept until the new one is finished. Raises UserError for whatever a user can fix,
+    before anything is written, Paused after the epoch `pause_after`, and Interrupted after a signal.
     """
     started = time.perf_counter()
-    planned = plan_run(recipe, source=source, tasks=tasks, device=device)
+    planned = plan_run(recipe, source=source, tasks=tasks, device=device, encoder=encoder, watch=watch)
     folder = RunFolder.of(out, planned.task.name, planned.id)
     if not force and (done := folder.record()) is not None:
         return _already_done(folder, done, watch)
+    if not force:
+        _require_unchanged_text(planned, folder)
     meter = Meter(planned.device)
     watch = meter.watching(watch)
     built = build_run(planned, watch)
@@ -82,6 +88,18 @@ def run(
     record = load_record(folder.record_file)
     log(Done(folder=str(folder.path), scores=record.scores, seconds=record.seconds))
     return record
+
+
+def _require_unchanged_text(planned: PlannedRun, folder: RunFolder) -> None:
+    """Raises UserError where a run of the same settings was interrupted, and its text has changed since it began."""
+    if not isinstance(planned.train_rows, StreamedRows):
+        return
+    other = same_but_for_data(folder, planned.recipe.model_dump(exclude_defaults=True))
+    if other is not None:
+        raise UserError(
+            f"{planned.task.name}: text or model has changed since the run {other.path} began, which was interrupted",
+            "Restore it to resume that run, or train on what is there now: `force`",
+        )
 
 
 def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watcher) -> None:
@@ -110,7 +128,7 @@ def _train(
     dev = Evaluation(task=task, rows=planned.rows, features={split: features[split] for split in task.dev_splits})
     trainer = Trainer(
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-        pause_after=pause_after, rows=planned.train_rows,
+        pause_after=pause_after, rows=planned.train_rows, draw=task.draw,
     )  # fmt: skip
     fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
     progress, found = fit(features[task.train_split], dev)
@@ -130,7 +148,7 @@ def _save(
     """Writes predictions, model and last the record into `attempt`, while the folder that it replaces is locked."""
     dev, found, watch = trained.evaluation, trained.found, engine.watch
     watch(Working("predicting with the baselines"))
-    baselines = dev.baselines(planned.train_rows, found)
+    baselines = dev.baselines(planned.train_rows, found, train_features=built.features[planned.task.train_split])
     watch(Working("saving predictions and the model"))
     for split, answers in found.answers.items():
         rows = planned.rows[split]

@@ -1,19 +1,65 @@
 """Runs several recipes; a failed run does not stop the rest."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from finetune.data.messages import so_many
 from finetune.errors import UserError
-from finetune.runs.events import Watcher
+from finetune.runs.events import Note, Watcher
+from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
-from finetune.training.executors.job import Executor, Job, RunOptions
+from finetune.training.executors.job import Executor, Job, Outcome, RunOptions
 from finetune.training.targets import Planned
 
 
 def run_all(
     runs: Sequence[Planned], options: RunOptions, *, watch: Watcher, executor: Executor
 ) -> tuple[list[RunRecord], list[UserError]]:
-    """The records of finished runs, and the errors of failed ones, each in the order of the runs."""
-    jobs = [Job(planned=one, options=options, named=len(runs) > 1) for one in runs]
-    found = executor.outcomes(jobs, watch)
+    """The records of finished runs, and the errors of failed ones, each in the order of the runs.
+
+    Runs whose encoders others start from are trained first, each once; their records are not among those returned.
+    """
+    if any(one.first for one in runs):
+        with executor.held(options.out):
+            found = _all(runs, options, watch, executor)
+    else:
+        found = _all(runs, options, watch, executor)
     failures = [one for one in found if isinstance(one, UserError)]
     return [one for one in found if isinstance(one, RunRecord)], failures
+
+
+def _all(runs: Sequence[Planned], options: RunOptions, watch: Watcher, executor: Executor) -> list[Outcome]:
+    """What became of each run. One whose first run failed fails with it."""
+    ready = _with_encoders(runs, options, watch, executor)
+    jobs = [Job(planned=one, options=options, named=len(runs) > 1) for one in ready if isinstance(one, Planned)]
+    ended = iter(executor.outcomes(jobs, watch))
+    return [next(ended) if isinstance(one, Planned) else one for one in ready]
+
+
+def _with_encoders(
+    runs: Sequence[Planned], options: RunOptions, watch: Watcher, executor: Executor
+) -> list[Planned | UserError]:
+    """The runs with the folders of their first runs, which are trained unless they are finished."""
+    firsts = list({id(one.first): one.first for one in runs if one.first is not None}.values())
+    if not firsts:
+        return list(runs)
+    names = ", ".join(dict.fromkeys(one.name for one in firsts))
+    watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
+    outcomes = _all(firsts, replace(options, force=False), watch, executor)
+    found = dict(zip(map(id, firsts), outcomes, strict=True))
+    return [one if one.first is None else _with_encoder(one, found[id(one.first)], options) for one in runs]
+
+
+def _with_encoder(one: Planned, first: Outcome, options: RunOptions) -> Planned | UserError:
+    """The run with the folder of its first run; an error where that failed or has no model."""
+    if isinstance(first, RunRecord):
+        folder = RunFolder.of(options.out, first.task, first.id)
+        try:
+            folder.require_model()
+        except UserError as error:
+            return UserError(f"{one.name}: {error.what}", error.way_out)
+        return replace(one, encoder=folder.path)
+    why = first.what if isinstance(first, UserError) else "it was paused"
+    return UserError(
+        f"{one.name}: the run of its model {one.recipe.model} failed ({why})", getattr(first, "way_out", "")
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.files import is_data
-from finetune.data.paths import exists, is_file
+from finetune.data.paths import exists, is_file, is_pattern
 from finetune.errors import UserError, nearest
 from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, set_by
@@ -52,30 +52,48 @@ def find_recipes(target: str) -> list[Path]:
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A run before it starts: the name of its recipe, the recipe, and its task without and with options."""
+    """A run before it starts: the name of its recipe, the recipe, and its task without and with options.
+
+    `first` is the run whose encoder it starts from, if its model is a recipe; once that is finished, `encoder` is its
+    folder.
+    """
 
     name: str
     recipe: Recipe
     default: Task
     task: Task
+    first: "Planned | None" = None
+    encoder: Path | None = None
 
 
 def expand_targets(
-    names: list[str], settings: dict[str, Any], *, seeds: int = 1, shares: Sequence[float] = ()
+    names: list[str],
+    settings: dict[str, Any],
+    *,
+    seeds: int = 1,
+    shares: Sequence[float] = (),
+    checkpoint: str = "",
 ) -> list[Planned]:
     """All runs of the targets, each for so many seeds and for these shares of the training rows; settings are validated
     before the first one starts, and data is read once.
+
+    `checkpoint` is the encoder from which the model began that the settings name, if that is of a run.
     """
     if not names:
         raise UserError("no recipe was named", "`finetune ls` lists them")
     planned: list[Planned] = []
     defaults: dict[str, Task] = {}
     for name in names:
-        for origin, loaded in _loaded(name, settings, defaults):
+        for origin, loaded in _loaded(name, settings, defaults, checkpoint):
             every = expand(loaded, seeds=seeds, shares=shares, origin=origin, options=option_names)
-            planned += [_planned(Path(origin).stem, single, defaults) for single in every]
+            planned += [_planned(_name(origin), single, defaults) for single in every]
     require_different([one.recipe for one in planned])
     return planned
+
+
+def _name(origin: str) -> str:
+    """The name of a recipe, or of the user's data."""
+    return origin if is_pattern(origin) else Path(origin).stem
 
 
 def _planned(name: str, recipe: Recipe, defaults: dict[str, Task]) -> Planned:
@@ -91,7 +109,9 @@ def _task_key(recipe: Recipe) -> str:
     return json.dumps([recipe.task, data_options(recipe.options)], sort_keys=True, default=str)
 
 
-def _loaded(target: str, settings: dict[str, Any], defaults: dict[str, Task]) -> Iterator[tuple[str, Recipe]]:
+def _loaded(
+    target: str, settings: dict[str, Any], defaults: dict[str, Task], checkpoint: str = ""
+) -> Iterator[tuple[str, Recipe]]:
     """(origin, recipe with these settings) of a target: the user's data, or recipes.
 
     The task of the user's data is added to `defaults`. `preset=NAME` applies a file of recipes/presets; other settings
@@ -100,7 +120,7 @@ def _loaded(target: str, settings: dict[str, Any], defaults: dict[str, Task]) ->
     if PRESET in settings:
         settings = _with_preset(settings)
     if is_data(target):
-        started, task = starting_recipe(target, settings)
+        started, task = starting_recipe(target, settings, checkpoint=checkpoint)
         defaults[_task_key(started)] = task
         yield target, started
         return
@@ -149,7 +169,7 @@ def load_target(target: str, settings: dict[str, Any]) -> Planned:
     if len(found) > 1:
         raise UserError(f"'{target}' names {len(found)} recipes", "Name one")
     ((origin, loaded),) = found
-    return _planned(Path(origin).stem, loaded, defaults)
+    return _planned(_name(origin), loaded, defaults)
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:

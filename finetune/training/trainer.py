@@ -18,18 +18,18 @@ from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
-from finetune.models.backbone import Model
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths
 from finetune.models.lora import merged
+from finetune.models.model import Model
 from finetune.runs import interrupts
 from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
 from finetune.runs.recipe import Train
-from finetune.training.batching import training_batches
+from finetune.training.batching import Batches
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
 from finetune.training.trained_weights import TrainedWeights
-from finetune.training.updates import Updater
+from finetune.training.updates import Draw, Updater, as_they_are
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
 
@@ -69,7 +69,8 @@ Result = TypeVar("Result", bound=Scored)
 class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
-    With `pause_after` it stops after that epoch and can be resumed. `rows` are the features' own, for messages.
+    With `pause_after` it stops after that epoch and can be resumed. `rows` are the features' own, for messages, and
+    `draw` makes what is random in a batch (`Task.draw`). Of a run whose length is in updates an epoch is a tenth.
     """
 
     engine: Engine
@@ -78,6 +79,7 @@ class Trainer:
     checkpoints: Checkpoints | None = None
     pause_after: int | None = None
     rows: Sequence[Row] = ()
+    draw: Draw = as_they_are
 
     @property
     def model(self) -> Model:
@@ -102,7 +104,8 @@ class Trainer:
         both cases with a checkpoint.
         """
         optimizer = build_optimizer(self.model, self.settings)
-        schedule = build_schedule(optimizer, self.settings, updates=self._updates(features) * self.settings.epochs)
+        batches = self._batches(features)
+        schedule = build_schedule(optimizer, self.settings, updates=len(batches))
         weights = TrainedWeights(self.model)
         weights.leave_out_of_ddp()
         model, optimizer = self.accelerator.prepare(self.model, optimizer)
@@ -112,47 +115,39 @@ class Trainer:
             state["scaler"] = self.accelerator.scaler
         updater = Updater(
             engine=self.engine, model=model, optimizer=optimizer, schedule=schedule, settings=self.settings,
-            data_seed=self.data_seed, rows=self.rows,
+            data_seed=self.data_seed, rows=self.rows, draw=self.draw,
         )  # fmt: skip
         progress = (self.checkpoints and self.checkpoints.restore(state, self.watch)) or Progress()
         with interrupts.deferred():
             try:
-                return progress, self._train(features, evaluate, updater, state, progress)
+                return progress, self._train(features, batches, evaluate, updater, state, progress)
             except interrupts.Stopping as stopping:
                 raise self._interrupted(stopping, state, progress) from None
 
     def _train(
         self,
         features: Sequence[Feature],
+        batches: Batches,
         evaluate: Callable[[Engine], Result],
         updater: Updater,
         state: dict[str, Any],
         progress: Progress,
     ) -> Result:
         """The remaining epochs, and the scores of the selected weights."""
-        result, an_epoch = None, self._updates(features)
+        result, parts = None, self.settings.parts
         self._pause_if_due(progress)
-        plan = Training(
-            updates=an_epoch * self.settings.epochs, done=progress.update, epochs=self.settings.epochs,
-            examples=len(features),
-        )  # fmt: skip
-        self.watch(plan)
-        for epoch in range(len(progress.epochs) + 1, self.settings.epochs + 1):
+        self.watch(self._plan(features, batches, done=progress.update))
+        for epoch in range(len(progress.epochs) + 1, parts + 1):
             if self._out_of_patience(progress):
-                self.watch(
-                    Note(
-                        f"no better score for {so_many(self.settings.patience or 0, 'epoch')}: training stops after "
-                        f"epoch {epoch - 1}, with the weights of epoch {progress.selected_epoch}"
-                    )
-                )
+                self.watch(self._stops(after=epoch - 1, kept=progress.selected_epoch))
                 break
-            for group in self._groups(features, epoch=epoch, done=progress.update - (epoch - 1) * an_epoch):
-                updater.group(group, progress, epoch=epoch)
+            for group in self._groups(batches, start=progress.update, end=len(batches) * epoch // parts):
+                updater.group([[features[i] for i in batch] for batch in group], progress, epoch=epoch)
                 if self.checkpoints is not None:
                     self.checkpoints.save_if_due(state, progress)
             result = self._evaluated(evaluate)
             self._end_epoch(epoch, result, progress)
-            interrupts.stop_if_asked()
+            self.engine.stop_if_asked_anywhere()
             if self.checkpoints is not None and self._pauses_at(progress):
                 self.checkpoints.save(state, progress)
             elif self.checkpoints is not None:
@@ -164,9 +159,18 @@ class Trainer:
             result = self._evaluated(evaluate)
         return result
 
-    def _updates(self, features: Sequence[Feature]) -> int:
-        """The number of updates in an epoch."""
-        return math.ceil(len(features) / self.settings.batch_size)
+    def _batches(self, features: Sequence[Feature]) -> Batches:
+        """The batches of all updates."""
+        size, given = self.settings.batch_size, self.settings.updates
+        updates = given or self.settings.epochs * math.ceil(len(features) / size)
+        return Batches(lengths(features), batch_size=size, data_seed=self.data_seed, updates=updates)
+
+    def _plan(self, features: Sequence[Feature], batches: Batches, *, done: int) -> Training:
+        """The event of training's begin."""
+        examples = round(len(features) * len(batches) / batches.an_epoch / self.settings.parts)
+        return Training(
+            updates=len(batches), done=done, epochs=self.settings.parts, examples=examples, unit=self.settings.part
+        )
 
     def _evaluated(self, evaluate: Callable[[Engine], Result]) -> Result:
         """The scores of the model as it is saved: in half precision the unmerged one's logits would differ."""
@@ -187,20 +191,14 @@ class Trainer:
         self.checkpoints.save(state, progress)
         return interrupts.Interrupted(stopping.number, f"after update {progress.update}, with a checkpoint")
 
-    def _groups(self, features: Sequence[Feature], *, epoch: int, done: int) -> Iterator[list[list[Feature]]]:
-        """The remaining batches of an epoch, in groups whose losses are read together."""
-        batches = training_batches(
-            lengths(features),
-            batch_size=self.settings.batch_size,
-            data_seed=self.data_seed,
-            epoch=epoch,
-        )
-        start, size = done, 1
-        while start < len(batches):
-            due = self.checkpoints and self.checkpoints.until_due((epoch - 1) * len(batches) + start)
-            end = start + min(size, due or size)
-            yield [[features[i] for i in batch] for batch in batches[start:end]]
-            start, size = end, min(LOSSES_AT_ONCE, 2 * size)
+    def _groups(self, batches: Batches, *, start: int, end: int) -> Iterator[list[np.ndarray]]:
+        """The batches of some updates, in groups whose losses are read together."""
+        size = 1
+        while start < end:
+            due = self.checkpoints and self.checkpoints.until_due(start)
+            after = min(end, start + min(size, due or size))
+            yield batches[start:after]
+            start, size = after, min(LOSSES_AT_ONCE, 2 * size)
 
     def _pause_if_due(self, progress: Progress) -> None:
         if self._pauses_at(progress):
@@ -208,11 +206,17 @@ class Trainer:
             raise Paused(progress.epochs[self.pause_after - 1].headline)
 
     def _pauses_at(self, progress: Progress) -> bool:
-        return self.pause_after is not None and self.pause_after <= len(progress.epochs) < self.settings.epochs
+        return self.pause_after is not None and self.pause_after <= len(progress.epochs) < self.settings.parts
 
     def _out_of_patience(self, progress: Progress) -> bool:
         patience = self.settings.patience
         return patience is not None and len(progress.epochs) - progress.best_epoch >= patience
+
+    def _stops(self, *, after: int, kept: int) -> Note:
+        """The note that training ends early."""
+        part = self.settings.part
+        none = f"no better score for {so_many(self.settings.patience or 0, part)}"
+        return Note(f"{none}: training stops after {part} {after}, with the weights of {part} {kept}")
 
     def _end_epoch(self, epoch: int, result: Scored, progress: Progress) -> None:
         loss, rank = float(np.mean(progress.losses)), result.metrics[0].rank

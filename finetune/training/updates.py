@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +14,10 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from finetune.data.rows import Row
 from finetune.inference.engine import Diverged, Engine
-from finetune.models.backbone import Model
 from finetune.models.device import is_out_of_memory
-from finetune.models.feature import Feature, label_count
+from finetune.models.feature import Feature, label_counts
 from finetune.models.kernels import cpu
+from finetune.models.model import Model, as_float
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
 from finetune.runs.recipe import Train
@@ -25,13 +25,21 @@ from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
 
 SHOWN = 3  # rows in a message
+DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
+Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
+
+
+def as_they_are(features: Sequence[Feature], _: np.random.Generator) -> Sequence[Feature]:
+    """The features of a batch in which nothing is random."""
+    return features
 
 
 @dataclass(kw_only=True)
 class Updater:
     """Updates the weights of an engine's model; `model` and `optimizer` are those that Accelerate prepared.
 
-    `rows` are the features' own, for messages.
+    `rows` are the features' own, for messages. `draw` makes what is random in a batch from a generator that is a
+    function of (data_seed, update), for the whole batch, before processes and accumulated parts share it.
     """
 
     engine: Engine
@@ -41,6 +49,7 @@ class Updater:
     settings: Train
     data_seed: int
     rows: Sequence[Row] = ()
+    draw: Draw = as_they_are
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
         """One update per batch, then reads their losses, which synchronises a GPU.
@@ -52,7 +61,8 @@ class Updater:
         losses, norms, rates = list[torch.Tensor](), list[torch.Tensor](), list[float]()
         for batch in batches:
             rates.append(max(group["lr"] for group in self.optimizer.param_groups))
-            losses.append(self._loss(batch, progress))
+            generator = np.random.default_rng([self.data_seed, progress.update, DRAW])
+            losses.append(self._loss(self.draw(batch, generator), progress))
             norms.append(self._step())
             progress.update += 1
             if interrupts.asked() and self.engine.accelerator.num_processes == 1:
@@ -110,13 +120,13 @@ class Updater:
     def _backward(self, features: Sequence[Feature], update: int, parts: int) -> torch.Tensor:
         """Backward pass of a batch in `parts`; returns this process's part of the mean loss over the whole batch.
 
-        The loss is a sum over labels divided by their number in the whole batch, so that every label has equal weight
-        whatever the sizes of processes' and accumulated parts.
+        A loss is a sum over labels divided by their number in the whole batch, so that every label has equal weight
+        whatever the sizes of processes' and accumulated parts. Several losses are added.
         """
         accelerator = self.engine.accelerator
         self.model.train()
         _seed(self.data_seed, update, accelerator.process_index)
-        count = max(1, label_count(features))
+        counts = {name: max(1, count) for name, count in label_counts(features).items()}
         shares = share(
             np.arange(len(features)),
             rank=accelerator.process_index,
@@ -130,9 +140,9 @@ class Updater:
             with nullcontext() if last else accelerator.no_sync(self.model):
                 with accelerator.autocast():
                     tensors = self.engine.batch(rows)
-                    assert tensors.labels is not None  # as in every training set
-                    logits = self.model(*tensors.inputs()).float()
-                    loss = self.engine.model.head.loss(logits, tensors.labels) * (weight / count)
+                    logits = as_float(self.model(*tensors.inputs()))
+                    losses = self.engine.model.head.losses(logits, tensors.labels)
+                    loss = sum((loss * (weight / counts[name]) for name, loss in losses.items()), torch.tensor(0.0))
                 accelerator.backward(loss * accelerator.num_processes)
             total += loss.detach()
         return total

@@ -1,5 +1,6 @@
 """Options are declared by a task type and by a reader in the same way: set, saved with the model, and set again."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,10 +20,16 @@ from finetune.task_types.options import configured, option_values
 from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
+from finetune.task_types.text.task import TextTask
 from finetune.training.prepared_run import plan_run
 from finetune.training.run import run
 
-OTHERS: dict[type[Task], dict[str, Any]] = {TaggingTask: {"context": "document"}, SentenceTask: {"windows": True}}
+OTHERS: dict[type[Task], dict[str, Any]] = {
+    TaggingTask: {"context": "document"},
+    SentenceTask: {"windows": True},
+    TextTask: {"mask": "words", "mask_share": 0.3, "replace": [0.5, 0.25, 0.25]},
+}
+MASKS = {"mask", "mask_share", "replace"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +54,10 @@ def test_options_of_the_task_and_of_its_reader_reach_the_saved_model(
 ) -> None:
     task = folded(task)
     given = {"fold": 1, **OTHERS.get(type(task), {})}
-    given = {name: value for name, value in given.items() if name in task.options}
+    left_to_right = getattr(task, "objective", None) == "ltr"  # has no masks to set
+    given = {
+        name: value for name, value in given.items() if name in task.options and not (left_to_right and name in MASKS)
+    }
     assert "fold" in given
     monkeypatch.setattr("finetune.task_types.registry.available", lambda: {task.name: task})
     small = Train(epochs=1, batch_size=8)
@@ -55,7 +65,7 @@ def test_options_of_the_task_and_of_its_reader_reach_the_saved_model(
     record = run(recipe, source=Source(), out=tmp_path, watch=unwatched, device="cpu")
     assert {name: record.options[name] for name in given} == given
     again = load(tmp_path / task.name / record.id).task
-    assert {name: option_values(again)[name] for name in given} == given
+    assert json.loads(json.dumps({name: option_values(again)[name] for name in given})) == given
     assert [row.id for row in again.load(Source(), "dev").rows] == [row.id for row in task.reader.rows[1::2]]
     assert plan_run(recipe, source=Source(), device="cpu").id == record.id
     assert plan_run(recipe.model_copy(update={"options": {}}), source=Source(), device="cpu").id != record.id

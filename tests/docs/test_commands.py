@@ -107,7 +107,8 @@ class Reader:
         read, written = file_after("<", arguments), file_after(">", arguments)
         arguments = [self._here(argument, arguments[0]) for argument in arguments]
         if arguments[0] in ("run", "check"):
-            arguments += [f"model={self.encoder}", *SMALL]
+            of_new = any(argument.startswith("model=new:") for argument in arguments)
+            arguments += [*([] if of_new else [f"model={self.encoder}"]), *SMALL]
         if arguments[0] == "search":  # whose spaces have numbers of epochs
             arguments += [f"model={self.encoder}", "limit=16", "max_length=64"]
         if "--fix" in arguments:
@@ -131,6 +132,8 @@ class Reader:
 
     def _here(self, argument: str, command: str) -> str:
         """An argument with the tiny encoder for any other, and the id of a run for A, B and RUN."""
+        if argument.startswith("model=new:"):
+            return "model=new:1x32x1"
         if argument.startswith("model="):
             return f"model={self.encoder}"
         if argument == "minilm":
@@ -192,8 +195,8 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_the_commands_and_the_python_of_a_page_run_one_after_the_other(page: Path, experienced: Reader) -> None:
     save_files(page, experienced.folder)
-    for line in typed(page):
-        experienced.type(line.removeprefix("finetune "))
+    printed = [experienced.type(line.removeprefix("finetune ")) for line in typed(page)]
+    assert printed and not [text for text in printed if "Traceback" in text]
     for block in blocks("python", page) if page not in (README, CONTRIBUTING) else []:
         exec(block, {})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import transformers
 from support.encoders import each_task_and_family
-from support.toys import cat_rows, cat_task, choice_task, every_shape, labels_task, span_task, tag_task
+from support.toys import cat_rows, cat_task, choice_task, labelled_shapes, labels_task, span_task, tag_task
 from support.training import fit
 
 from finetune.metrics import pearson, spearman
@@ -16,7 +16,7 @@ from finetune.task_types.task import Task
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", labelled_shapes(), ids=lambda task: task.name)
 def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
     settings = Train(learning_rate=2e-3, epochs=40, batch_size=8, dropout=0.0)
     _, found, progress = fit(task, tiny_bert, settings)

@@ -29,7 +29,7 @@ class TaggedRow:
 class TagHead(Head):
     """One linear layer on each token's vector."""
 
-    reads = "sequence"
+    inputs = frozenset({"sequence"})
     auto_class = "AutoModelForTokenClassification"
 
     def __init__(self, width: int, labels: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """The files that the documents speak of, made up and small."""
 
+import random
 from pathlib import Path
 
 import pyarrow as pa
@@ -53,6 +54,13 @@ def write_other_shapes(folder: Path) -> None:
         (folder / f"codah/cv_split/fold_1/{split}.tsv").write_text("\n".join(lines) + "\n")
 
 
+def _corpus() -> list[str]:
+    """Documents of made-up words, enough of them for a large vocabulary."""
+    draw = random.Random(0)
+    words = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(3, 9))) for _ in range(4_000)]
+    return [" ".join(draw.choices(words, k=60)) for _ in range(600)]
+
+
 def write_own_data(folder: Path) -> None:
     """The files that docs/your-data.md and its Korean page speak of."""
     texts = [f"{'good' if row % 2 else 'bad'} {text}" for row, text in enumerate(sentences(24))]
@@ -75,6 +83,7 @@ def write_own_data(folder: Path) -> None:
         "new.csv": ["text", *texts],
         "other.csv": ["comment", *texts],
         "lines.txt": texts,
+        "corpus.txt": _corpus(),
         "sentence-pairs.txt": [f"{text}\t한 남자" for text in texts],
     }
     for name, lines in files.items():

@@ -21,7 +21,7 @@ SAME_COMMANDS = {  # Korean pages that have the commands of the English page, an
     README_KO: README,
     **{
         KOREAN / "how-to" / name: DOCS / "how-to" / name
-        for name in ("lora.md", "search.md", "several-gpus.md", "several-runs.md", "trackers.md")
+        for name in ("lora.md", "search.md", "several-gpus.md", "several-runs.md", "tokenizer.md", "trackers.md")
     },
 }
 SAVED = r"(?:as\s`(?P<name>[\w./-]+)`|`(?P<name_ko>[\w./-]+)`로\s저장)[^`]*?:\n\n```\w+\n(?P<content>.*?)```"

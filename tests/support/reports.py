@@ -24,7 +24,7 @@ from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.task import Answer, Task
 from finetune.training.evaluation import Evaluation
 from support.records import save_run
-from support.toys import cat_rows, cat_task, choice_task, every_shape, span_task, tag_task
+from support.toys import cat_rows, cat_task, choice_task, labelled_shapes, span_task, tag_task
 from support.training import fit
 
 NASTY = "<script>alert(1)</script></style><img src=x onerror=alert(2)>\u202e\x07&amp; $x$ 한국어"
@@ -67,7 +67,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> dict[st
     """A run of each shape, with the answers of a tiny encoder after one epoch, by the task's name."""
     out = tmp_path_factory.mktemp("shapes")
     found = {}
-    for task in every_shape():
+    for task in labelled_shapes():
         _, fitted, _ = fit(task, tiny_bert, Train(epochs=1, batch_size=16, learning_rate=1e-3))
         rows = task.load(Source(), "dev").rows
         evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": []})

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from finetune.data.documents import Document
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import accuracy, pearson
@@ -16,6 +17,8 @@ from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.task import Task
+from finetune.task_types.text.task import TextTask
+from support.corpora import documents
 from support.encoders import WORDS
 
 OWN_TASK = """
@@ -179,7 +182,18 @@ def late_task() -> SentenceTask:
     return replace(cat_task(rows), name="toy-late", windows=True)
 
 
-def every_shape() -> list[Task]:
-    """A toy of each shape that the package has."""
+def text_task(objective: str = "mlm", rows: Sequence[Document] | None = None) -> TextTask:
+    """Documents to pre-train on."""
+    given = documents(24) if rows is None else rows
+    return toy(TextTask, given, name=f"toy-text-{objective}", objective=objective)
+
+
+def labelled_shapes() -> list[Task]:
+    """A toy of each shape that the package has for rows with labels."""
     spans = [span_task(), span_task(unanswerable=True)]
     return [cat_task(), length_task(), labels_task(), tag_task(), *spans, choice_task()]
+
+
+def every_shape() -> list[Task]:
+    """A toy of each shape that the package has, and of each objective of text."""
+    return [*labelled_shapes(), text_task(), text_task("mlm-nsp"), text_task("ltr")]

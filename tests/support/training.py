@@ -108,16 +108,16 @@ def logits_of(theirs: Any, batch: Batch) -> torch.Tensor:
 
 def loss_of(theirs: Any, batch: Batch) -> torch.Tensor:
     """The loss of one of transformers' own classes, by its own code."""
-    assert batch.labels is not None
     several = getattr(theirs.config, "problem_type", None) == "multi_label_classification"
-    labels = {"labels": batch.labels.float() if several else batch.labels}
+    (target,) = batch.labels.values()
+    labels = {"labels": target.float() if several else target}
     if batch.positions is not None:
         every = torch.full(batch.input_ids.shape, IGNORED)
         row, column = torch.nonzero(batch.positions >= 0, as_tuple=True)
-        every[row, batch.positions[row, column]] = batch.labels[row, column]
+        every[row, batch.positions[row, column]] = target[row, column]
         labels = {"labels": every}
     if "start_positions" in signature(theirs.forward).parameters:
-        labels = {"start_positions": batch.labels[:, 0], "end_positions": batch.labels[:, 1]}
+        labels = {"start_positions": target[:, 0], "end_positions": target[:, 1]}
     loss: torch.Tensor = theirs(**named_inputs(theirs, batch), **labels).loss
     return loss
 

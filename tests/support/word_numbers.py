@@ -28,7 +28,7 @@ class NumbersRow:
 
 
 class NumbersHead(Head):
-    reads = "sequence"
+    inputs = frozenset({"sequence"})
     reads_words = True
     auto_class = "AutoModelForTokenClassification"
 

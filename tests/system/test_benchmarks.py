@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.paths import ROOT
+from support.toy_language import write_corpus
 
 
 def write_cola(folder: Path) -> None:
@@ -26,11 +27,16 @@ def run_twice(*command: str | Path, lines: int, table: str) -> tuple[dict[str, A
         done = subprocess.run([sys.executable, *command], cwd=ROOT / "benchmarks", capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.splitlines()) == expected
-    printed = f"import json, sys, benchmark_tables as t; print(t.{table}(json.load(open(sys.argv[1]))))"
-    shown = subprocess.run(
+    return json.loads(Path(out).read_text()), shown(out, "benchmark_tables", table)
+
+
+def shown(out: str | Path, module: str, table: str) -> str:
+    """The table of what a benchmark wrote."""
+    printed = f"import json, sys, {module} as t; print(t.{table}(json.load(open(sys.argv[1]))))"
+    done = subprocess.run(
         [sys.executable, "-c", printed, out], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
     )
-    return json.loads(Path(out).read_text()), shown.stdout
+    return done.stdout
 
 
 @pytest.mark.slow
@@ -107,3 +113,23 @@ def test_the_benchmark_of_searches_resumes_and_has_a_table(tmp_path: Path, tiny_
     for found in measured["results"]["glue-cola"].values():
         assert found["trials"] == 2 and -1 <= found["held_out"] <= 1
     assert table.count("| glue-cola |") == 4
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_pretraining_runs(tmp_path: Path, tiny_bert: Path) -> None:
+    """With a text that is made up here."""
+    text, out = write_corpus(tmp_path / "corpus.txt", documents=400), tmp_path / "speed.json"
+    done = subprocess.run(
+        [sys.executable, "pretraining_speed.py", text, tiny_bert, "--models", "new:1x32x2", "--updates", "6",
+         "--batch-size", "8", "--length", "32", "--rounds", "1", "--sequences", "300", "--large", text,
+         "--out", out],
+        cwd=ROOT / "benchmarks", capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(out.read_text())
+    assert set(measured["new:1x32x2"]["tokens_per_second"]) == {"finetune", "run_mlm"}
+    assert 0 < measured["new:1x32x2"]["masks_share"] < 1
+    assert 0 <= measured["tokenisation"]["padding_share"] < 0.2
+    assert measured["many"]["second_start_seconds"] > 0
+    assert 2.1 < measured["large"]["disk_bytes"] / measured["large"]["tokens"] < 3
+    assert "| new:1x32x2 |" in shown(out, "pretraining_tables", "speed_table")

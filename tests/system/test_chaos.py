@@ -16,8 +16,9 @@ from slow.chaos.work import Plan, run_part
 from support.paths import ROOT
 
 SHORT = (
-    *("kills at writes: sentence, 1 of 2", "random kills: sentence", "signals: sentence"),
+    *("kills at writes: sentence, 1 of 2", "signals: sentence"),
     *("errors at writes: sentence, 1 of 2", "damaged, interrupted: sentence", "full disk: sentence"),
+    "kills again and again: pre-training",
 )
 LONGER = r"(kills|errors) at writes: .*1 of 2|^damaged|^full disk|at once|read-only|vanishes"
 

@@ -41,7 +41,9 @@ def test_a_group_of_which_a_process_is_killed_resumes_to_the_run_without_ray(
 def test_ctrl_c_lets_a_group_write_its_checkpoint(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     settings = [*LONG, f"model={tiny_bert}", "--checkpoint-updates=100000", "--quiet", "--on", "ray"]
     running = started(tmp_path, rte, *settings)
-    assert soon(lambda: any('"updates"' in log.read_text() for log in tmp_path.glob("results/rte/*/events.jsonl")))
+    assert soon(
+        lambda: any('"event": "epoch"' in log.read_text() for log in tmp_path.glob("results/rte/*/events.jsonl"))
+    )
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=120)
     assert running.returncode == 130, err

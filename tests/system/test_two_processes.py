@@ -9,8 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file
 from support.cli import Finetune
 from support.paths import ROOT
+from support.toy_language import write_corpus
 from support.toys import write_columns, write_squad, write_swag
 
 from finetune.runs.predictions import read_predictions
@@ -49,6 +52,32 @@ def on_two(folder: Path, *arguments: str, script: str = "") -> subprocess.Comple
         text=True,
         timeout=300,
     )
+
+
+ENDED = """
+import atexit, os, sys
+from pathlib import Path
+from finetune.cli.app import main
+
+def threads():  # runs as the last of its kind, when the connections must have ended
+    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    Path(f"threads-{os.environ['RANK']}.txt").write_text(" ".join(names))
+
+atexit.register(threads)
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have names in /proc")
+def test_no_thread_of_the_connections_outlives_a_run(tiny_bert: Path, tmp_path: Path) -> None:
+    """One that holds a tensor while the interpreter ends would abort the process."""
+    (tmp_path / "ended.py").write_text(ENDED)
+    settings = [*SHAPES["pooled"], f"model={tiny_bert}", "train.epochs=1", "--device", "cpu", "--out", "two"]
+    done = on_two(tmp_path, "run", *settings, script="ended.py")
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("two/*/*/record.json"))) == 1
+    threads = [(tmp_path / f"threads-{rank}.txt").read_text() for rank in (0, 1)]
+    assert not any("gloo" in names for names in threads), threads
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -121,7 +150,8 @@ with torch.no_grad():
         layer.output.dense.bias.fill_(rank + 1)
 trainer.fit(features, unscored)
 frozen, trained = (float(layer.output.dense.bias.detach().mean()) for layer in encoder.encoder.layer)
-print(f"{trainer.accelerator.num_processes} processes, {rank}: frozen {frozen:.3f}, trained {trained:.3f}")
+found = f"{trainer.accelerator.num_processes} processes: frozen {frozen:.3f}, trained {trained:.3f}"
+Path(f"process-{rank}.txt").write_text(found)
 """
 
 
@@ -130,9 +160,9 @@ def test_frozen_weights_are_not_sent_to_other_processes(tiny_bert: Path, tmp_pat
     (tmp_path / "sent.py").write_text(SENT)
     done = on_two(tmp_path, str(tiny_bert), script="sent.py")
     assert done.returncode == 0, done.stderr
-    assert sorted(line for line in done.stdout.splitlines() if "processes" in line) == [
-        "2 processes, 0: frozen 1.000, trained 1.000",
-        "2 processes, 1: frozen 2.000, trained 1.000",
+    assert [file.read_text() for file in sorted(tmp_path.glob("process-*.txt"))] == [
+        "2 processes: frozen 1.000, trained 1.000",
+        "2 processes: frozen 2.000, trained 1.000",
     ]
 
 
@@ -167,3 +197,55 @@ def test_two_machines_meet_at_an_address(tiny_bert: Path, tmp_path: Path) -> Non
     assert sorted(bool(out) for out, _ in said) == [False, True]  # the first process prints
     (record,) = tmp_path.glob("results/paraphrase/*/record.json")
     assert json.loads(record.read_text())["processes"] == 2
+
+
+def test_two_processes_pre_train_what_one_does(tiny_bert: Path, tmp_path: Path) -> None:
+    """Also where the word embeddings are the output matrix, and a pooler is kept that no loss reaches."""
+    script = str(ROOT / "tests" / "support" / "pretraining.py")
+    outs = {1: tmp_path / "one", 2: tmp_path / "two"}
+    for out in outs.values():
+        out.mkdir()
+    one = subprocess.run(
+        [sys.executable, script, str(tiny_bert), str(outs[1])],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert one.returncode == 0, one.stderr
+    two = on_two(tmp_path, str(tiny_bert), str(outs[2]), script=script)
+    assert two.returncode == 0, two.stderr
+    files = sorted(file.name for file in outs[1].iterdir())
+    assert files == ["NextSentenceHead.pt", "NextWordHead.pt", "WordHead.pt"]
+    for name in files:
+        (alone, expected), (both, found) = (torch.load(out / name) for out in outs.values())
+        assert (alone, both) == (1, 2)
+        assert expected.keys() == found.keys()
+        for weight, tensor in expected.items():
+            assert torch.allclose(found[weight], tensor, atol=1e-5), weight
+
+
+@pytest.mark.parametrize(
+    "objective", [["objective=mlm", "mask=words"], ["objective=ltr"], ["objective=mlm-nsp", "mask=words"]], ids=" ".join
+)
+def test_two_processes_pre_train_as_one(
+    objective: list[str], finetune: Finetune, tiny_bert: Path, tmp_path: Path
+) -> None:
+    """Masks, which are drawn before the processes share a batch, are equal, and weights within rounding."""
+    write_corpus(tmp_path / "corpus.txt", documents=400)
+    settings = [
+        *("corpus.txt", "shape=text", *objective, f"model={tiny_bert}", "max_length=48"),
+        *("train.updates=20", "train.batch_size=7", "train.accumulation=2", "train.learning_rate=1e-3"),
+        *("train.dropout=0.0", "train.precision=fp32", "--device", "cpu"),
+    ]
+    one = finetune("run", *settings, "--out", "one")
+    assert one.returncode == 0, one.stderr
+    two = on_two(tmp_path, "run", *settings, "--out", "two")
+    assert two.returncode == 0, two.stderr
+    files = [next(tmp_path.glob(f"{out}/*/*/record.json")) for out in ("one", "two")]
+    first, second = (json.loads(file.read_text()) for file in files)
+    assert [first["processes"], second["processes"], second["id"]] == [1, 2, first["id"]]
+    for a, b in zip(first["epochs"], second["epochs"], strict=True):
+        assert (b["loss"], b["headline"]) == pytest.approx((a["loss"], a["headline"]), rel=1e-4)
+    ours, theirs = (load_file(next((file.parent / "model").glob("*.safetensors"))) for file in files)
+    assert all(torch.allclose(ours[name], theirs[name], atol=1e-4) for name in ours)

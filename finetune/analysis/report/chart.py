@@ -1,5 +1,6 @@
 """A chart: two axes, marks between them, and a legend; room for names is measured, so that nothing is cut off."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from finetune.analysis.report.svg import (
     fitted,
     image,
     number_text,
+    round_powers,
     round_steps,
     text_at,
     text_width,
@@ -22,13 +24,15 @@ from finetune.analysis.report.svg import (
 LINE = 14.0  # units from a line of text to the next
 MOST_NAME = 158.0  # units of a name at the axis: that of the longest baseline
 GAP = 6.0
+LEAST = 1e-300  # on a logarithmic axis
 
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
     """The values from `low` to `high`, with ticks and their texts (of several lines); None means: as the marks need.
 
-    `whole`: ticks are whole numbers. `margin` is a share of the span that is left free at the ends.
+    `whole`: ticks are whole numbers. `margin` is a share of the span that is left free at the ends. `logarithmic`: the
+    values are positive, and equal ratios are equally far apart; `low`, `high` and `span` are then common logarithms.
     """
 
     label: str = ""
@@ -38,17 +42,23 @@ class Axis:
     whole: bool = False
     margin: float = 0.05
     span: float = 0.0  # at least
+    logarithmic: bool = False
+
+    def at(self, value: float) -> float:
+        """Where a value is between `low` and `high`."""
+        return math.log10(max(value, LEAST)) if self.logarithmic else value
 
     def over(self, values: Sequence[float], most: int) -> "Axis":
         """The axis with ends and ticks for these values."""
-        known = finite(values) or [0.0]
+        known = finite([self.at(value) for value in values]) or [0.0]
         lowest, highest = min(known), max(known)
         middle, half = (lowest + highest) / 2, max(highest - lowest, self.span, 1e-9 * abs(highest), 1e-12) / 2
         free = 2 * half * self.margin
         low = middle - half - free if self.low is None else self.low
         high = middle + half + free if self.high is None else self.high
         high = high if high > low else low + 1
-        ticks = self.ticks or [(at, number_text(at)) for at in round_steps(low, high, most, whole=self.whole)]
+        steps = round_powers(low, high, most) if self.logarithmic else round_steps(low, high, most, whole=self.whole)
+        ticks = self.ticks or [(at, number_text(at)) for at in steps]
         return replace(self, low=low, high=high, ticks=ticks)
 
 
@@ -93,8 +103,8 @@ def area(
 
     def place(a: float, b: float) -> tuple[float, float]:
         assert x.low is not None and x.high is not None and y.low is not None and y.high is not None
-        across = left + (a - x.low) / (x.high - x.low) * (right - left)
-        return across, bottom - (b - y.low) / (y.high - y.low) * height
+        across = left + (x.at(a) - x.low) / (x.high - x.low) * (right - left)
+        return across, bottom - (y.at(b) - y.low) / (y.high - y.low) * height
 
     if y.label:
         yield text_at(0, top - 8, fitted(y.label, WIDTH), kind="axis")

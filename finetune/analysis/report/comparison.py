@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import starmap
 
-from finetune.analysis.compare import Comparison, compare_runs
+from finetune.analysis.compare import compare_runs
+from finetune.analysis.comparison import Comparison
 from finetune.analysis.report.blocks import Block, Table
 from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.text import NAME

@@ -13,6 +13,8 @@ DEVIATIONS = 3.0  # of the error of a number
 
 def suspects(view: View) -> np.ndarray:
     """Whether each row's label may be wrong `(rows,)`: the model contradicts it as confidently as `threshold`."""
+    if not view.annotated:
+        return np.zeros(len(view.lines), bool)
     certainty = view.certainty()
     found: np.ndarray = np.isfinite(certainty) & (certainty >= threshold(view))
     return found

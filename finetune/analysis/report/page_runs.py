@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from finetune.analysis.compare import Comparison
+from finetune.analysis.comparison import Comparison
 from finetune.analysis.data_sizes import LearningCurve, learning_curves
 from finetune.analysis.report.comparison import compared
 from finetune.analysis.report.run_files import RunFiles

@@ -1,10 +1,10 @@
-"""The headline score by epoch, of one run or of several seeds."""
+"""The headline score by epoch, or by update of a run whose length is in updates; of one run or of several seeds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.chart import Axis, chart
-from finetune.analysis.report.marks import MARKERS, level, line
+from finetune.analysis.report.marks import MARKERS, Point, level, line
 from finetune.analysis.report.svg import DASHES, SERIES
 from finetune.analysis.report.text import list_text, pairs_text
 from finetune.metrics.metric import Metric
@@ -18,31 +18,39 @@ def score_by_epoch(records: Mapping[str, RunRecord]) -> Block:
     """A named curve per record, and the first record's baselines as horizontal lines."""
     first = next(iter(records.values()))
     split = first.first_split
-    curves = {name: [epoch["headline"] for epoch in record.epochs] for name, record in records.items()}
+    curves = {
+        name: list(zip(record.scored_after[1], (epoch["headline"] for epoch in record.epochs), strict=True))
+        for name, record in records.items()
+    }
     baselines = {name: scores[first.headline] for name, scores in first.baselines.get(split, {}).items()}
-    return _block(curves, baselines, f"{split} {first.headline}", first.metric(first.headline))
+    axes = first.scored_after[0], f"{split} {first.headline}"
+    return _block(curves, baselines, axes, first.metric(first.headline))
 
 
-def _block(curves: Mapping[str, list[float]], baselines: Mapping[str, float], name: str, metric: Metric) -> Block:
-    """A line chart of scores of a metric."""
-    most = max(map(len, curves.values()))
+def _block(
+    curves: Mapping[str, Sequence[Point]], baselines: Mapping[str, float], axes: tuple[str, str], metric: Metric
+) -> Block:
+    """A line chart of scores of a metric; `axes` are the names of what is drawn across and up."""
+    ends = [points[end][0] for points in curves.values() for end in (0, -1)]
     marks = [
         line(
-            [(epoch, metric.scaled(score)) for epoch, score in enumerate(scores, start=1)],
+            [(at, metric.scaled(score)) for at, score in points],
             colour=SERIES[number % len(SERIES)], dash=DASHES[number // len(SERIES) % len(DASHES)],
             marker=MARKERS[number % len(MARKERS)], name=label, tips=True,
         )
-        for number, (label, scores) in enumerate(curves.items())
+        for number, (label, points) in enumerate(curves.items())
     ]  # fmt: skip
     marks += [
-        level(metric.scaled(score), (1, most), dash=DASHES[1 + number % 4], name=baseline_words(method))
+        level(metric.scaled(score), (min(ends), max(ends)), dash=DASHES[1 + number % 4], name=baseline_words(method))
         for number, (method, score) in enumerate(baselines.items())
     ]
-    said = "; ".join(f"{label} {list_text(scores, metric)}" for label, scores in curves.items())
+    said = "; ".join(f"{label} {list_text([score for _, score in points], metric)}" for label, points in curves.items())
+    unit, name = axes
     return Block(
-        title=f"{name} by epoch",
+        title=f"{name} by {unit}",
         chart=chart(
-            marks, x=Axis(label="epoch", whole=True), y=Axis(label=name, span=metric.scaled(LEAST)),
-            says=f"{name} by epoch: {said}. Baselines: {pairs_text(baselines, metric)}",
+            marks, x=Axis(label=unit, whole=True),
+            y=Axis(label=name, span=metric.scaled(LEAST), logarithmic=metric.magnitudes),
+            says=f"{name} by {unit}: {said}. Baselines: {pairs_text(baselines, metric)}",
         ),
     )  # fmt: skip

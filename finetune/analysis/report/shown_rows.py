@@ -26,11 +26,10 @@ def shown_row(split: SplitView, index: int, rows: RowOrder) -> ShownRow:
 
 
 def _facts(split: SplitView, index: int, rows: RowOrder) -> Iterator[str]:
-    """The confidence, or the error of a number; which baselines agree; what is doubtful about the label."""
+    """The view's own facts, or the confidence; which baselines agree; what is doubtful about the label."""
     view, certainty, chance = split.view, rows.certainty[index], rows.chances[index]
-    if not view.bounded:
-        yield f"off by {certainty:.3f}"
-    elif 0 < certainty <= 1:
+    yield from view.facts(view.lines[index])
+    if view.bounded and 0 < certainty <= 1:
         yield f"confidence {100 * certainty:.1f} %"
     if rows.wrong[index] and view.bounded and (agreeing := view.agreeing(view.lines[index])):
         yield f"also predicted by {' and '.join(cut(baseline_words(name)) for name in agreeing)}"

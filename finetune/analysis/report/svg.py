@@ -73,10 +73,25 @@ def round_steps(low: float, high: float, most: int = 6, *, whole: bool = False) 
     return [round(step * number, 12) for number in range(first, last + 1)]
 
 
+def round_powers(low: float, high: float, most: int = 6) -> list[float]:
+    """Round numbers from 10**low to 10**high, for a logarithmic axis: 1, 2 or 5 times powers of ten, or powers alone
+    where these are more than `most`; within less than a factor of five multiples as of `round_steps`.
+    """
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    for factors in ((1, 2, 5), (1,)):
+        found = [factor * 10.0**power for power in powers for factor in factors]
+        found = [value for value in found if low <= math.log10(value) <= high]
+        if len(found) < 3:
+            return round_steps(10.0**low, 10.0**high, most)
+        if len(found) <= most:
+            return found
+    return found[:: math.ceil(len(found) / most)]
+
+
 def number_text(value: float) -> str:
     """A number on an axis."""
     if value and not 1e-4 <= abs(value) < 1e7:
-        return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+        return f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-").replace("e+0", "e")
     return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
 
 

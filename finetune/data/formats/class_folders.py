@@ -51,7 +51,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 
 
 def _text(file: Path, encoding: str) -> str:
-    opened = partial(open_bytes, file, gzipped=False)
+    opened = partial(open_bytes, file, compression="")
     with opened() as raw:
         content = raw.read()
     return content.decode(find_encoding(file, opened, encoding).name, errors="replace") if content.strip() else ""

@@ -176,6 +176,7 @@ FORMAT = Format(
     name="delimited",
     title="delimited text",
     suffixes=(".csv", ".tsv", ".txt"),
+    corpus=(".csv", ".tsv"),
     sniff=sniff,
     read=read,
     read_cells=read_cells,

@@ -15,6 +15,7 @@ from finetune.data.written_cells import as_json
 from finetune.errors import first_line
 
 LINES_SEEN = 50  # lines that are tried as JSON
+SUFFIXES = (".jsonl", ".ndjson")
 TABLES = (".csv", ".tsv")  # are tables, even if a cell of each line is JSON
 NO_OBJECT = "is not a JSON object with the columns' names"
 
@@ -32,7 +33,7 @@ def sniff(start: FileStart) -> bool:
 def _are_json_lines(lines: Sequence[str], suffix: str) -> bool:
     some = lines[:LINES_SEEN]
     objects = sum(map(_is_object, some))
-    by_name = suffix in (".jsonl", ".ndjson")
+    by_name = suffix in SUFFIXES
     alone = suffix == ".json" and len(lines) == 1
     if objects >= 0.5 * len(some) and not alone:
         return True
@@ -81,6 +82,7 @@ FORMAT = Format(
     name="json-lines",
     title="JSON Lines",
     suffixes=(".jsonl",),
+    corpus=SUFFIXES,
     cells="lists",
     sniff=sniff,
     read=read,

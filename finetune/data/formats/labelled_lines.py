@@ -15,6 +15,7 @@ from finetune.data.records import Record
 FASTTEXT = "__label__"
 LINES = 2_000  # that are inspected
 MOSTLY = 0.98
+OFTEN = 0.4  # share of the lines; labels such as `good` may be words of texts too
 FEWEST = 30  # fewest lines from which a repeated first word is not chance
 ENDS = ("@", "|||", "::", "#")  # between a text and the label after it
 PLAIN = re.compile(r"[a-z][a-z_-]*|[A-Z][A-Z_-]*")  # words that may be a label, where few such words begin all lines
@@ -73,7 +74,8 @@ def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:
     if len(marked) >= MOSTLY * len(some):
         place = "first" if some[0].startswith(FASTTEXT) else "last"
         return LabelledLines(place=place, separator=FASTTEXT, several=max(marked) > 1)
-    if _are_labels([line.split(None, 1)[0] for line in some]) and all(" " in line for line in some):
+    first = [line.split(None, 1)[0] for line in some]
+    if _are_labels(first) and all(" " in line for line in some) and not _are_usual(first, some):
         return LabelledLines(place="first", separator=" ")
     for separator in ENDS:
         parts = [line.rpartition(separator) for line in some]
@@ -99,6 +101,12 @@ def _are_labels(words: Sequence[str]) -> bool:
     return (
         plain and len(words) >= FEWEST and len(counts) <= max(2, 0.06 * len(words)) and once <= 0.1 * len(counts) + 0.5
     )
+
+
+def _are_usual(words: Sequence[str], lines: Sequence[str]) -> bool:
+    """Whether most lines have one of their first words again: they are words of the texts, few as these may be."""
+    every = set(words)
+    return sum(not every.isdisjoint(line.split()[1:]) for line in lines) > OFTEN * len(lines)
 
 
 FORMAT = Format(name="labelled-lines", title="a label and a text per line", names_columns=False, sniff=sniff, read=read)

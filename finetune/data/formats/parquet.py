@@ -32,7 +32,7 @@ def _opened(path: Path, form: FileFormat) -> Iterator[Any]:
 
     with form.open_bytes(path) as file:
         try:
-            opened = pq.ParquetFile(io.BytesIO(file.read()) if form.gzip else path)
+            opened = pq.ParquetFile(io.BytesIO(file.read()) if form.compression else path)
             require_sizes(path, opened.metadata, packed=path.stat().st_size)
             yield opened
         except (pa.ArrowException, ValueError) as error:
@@ -51,10 +51,10 @@ def require_sizes(path: Path | str, declared: Any, *, packed: int) -> None:
         )
 
 
-def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """Yields a record for each row, reading in batches."""
+def read(path: Path, form: FileFormat, columns: Sequence[str] | None = None) -> Iterator[Record]:
+    """Yields a record for each row, reading in batches, with all columns or these alone."""
     with _opened(path, form) as file:
-        yield from records_of(file.iter_batches(batch_size=BATCH))
+        yield from records_of(file.iter_batches(batch_size=BATCH, columns=columns))
 
 
 def records_of(batches: Iterable[Any]) -> Iterator[Record]:
@@ -161,11 +161,13 @@ FORMAT = Format(
     name="parquet",
     title="Parquet",
     suffixes=(".parquet",),
+    corpus=(".parquet",),
     text=False,
     compressed=True,
     cells="lists",
     sniff=sniff,
     read=read,
+    read_columns=read,
     count=count,
     class_names=class_names,
     write=_write,

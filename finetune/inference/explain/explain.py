@@ -57,7 +57,7 @@ def _explanation(
     picks = [replace(pick, feature=used.index(pick.feature)) for pick in target.picks]
     value = Value(model=model, batch=batch, picks=picks)
     sequences = [one for number in used for one in features[number].choices or (features[number],)]
-    words = find_words([one.input_ids for one in sequences], texts, predictor.tokenizer)
+    words = find_words([list(one.input_ids) for one in sequences], texts, predictor.tokenizer)
     mask_id = _mask_id(predictor)
     masked = value.ids.clone()
     for place in chain.from_iterable(word.places for word in words):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from finetune.models.backbone import Model
 from finetune.models.batch import Batch
+from finetune.models.model import Model
 from finetune.task_types.explained import Pick
 
 TOKENS_AT_ONCE = 4_096  # of all sequences that are computed together, with padding

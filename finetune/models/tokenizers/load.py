@@ -35,9 +35,13 @@ class TextTokenizer(Protocol):
 
 def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     """A model's fast tokenizer. Raises UserError where the folder has none."""
+    return read_tokenizer(folder, vocabulary=require_config(folder).get("vocab_size"))
+
+
+def read_tokenizer(folder: Path, *, vocabulary: int | None = None) -> "PreTrainedTokenizerBase":
+    """The fast tokenizer of a folder, for a model with so many tokens. Raises UserError where it has none."""
     from transformers import AutoTokenizer
 
-    vocabulary = require_config(folder).get("vocab_size")
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
         fault = _fault(tokenizer, vocabulary)

@@ -1,4 +1,4 @@
-"""Adds special tokens around two token sequences, so that each text is tokenized only once."""
+"""Adds special tokens around one or two token sequences, so that each text is tokenized only once."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -31,6 +31,30 @@ class Template:
         before, one, between, two, after = self.segments
         parts = [before, [one] * len(first), between, [two] * len(second), after]
         return ids, np.concatenate(parts).astype(np.int8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleTemplate:
+    """`before` text `after`, as token ids; `segments`: the encoder reads segment ids, which are 0."""
+
+    before: list[int]
+    after: list[int]
+    segments: bool
+
+    @property
+    def special_tokens(self) -> int:
+        """The number of special tokens."""
+        return len(self.before) + len(self.after)
+
+
+def single_template(tokenizer: "PreTrainedTokenizerBase") -> SingleTemplate:
+    """A fast tokenizer's template for one text, inferred from its output for one."""
+    encoded = tokenizer("a")
+    texts, ids = encoded.sequence_ids(0), encoded["input_ids"]
+    one = texts.index(0)
+    return SingleTemplate(
+        before=ids[:one], after=ids[one + texts.count(0) :], segments=encoded.get("token_type_ids") is not None
+    )
 
 
 def pair_template(tokenizer: "PreTrainedTokenizerBase") -> Template:

@@ -90,6 +90,7 @@ class NumberView(View):
 
     measure = "mean absolute error"
     bounded = False
+    sorted_by = "error"
 
     @staticmethod
     def fits(line: Line) -> bool:
@@ -109,6 +110,10 @@ class NumberView(View):
     def certainty(self) -> np.ndarray:
         """The absolute errors, so that the largest are listed first."""
         return self.scores()
+
+    def facts(self, line: Line) -> list[str]:
+        """The absolute error."""
+        return [f"off by {abs(line['answer'] - line['gold']):.3f}"]
 
     def says(self, value: object) -> str:
         """Three decimals."""

@@ -68,8 +68,8 @@ def _windows(
         input_ids, segments = template.fill(question, context[part])
         yield Feature(
             row=index,
-            input_ids=input_ids,  # type: ignore[arg-type]
-            token_type_ids=segments,  # type: ignore[arg-type]
+            input_ids=input_ids,
+            token_type_ids=segments,
             label=_label(row, characters, start, len(context[part]), place),
             truncated=truncated,
             note={

@@ -13,7 +13,7 @@ class SpanHead(Head):
     It is preceded by dropout where transformers' class of a family has it.
     """
 
-    reads = "sequence"
+    inputs = frozenset({"sequence"})
     auto_class = "AutoModelForQuestionAnswering"
 
     def __init__(self, backbone: Backbone) -> None:
@@ -22,7 +22,7 @@ class SpanHead(Head):
         self.output = nn.Linear(backbone.width, 2)
         self.checkpoint_names["output"] = "qa_outputs"
 
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, length, width)` to `(batch, length, 2)`."""
         logits: Tensor = self.output(self.dropout(hidden))
         return logits.masked_fill(mask.unsqueeze(-1) == 0, -float("inf"))

@@ -11,6 +11,7 @@ from pydantic import Field
 from finetune.data.messages import noun, so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
+from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import exact_match
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
@@ -98,9 +99,15 @@ class SpanTask(Task):
         return encode(rows, tokenizer, max_length, stride=self.stride, most_asked=self.max_question_tokens)
 
     def head(self, backbone: "Backbone") -> "SpanHead":
-        """The head of Figure 4 (c)."""
+        """The head of Figure 4 (c). Raises UserError where `[CLS]`, the label of no answer, sees no other token."""
         from finetune.task_types.span.head import SpanHead
 
+        if self.unanswerable and backbone.left_to_right and not backbone.bilstm:
+            raise UserError(
+                "this encoder reads from left to right, and no answer is predicted at the first token, which sees no "
+                "other",
+                "Set bilstm=true, choose another encoder, or a task without unanswerable questions",
+            )
         return SpanHead(backbone)
 
     def decode(
@@ -194,10 +201,10 @@ class SpanTask(Task):
         return f"have a question longer than max_question_tokens {self.max_question_tokens}: it is truncated"
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        if feature.label is None or IGNORED in feature.label:  # type: ignore[operator]
+        if feature.label is None or IGNORED in feature.label:
             return "none"
-        start, end = feature.label  # type: ignore[misc]
-        return " ".join(tokens[start : end + 1])  # type: ignore[index]
+        start, end = feature.label
+        return " ".join(tokens[start : end + 1])
 
     def _scores(self, texts: Sequence[str], rows: Sequence[SpanRow]) -> list[tuple[float, float]]:
         score = score_v2 if self.unanswerable else score_v1

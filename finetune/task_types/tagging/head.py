@@ -13,7 +13,7 @@ from finetune.models.feature import IGNORED
 class TaggingHead(Head):
     """Dropout and one linear layer on the vector of each word's first sub-token (section 5.3)."""
 
-    reads = "sequence"
+    inputs = frozenset({"sequence"})
     reads_words = True
     auto_class = "AutoModelForTokenClassification"
 
@@ -22,7 +22,7 @@ class TaggingHead(Head):
         self.dropout = nn.Dropout(head_dropout(backbone.config, TOKEN_DROPOUT))
         self.output = nn.Linear(backbone.width, len(labels))
 
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, words, width)` to `(batch, words, labels)`."""
         return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
 

@@ -179,8 +179,8 @@ class TaggingTask(Task):
         if feature.label is None:
             return "none"
         return " ".join(
-            f"{tokens[place]}/{self.labels[label]}"  # type: ignore[call-overload]
-            for place, label in zip(feature.reads or (), feature.label, strict=True)  # type: ignore[arg-type]
+            f"{tokens[place]}/{self.labels[label]}"
+            for place, label in zip(feature.reads or (), feature.label, strict=True)
         )
 
 

@@ -77,8 +77,8 @@ def outcome(job: Job, watch: Watcher) -> Outcome:
         with tracked(options.track if first else (), watch) as watcher:
             return run(
                 planned.recipe, tasks=(planned.default, planned.task), watch=watcher, pause_after=job.pause_after,
-                source=options.source, out=options.out, device=options.device, force=options.force,
-                wait=options.wait, saving=options.saving,
+                source=options.source, out=options.out, device=options.device, encoder=planned.encoder,
+                force=options.force, wait=options.wait, saving=options.saving,
             )  # fmt: skip
     except Paused as paused:
         return paused.headline

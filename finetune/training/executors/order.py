@@ -8,7 +8,7 @@ from finetune.training.executors.job import Job
 
 
 def longest_first(jobs: Sequence[Job]) -> list[int]:
-    """The indices of jobs by falling rows x epochs x `max_length`; data is read once for equal tasks."""
+    """The indices of jobs by falling tokens, as rows x epochs x `max_length`; data is read once for equal tasks."""
     rows: dict[str, int] = {}
     costs = []
     for job in jobs:
@@ -16,7 +16,9 @@ def longest_first(jobs: Sequence[Job]) -> list[int]:
         key = f"{recipe.task} {sorted(recipe.options.items(), key=str)} {recipe.limit}"
         if key not in rows:
             rows[key] = _train_rows(job)
-        costs.append(rows[key] * recipe.train_share * recipe.train.epochs * recipe.max_length)
+        train = recipe.train
+        features = train.epochs * rows[key] * recipe.train_share
+        costs.append(recipe.max_length * (train.updates * train.batch_size if train.updates else features))
     return sorted(range(len(jobs)), key=lambda index: -costs[index])
 
 

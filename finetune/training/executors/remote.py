@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from finetune.errors import UserError
 from finetune.machines.place import Place
@@ -27,6 +28,7 @@ class SentJob:
     name: str
     recipe: Recipe
     task: str
+    encoder: Path | None
     options: RunOptions
     pause_after: int | None
     named: bool
@@ -42,6 +44,7 @@ def sent(job: Job, *, place: Place, wait: bool, collect: str = "") -> SentJob:
     planned, options = job.planned, replace(job.options, wait=wait, out=job.options.out.resolve())
     return SentJob(
         name=planned.name, recipe=planned.recipe, task=planned.task.name, options=options,
+        encoder=None if planned.encoder is None else planned.encoder.resolve(),
         pause_after=job.pause_after, named=job.named, place=place, collect=collect,
     )  # fmt: skip
 
@@ -74,5 +77,5 @@ def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
 def _trained(job: SentJob, watch: Watcher) -> Outcome:
     default, task = resolved(job.recipe.task, job.recipe.options)
     default, task = replace(default, name=job.task), replace(task, name=job.task)
-    planned = Planned(name=job.name, recipe=job.recipe, default=default, task=task)
+    planned = Planned(name=job.name, recipe=job.recipe, default=default, task=task, encoder=job.encoder)
     return outcome(Job(planned=planned, options=job.options, pause_after=job.pause_after, named=job.named), watch)

@@ -38,7 +38,7 @@ class Trial:
     @property
     def epochs(self) -> int:
         """The epochs of its runs."""
-        return max((run.planned.recipe.train.epochs for run in self.runs), default=0)
+        return max((run.planned.recipe.train.parts for run in self.runs), default=0)
 
     @property
     def scores(self) -> list[float]:

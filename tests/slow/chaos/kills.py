@@ -12,6 +12,7 @@ from slow.chaos.scenarios import SCENARIOS, Scenario
 from slow.chaos.trial import Tally
 
 KILLS = 12  # at random moments, of a scenario
+TIMES, FEWEST = 20, 2  # in one run
 STARTS = 7.0  # seconds that a new Python takes for its imports at most
 
 
@@ -48,6 +49,25 @@ def at_random(lab: Lab, name: str, *, new: bool = False) -> Tally:
             finish(scenario, place, usual)
 
         tally.trial(lab, usual.template, f"{name}, after {delays} s", body, faults=len(delays))
+    return tally
+
+
+def again_and_again(lab: Lab, name: str) -> Tally:
+    """SIGKILL many times in one run, soon after each start, so that each is in another part of it."""
+    scenario, usual, tally = SCENARIOS[name], lab.undisturbed(name), Tally(kind="SIGKILL again and again")
+    delays = [lab.random.uniform(0, usual.attempt.seconds) for _ in range(max(FEWEST, lab.count(TIMES)))]
+    made: list[int] = []
+
+    def body(place: Path) -> None:
+        for delay in delays:
+            running = start(place, *scenario.command)
+            running.kill_after(delay)
+            killed = running.wait()
+            require_ended(killed, -signal.SIGKILL, 0)
+            made.append(1)
+        finish(scenario, place, usual)
+
+    tally.trial(lab, usual.template, f"{name}, after {delays} s", body, faults=made)
     return tally
 
 

@@ -15,7 +15,8 @@ SHARE = 0.2  # of the writes of the other scenarios, at random
 DAMAGED = ("sentence", "span", "tagging")
 INTERRUPTED = ("sentence", "tagging", "best epoch, patience", "--force", "frozen, cold cache")
 NEW = ("sentence", "accumulation", "frozen, cold cache", "two seeds")
-FULL = ("sentence", "span", "--force", "two seeds", "predict, CSV", "check --fix", "report")
+LONG = ("pre-training",)
+FULL = ("sentence", "span", "--force", "two seeds", "pre-training", "predict, CSV", "check --fix", "report")
 ON_TWO = ("sentence", "tagging")
 SWEEPS = ("two seeds",)
 
@@ -53,6 +54,7 @@ def _of_some() -> Iterator[Part]:
         ("damaged, interrupted", damage.of_interrupted, INTERRUPTED),
         ("full disk", full_disk.sizes, FULL),
         ("random kills, new process", partial(kills.at_random, new=True), NEW),
+        ("kills again and again", kills.again_and_again, LONG),
         ("signals, new process", partial(kills.by_signals, new=True), NEW),
         ("torchrun", two_processes.faults, ON_TWO),
         ("Ray", on_ray.faults, SWEEPS),

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from slow.chaos.outcome import Outcome, outcome
+from support.corpora import documents
 from support.runs import DATA, REVIEWS, as_csv
 
 TINY = {
@@ -77,6 +78,8 @@ RTE_ROWS = "\n".join(
     ["index\tsentence1\tsentence2\tlabel"]
     + [f"{i}\tthe {'cat' if i % 2 else 'dog'} sat\tit\t{'' if i % 2 else 'not_'}entailment" for i in range(48)]
 )
+PRETRAINING = ("shape=text", "objective=mlm-nsp", "mask=words")
+CORPUS = "\n\n".join(document.text for document in documents(300, lines=(2, 3))) + "\n"
 GLUE = {"RTE/train.tsv": RTE_ROWS, "RTE/dev.tsv": RTE_ROWS}
 
 TRAINING = (
@@ -89,6 +92,11 @@ TRAINING = (
     _run("best epoch, patience", "sentence", "train.epochs=4", "train.select=best", "train.patience=1"),
     _run("two seeds", "regression", "train.epochs=1", "--seeds=2", runs=2),
     _run("--force", "sentence", "train.epochs=1", "--force", before=(training(REVIEW, "train.epochs=1"),)),
+    Scenario(
+        name="pre-training",
+        command=training("corpus.txt", "train.epochs=", "train.updates=20", *PRETRAINING),
+        files={"corpus.txt": CORPUS},
+    ),
     Scenario(name="GLUE task", command=training("glue-rte"), files=GLUE),
     Scenario(
         name="search --prune halving",
@@ -102,6 +110,12 @@ WRITING = (
             files={**_own("sentence"), "new.csv": NEW_ROWS}, before=REVIEW),
     _output("predict, JSON Lines", "predict", TAGS, "new.jsonl", "text=words", "-o", "out.jsonl",
             files={**_own("tagging"), "new.jsonl": NEW_WORDS}, before=TAGS),
+    Scenario(
+        name="tokenizer",
+        command=("tokenizer", "corpus.txt", "-o", "vocabulary", "--size", "120"),
+        files={"corpus.txt": CORPUS},
+        leaves=written("vocabulary/tokenizer.json"),
+    ),
     _output("check --fix", "check", "dirty.csv", "--fix", "fixed.csv", files={"dirty.csv": DIRTY}),
     _output("report", "report", REVIEW, "-o", "page.html", files=_own("sentence"), before=REVIEW),
     _output("table -o", "table", "glue", "-o", "table.csv", before="glue-rte",

@@ -1,5 +1,6 @@
 """The learning curve over the size of the data, and its answer."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_the_gain_is_that_of_the_last_doubling() -> None:
     ("interval", "answer"),
     [
         ((0.01, 0.05), "More labels would probably help"),
-        ((-0.05, -0.01), "More labels like these would probably not help"),
+        ((-0.05, -0.01), "More labels of this kind would probably not help"),
         ((-0.02, 0.004), "More labels would hardly help"),
         ((-0.02, 0.04), "Whether more labels would help is unclear"),
     ],
@@ -78,6 +79,11 @@ def test_the_answer_follows_the_interval(interval: tuple[float, float], answer: 
     assert said.startswith(answer)
     assert "500 to 1,000 rows" in said
     assert "\n" not in said
+    texts = [one.model_copy(update={"headline": "perplexity"}) for one in sizes[1].records]
+    of_texts = more_labels(
+        Gain(value=value, interval=interval, before=sizes[0], after=replace(sizes[1], records=texts))
+    )
+    assert "labels" not in of_texts and "more text" in of_texts.lower()
 
 
 def test_a_report_of_several_sizes_draws_the_curve_and_opens_with_the_largest(tmp_path: Path) -> None:

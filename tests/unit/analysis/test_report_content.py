@@ -18,7 +18,7 @@ from finetune.analysis.report.curves import chosen_step, steps_of
 from finetune.analysis.report.marks import dots, line
 from finetune.analysis.report.paths import without_folders
 from finetune.analysis.report.run_files import read_run_files
-from finetune.analysis.report.svg import WIDTH, fitted, round_steps, text_width
+from finetune.analysis.report.svg import WIDTH, fitted, number_text, round_powers, round_steps, text_width
 from finetune.analysis.report.write import write_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
@@ -248,3 +248,16 @@ def test_the_confusion_has_the_order_of_the_classes(tmp_path: Path) -> None:
     for title in ("By class", "Confusion"):
         body = page.partition(f"<h4>{title}</h4>")[2].partition("<tbody>")[2].partition("</tbody>")[0]
         assert re.findall(r'<th scope="row">(\w+)<', body) == ["common", "usual", "rare"], title
+
+
+def test_a_logarithmic_axis_has_round_numbers_at_equal_ratios() -> None:
+    assert round_powers(1.1, 4.9) == [100, 1_000, 10_000]
+    assert round_powers(1.9, 3.1) == [100, 200, 500, 1_000]
+    assert round_powers(2.0, 2.2) == [100, 110, 120, 130, 140, 150]
+    assert len(round_powers(0, 15)) <= 6
+    points = [(float(at), 10.0**at) for at in range(1, 6)]
+    drawn = chart([line(points)], x=Axis(), y=Axis(logarithmic=True), says="")
+    (path,) = re.findall(r'd="M([^"]*)" class="line s1"', drawn)
+    heights = [float(point.split()[1]) for point in path.split("L")]
+    assert np.diff(heights) == pytest.approx([heights[1] - heights[0]] * 4, abs=0.2)
+    assert "10,000" in drawn and [number_text(value) for value in (1.5e8, 2e8, 3e-5)] == ["1.5e8", "2e8", "3e-5"]

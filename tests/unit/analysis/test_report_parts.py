@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest, fisher_exact
 from support.records import made_record, save_predictions
 from support.reports import facts_of, read, report, saved_run
-from support.toys import cat_rows, cat_task, every_shape
+from support.toys import cat_rows, cat_task, labelled_shapes
 
 from finetune.analysis.report.label_errors import beliefs, suspects
 from finetune.analysis.report.row_order import row_order
@@ -183,7 +183,7 @@ def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None
 
 
 def test_every_shape_knows_its_view(tmp_path: Path) -> None:
-    for task in every_shape():
+    for task in labelled_shapes():
         kind = type_of(task)
         assert kind is not None
         gold = task.gold(task.load(Source(), "dev").rows)

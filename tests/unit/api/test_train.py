@@ -189,7 +189,8 @@ def test_callbacks_receive_typed_events(small: dict[str, Any]) -> None:
     run = finetune.train(FRAME, **small | {"train": {"epochs": 2}}, callbacks=[events.append, epochs])
     assert epochs.seen == [1, 2, str(run.folder)]
     names = [event.name for event in events]
-    assert names[0] == "start" and names[-2:] == ["done", "end"]
+    first = next(name for name in names if name != "working")  # rows are encoded before, unless the cache has them
+    assert first == "start" and names[-2:] == ["done", "end"]
     losses = [loss for event in events if isinstance(event, Updates) for loss in event.losses]
     assert len(losses) == 2 * -(-run.record.rows["train"] // 32)
 

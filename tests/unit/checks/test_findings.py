@@ -8,7 +8,7 @@ import pytest
 from support.checked_files import write_csv, write_jsonl
 
 from finetune import checks
-from finetune.checks import tokenization
+from finetune.checks import corpus, read_before, tokenization
 from finetune.checks.all_checks import CHECKS, FILES, findings
 from finetune.checks.file_format import ROW_ISSUES
 from finetune.checks.split_data import part_of
@@ -17,7 +17,8 @@ from finetune.data.reading import read_table
 from finetune.task_types.columns import Layout
 
 ROOT = Path(__file__).resolve().parents[3]
-ISSUES = [*dict.fromkeys(issue for check in CHECKS for issue in check.issues), *tokenization.ISSUES]
+OF_OTHERS = (*tokenization.ISSUES, *corpus.ISSUES, *read_before.ISSUES)
+ISSUES = [*dict.fromkeys(issue for check in CHECKS for issue in check.issues), *OF_OTHERS]
 HOSTILE = [
     "no words",
     "missing text",
@@ -83,7 +84,7 @@ def test_the_name_of_a_column_changes_no_code(column: str, tmp_path: Path) -> No
 
 def test_every_issue_is_declared_once_and_by_a_check() -> None:
     assert len({issue.code for issue in ISSUES}) == len(ISSUES)
-    for file in (*FILES, tokenization):
+    for file in (*FILES, tokenization, corpus, read_before):
         assert {value for value in vars(file).values() if isinstance(value, Issue)} <= {*ISSUES}, file.__name__
 
 

@@ -12,7 +12,7 @@ from support.runs import FinishedRun
 from finetune.cli.console import Terminal
 from finetune.cli.run_facts import next_line
 from finetune.cli.run_tables import print_record
-from finetune.runs.record import RunRecord
+from finetune.runs.record import RunRecord, SavedMetric
 
 
 @pytest.mark.parametrize("kind", ["terminal", "pipe"])
@@ -88,3 +88,15 @@ def test_a_note_of_several_runs_is_printed_once() -> None:
         print_record(console, record, printed=printed)
     lines = [line for line in text.getvalue().splitlines() if line.startswith("note: ")]
     assert lines == ["note: the same", "note: a", "note: b"]
+
+
+def test_the_encoder_of_a_text_is_fine_tuned_however_it_compares() -> None:
+    for score in (0.2, 0.9):
+        of_text = {
+            "headline": "perplexity",
+            "scores": {"dev": {"perplexity": score}},
+            "baselines": {"dev": {"bigram": {"perplexity": 0.5}}},
+            "metrics": {"perplexity": SavedMetric(scale=1, greater_is_better=False, magnitudes=True)},
+        }
+        made = run(score, task="corpus.txt").model_copy(update=of_text)
+        assert next_line([made]) == f"next: finetune run YOURS.csv model={made.id}, finetune report {made.id}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from support.toys import every_shape
+from support.toys import labelled_shapes
 
 from finetune.data import packed_rows
 from finetune.data.packed_rows import PackedRows, packed
@@ -19,7 +19,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_rows, "AT_ONCE", 7)
 
 
-@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", labelled_shapes(), ids=lambda task: task.name)
 def test_packed_rows_are_the_same_rows(task: Task) -> None:
     rows = list(task.load(Source(), "train").rows)
     found = packed(list(rows))

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.toys import every_shape
+from support.toys import labelled_shapes
 from support.training import PLAIN, build
 
-from finetune.models.feature import label_count
+from finetune.models.feature import label_counts
 from finetune.task_types.task import Task
 
 
-@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", labelled_shapes(), ids=lambda task: task.name)
 def test_it_is_the_training_loss_of_the_same_features(task: Task, tiny_bert: Path) -> None:
     trainer, features = build(task, tiny_bert, PLAIN)
     engine, features = trainer.engine, features[:300]
@@ -21,13 +21,12 @@ def test_it_is_the_training_loss_of_the_same_features(task: Task, tiny_bert: Pat
     with torch.inference_mode():
         for feature in features:
             batch = engine.batch([feature])
-            assert batch.labels is not None
-            total += float(engine.model.head.loss(engine.model(*batch.inputs()).float(), batch.labels))
-    assert found == pytest.approx(total / label_count(features), rel=1e-3)
+            total += float(engine.model.head.loss(engine.model(*batch.inputs()).float(), batch.labels["label"]))
+    assert found == pytest.approx(total / label_counts(features)["label"], rel=1e-3)
 
 
 def test_without_labels_or_finite_logits_there_is_none(tiny_bert: Path) -> None:
-    trainer, features = build(every_shape()[0], tiny_bert, PLAIN)
+    trainer, features = build(labelled_shapes()[0], tiny_bert, PLAIN)
     engine, some = trainer.engine, features[:4]
     logits = engine.logits(some)
     assert engine.loss(logits, [replace(feature, label=None) for feature in some]) is None

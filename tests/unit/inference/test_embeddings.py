@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from support.cli import InProcess
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from finetune.inference import embeddings as vectors
 
@@ -137,3 +137,15 @@ def test_a_run_is_a_model_by_its_id_and_by_its_data(in_process: InProcess, texts
             assert code == 0, err
             expected = hidden(record.parent / "model", TEXTS[0])[2].mean(0)
             assert np.allclose(np.load(texts / "new.npz")["vectors"][0], expected, atol=1e-5)
+
+
+def test_a_text_s_vector_is_the_last_token_s_where_the_encoder_reads_from_left_to_right(
+    in_process: InProcess, texts: Path, tiny_bert: Path
+) -> None:
+    theirs = AutoModelForCausalLM.from_pretrained(tiny_bert, is_decoder=True, dtype=torch.float32)
+    theirs.save_pretrained(texts / "encoder")
+    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(texts / "encoder")
+    code, _, err = in_process("features", "encoder", "texts.csv", "--pool", "cls", "-o", "cls.npz", data=texts)
+    assert code == 0, err
+    expected = [hidden(texts / "encoder", text)[2][-1] for text in TEXTS]
+    assert np.allclose(np.load(texts / "cls.npz")["vectors"][:3], expected, atol=1e-5)

@@ -5,7 +5,7 @@ from pathlib import Path
 from support.new_types import NEW_SHAPES
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
-from finetune.models.backbone import Model
+from finetune.models.model import Model
 from finetune.models.saving import load_backbone, save_checkpoint
 from finetune.runs.recipe import Recipe
 

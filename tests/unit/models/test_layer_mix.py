@@ -95,7 +95,7 @@ def test_a_mix_adds_joins_or_weighs_layers() -> None:
 
 def test_the_bilstm_reads_both_ways_and_heeds_no_padding() -> None:
     torch.manual_seed(0)
-    lstm = BiLSTM(5)
+    lstm = BiLSTM(5, 24)
     short, long = torch.randn(1, 3, 5), torch.randn(1, 7, 5)
     padded = torch.full((2, 7, 5), 9.0)
     padded[0, :3], padded[1] = short[0], long[0]
@@ -117,7 +117,7 @@ def test_the_bilstm_is_that_of_pytorch_over_packed_sequences() -> None:
     """With weights drawn from the same seed, what comes out and the gradients are the same."""
     hidden, mask = torch.randn(3, 6, 5), torch.tensor([[1] * 6, [1] * 2 + [0] * 4, [1] * 5 + [0]])
     torch.manual_seed(0)
-    ours = BiLSTM(5)
+    ours = BiLSTM(5, 24)
     torch.manual_seed(0)
     theirs = nn.LSTM(5, 24, 2, batch_first=True, bidirectional=True)
     gzipped = pack_padded_sequence(hidden, mask.sum(1), batch_first=True, enforce_sorted=False)
@@ -135,7 +135,9 @@ def test_the_bilstm_is_that_of_pytorch_over_packed_sequences() -> None:
 
 
 @each_task_and_family(SHAPES)
-@pytest.mark.parametrize("reading", [{"layers": "sum-all"}, {"layers": "last", "bilstm": True}], ids=["mix", "bilstm"])
+@pytest.mark.parametrize(
+    "reading", [{"layers": "sum-all"}, {"bilstm": True}, {"bilstm": 12}], ids=["mix", "bilstm", "width"]
+)
 def test_a_model_with_a_reader_loads_again_and_not_in_transformers(
     task: Task, reading: dict[str, Any], tiny_encoder: Path, tmp_path: Path
 ) -> None:
@@ -150,8 +152,10 @@ def test_a_model_with_a_reader_loads_again_and_not_in_transformers(
         assert torch.allclose(model.eval()(*inputs), again(*inputs), atol=1e-6)
     with pytest.raises(OSError, match=r"model\.safetensors"):
         AutoModelForSequenceClassification.from_pretrained(tmp_path)
-    with pytest.raises(UserError, match="own format"):
-        load_backbone(tmp_path, Recipe(task="any"))
+    encoder = load_backbone(tmp_path, Recipe(task="any"))[0].encoder
+    theirs = model.backbone.encoder.state_dict()
+    assert all(torch.equal(theirs[name], tensor) for name, tensor in encoder.state_dict().items() if name in theirs)
+    assert all(parameter.requires_grad for parameter in encoder.parameters())
 
 
 def test_damaged_weights_of_a_reader_are_named(tiny_bert: Path, tmp_path: Path) -> None:

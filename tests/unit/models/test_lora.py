@@ -9,16 +9,16 @@ import pytest
 import torch
 import transformers
 from support.encoders import each_task_and_family
-from support.toys import cat_task, choice_task, every_shape, tag_task
+from support.toys import cat_task, choice_task, labelled_shapes, tag_task
 from support.training import CPU, build, fit, logits_of
 from transformers import AutoConfig, AutoTokenizer, BertModel, ModernBertConfig, ModernBertModel
 
 from finetune.errors import UserError
 from finetune.models import layer_mix
-from finetune.models.backbone import Model
 from finetune.models.batch import Batch, collate
 from finetune.models.freezing import parameter_counts
 from finetune.models.lora import merged, save_adapter
+from finetune.models.model import Model
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train, parse
 from finetune.task_types.task import Task
@@ -53,7 +53,7 @@ def trained(model: Model) -> set[str]:
     )
 
 
-@each_task_and_family(every_shape())
+@each_task_and_family(labelled_shapes())
 def test_what_is_saved_gives_the_same_logits_in_transformers_and_in_peft(
     task: Task, tiny_encoder: Path, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """What is saved loads in transformers' own classes, with the same logits and the names of the labels."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +9,12 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from support.records import change_config
 from support.toys import (
     cat_rows,
     cat_task,
     choice_task,
-    every_shape,
+    labelled_shapes,
     labels_task,
     length_task,
     sentences,
@@ -33,17 +35,17 @@ from transformers import (
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.models import backbone as model
 from finetune.models import saving as checkpoints
 from finetune.models.batch import collate
 from finetune.models.families import family_notes, most_tokens
 from finetune.models.kernels import cpu
+from finetune.models.model import Model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
 
 
-def saved(task: Task, encoder: Path, folder: Path) -> model.Model:
+def saved(task: Task, encoder: Path, folder: Path) -> Model:
     """A model with a new head, written to a folder."""
     trainer, _ = build(task, encoder, Train())
     tokenizer = AutoTokenizer.from_pretrained(encoder)
@@ -51,7 +53,7 @@ def saved(task: Task, encoder: Path, folder: Path) -> model.Model:
     return trainer.model.eval()
 
 
-@pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", labelled_shapes(), ids=lambda task: task.name)
 def test_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_encoder: Path, tmp_path: Path) -> None:
     ours = saved(task, tiny_encoder, tmp_path)
     theirs = getattr(transformers, ours.head.auto_class).from_pretrained(tmp_path, dtype=torch.float32).eval()
@@ -273,3 +275,21 @@ def test_the_saved_tokenizer_does_not_depend_on_what_it_has_encoded_nor_on_the_n
         checkpoints.save_checkpoint(trainer.model, tmp_path / name, tokenizer, {"task": "toy", "max_length": 9})
         files.append([(tmp_path / name / f"{file}.json").read_bytes() for file in ("tokenizer", "tokenizer_config")])
     assert files[0] == files[1]
+
+
+def test_an_encoder_of_a_run_keeps_nothing_of_its_head(tiny_bert: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_bert, tmp_path / "model")
+    head = {"id2label": {"0": "bad", "1": "good"}, "label2id": {"bad": 0, "good": 1}}
+    change_config(tmp_path / "model", **head, problem_type="regression", finetune={"task": "reviews.csv"})
+    config = checkpoints.load_backbone(tmp_path / "model", Recipe(task="any"))[0].config.to_dict()
+    plain = checkpoints.load_backbone(tiny_bert, Recipe(task="any"))[0].config.to_dict()
+    left = [name for name in {**config, **plain} if config.get(name) != plain.get(name)]
+    assert [name for name in left if name not in ("_name_or_path", "transformers_version")] == []
+
+
+def test_layers_that_an_earlier_run_did_not_read_are_trained_again(tiny_bert: Path, tmp_path: Path) -> None:
+    recipe = Recipe(task="any", layers=[1])
+    model, _ = checkpoints.build_model(tiny_bert, cat_task().head, recipe, device=CPU)
+    checkpoints.save_checkpoint(model, tmp_path, load_tokenizer(tiny_bert), {"layers": [1]})
+    encoder = checkpoints.load_backbone(tmp_path, Recipe(task="any"))[0].encoder
+    assert all(parameter.requires_grad for parameter in encoder.parameters())

@@ -46,8 +46,13 @@ def test_what_dev_chose_is_named_with_the_way_out() -> None:
     assert dev_choices(changed(record, train={"patience": 1, "epochs": 5}, epochs=epochs(3))) == [
         "dev chose the number of epochs, so that its scores are optimistic"
     ]
+    in_updates = {"updates": 2, "patience": 1, "epochs": 3}
+    assert dev_choices(changed(record, train=in_updates, epochs=epochs(2))) == []
+    assert "dev chose the number of parts" in dev_choices(changed(record, train=in_updates, epochs=epochs(1)))[0]
     own = changed(best, recipe={"options": {"text": "text", "label": "label"}})
     assert dev_choices(own) == [f"{said}; test=FILE scores rows that chose nothing"]
+    text = own.model_copy(update={"headline": "perplexity"})
+    assert dev_choices(text) == [f"{said}; finetune evaluate {own.id} FILE scores documents that chose nothing"]
     tested = own.model_copy(update={"scores": own.scores | {"test": own.scores["dev"]}})
     assert dev_choices(tested) == [f"{said}; those of test are not"]
 

@@ -38,7 +38,10 @@ CASES: list[tuple[Event, dict[str, object] | None]] = [
         {"folder": "f", "recipe": {"task": "t"}, "device": "cpu"},
     ),
     (Note("watch out"), {"text": "watch out"}),
-    (Training(updates=4, done=0, epochs=1, examples=8), {"updates": 4, "done": 0, "epochs": 1, "examples": 8}),
+    (
+        Training(updates=4, done=0, epochs=1, examples=8),
+        {"updates": 4, "done": 0, "epochs": 1, "examples": 8, "unit": "epoch"},
+    ),
     (
         Updates(update=2, epoch=1, losses=[0.9, 0.8], seconds=0.1, rates=[1e-5, 2e-5]),
         {"update": 2, "epoch": 1, "losses": [0.9, 0.8], "seconds": 0.1, "rates": [1e-5, 2e-5]},

@@ -61,6 +61,7 @@ def test_the_glue_recipes_have_the_settings_of_the_paper() -> None:
         ({"seed": -1}, "'seed' is -1"),
         ({"limit": 0}, "'limit' is 0"),
         ({"train": 3}, "'train' is 3"),
+        ({"tokenizer": 10}, "'tokenizer' is 10. It must be"),
         ({"task.name": 3}, "'task'"),
     ],
 )

@@ -91,7 +91,7 @@ def test_a_metric_that_is_better_when_it_is_lower() -> None:
     lower = {"accuracy": SavedMetric(scale=1, greater_is_better=False)}
     found = verdict_of([record(2.0, baseline=3.5, margin=margin(-1.9, -1.1, around=3.5), metrics=lower)])
     assert found.level == "better"
-    assert found.sentence.startswith("1.5 better than the majority label (95 %: -1.9 to -1.1): dev accuracy 2.0")
+    assert found.sentence.startswith("1.5 better than the majority label (95 %: 1.1 to 1.9 lower): dev accuracy 2.0")
 
 
 @pytest.mark.parametrize(("greater", "best"), [(True, 20.0), (False, 12.0)])
@@ -117,3 +117,40 @@ def test_without_a_baseline_there_is_only_the_score() -> None:
 def test_test_rows_count_if_there_are_any() -> None:
     both = run(0.9, test=0.7, majority=0.8)
     assert verdict_of([both]).split == "test"
+
+
+@pytest.mark.parametrize(
+    ("score", "said"), [(90.0, "no better than how frequent"), (50.0, "but better than how frequent")]
+)
+def test_a_worse_perplexity_than_a_bigram_is_no_advice_against_the_encoder(score: float, said: str) -> None:
+    given = {name: {"perplexity": value} for name, value in (("unigram", 70.0), ("bigram", 30.0))}
+    one = run(score).model_copy(
+        update={
+            "headline": "perplexity",
+            "scores": {"dev": {"perplexity": score}},
+            "baselines": {"dev": given},
+            "metrics": {"perplexity": SavedMetric(scale=1, greater_is_better=False, magnitudes=True)},
+        }
+    )
+    assert one.is_pretraining and not run(0.9).is_pretraining
+    found = verdict_of([one])
+    assert said in str(found) and "do not use it" not in str(found) and found.level == "worse"
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((4_360.6, 13_648.2), "4,361 to 13,648 higher"),
+        ((-50.0, -20.0), "20.0 to 50.0 lower"),
+        ((-50.0, 2.0), "50.0 lower to 2.00 higher"),
+    ],
+)
+def test_differences_of_a_perplexity_are_higher_or_lower(ends: tuple[float, float], said: str) -> None:
+    given = run(1_000.0).model_copy(
+        update={
+            "baselines": {"dev": {"unigram": {"accuracy": 900.0}}},
+            "margins": {"dev": Margin(difference_interval=ends)},
+            "metrics": {"accuracy": SavedMetric(scale=1, greater_is_better=False, magnitudes=True)},
+        }
+    )
+    assert f"100 worse than a unigram of tokens (95 %: {said})" in str(verdict_of([given]))

@@ -28,10 +28,10 @@ def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:
         assert together.shape == (6, 4)
         assert torch.isinf(together).sum() == sum(4 - len(feature.choices) for feature in features[:6])
         alone = [model(*collate([feature], pad_id=0).inputs())[0] for feature in features[:6]]
-        losses = [model.head.loss(given[None], batch.labels[i : i + 1]) for i, given in enumerate(alone)]
+        losses = [model.head.loss(given[None], batch.labels["label"][i : i + 1]) for i, given in enumerate(alone)]
     for row, given in zip(together, alone, strict=True):
         assert torch.allclose(row[: len(given)], given, atol=1e-5)
-    assert float(model.head.loss(together, batch.labels)) == pytest.approx(float(sum(losses)), abs=1e-4)
+    assert float(model.head.loss(together, batch.labels["label"])) == pytest.approx(float(sum(losses)), abs=1e-4)
     predicted = trainer.engine.logits(features)
     assert [len(given) for given in predicted] == [len(feature.choices) for feature in features]
     answers = choice_task().decode(predicted, features, [])

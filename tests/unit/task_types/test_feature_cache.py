@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from support.new_types import NEW_SHAPES
-from support.toys import cat_rows, cat_task, every_shape, late_task, tag_task
+from support.toys import cat_rows, cat_task, labelled_shapes, late_task, tag_task
+from torch import Tensor
 from transformers import AutoConfig, PreTrainedTokenizerBase
 
 from finetune.data.source import Source
-from finetune.models.batch import collate
+from finetune.models.batch import Batch, collate
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_arrays, truncated_rows
 from finetune.models.tokenizers.load import load_tokenizer
@@ -23,7 +24,7 @@ from finetune.task_types import feature_cache
 from finetune.task_types.feature_cache import AT_ONCE, array_features, chunks
 from finetune.task_types.task import Task
 
-TOYS = [*every_shape(), tag_task(context="document"), late_task()]
+TOYS = [*labelled_shapes(), tag_task(context="document"), late_task()]
 LENGTH = 24
 
 
@@ -74,6 +75,10 @@ def plain(feature: Feature) -> list[Any]:
     ]
 
 
+def tensors(batch: Batch) -> list[Tensor | None]:
+    return [*batch.inputs(), *batch.labels.values()]
+
+
 @pytest.mark.parametrize("task", [*TOYS, *NEW_SHAPES], ids=lambda task: task.name)
 def test_features_in_arrays_are_those_encoded_at_once(task: Task, tiny_bert: Path, cache: Path) -> None:
     rows = task.load(Source(), "train").rows
@@ -88,7 +93,7 @@ def test_features_in_arrays_are_those_encoded_at_once(task: Task, tiny_bert: Pat
             [feature.row for feature in expected],
             [feature.truncated for feature in expected],
         ]
-        batches = [collate(some, pad_id=0).tensors() for some in (given[:9], expected[:9])]
+        batches = [tensors(collate(some, pad_id=0)) for some in (given[:9], expected[:9])]
         for ours, theirs in zip(*batches, strict=True):
             assert (ours is None and theirs is None) or (ours.dtype == theirs.dtype and ours.equal(theirs))
     logits = [np.random.default_rng(i).normal(size=shape(task, f)) for i, f in enumerate(expected)]
@@ -204,11 +209,16 @@ class Odd(type(cat_task())):  # type: ignore[misc]
         return [replace(one, note=rows[one.row].text) for one in super().encode(rows, tokenizer, max_length)]
 
 
-def test_features_without_an_array_form_are_a_list(tiny_bert: Path, cache: Path) -> None:
+def test_features_without_an_array_form_are_a_list(
+    tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = cat_rows(30)
     task = Odd(**vars(cat_task(rows)))
-    found = encoded(task, tiny_bert)
-    assert isinstance(found, list)
+    found = encoded(task, tiny_bert)  # in several parts
+    monkeypatch.setattr(feature_cache, "AT_ONCE", 30)
+    watch = Encodings(Odd, monkeypatch)
+    assert [plain(feature) for feature in encoded(task, tiny_bert)] == [plain(feature) for feature in found]
+    assert isinstance(found, list) and watch.count == 1
     assert [(one.row, one.note) for one in found] == [(number, row.text) for number, row in enumerate(rows)]
 
 

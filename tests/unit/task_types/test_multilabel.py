@@ -189,8 +189,8 @@ def test_the_loss_by_hand_and_in_any_company(tiny_bert: Path) -> None:
     batch = collate(features[:8], pad_id=0)
     parts = [collate([feature], pad_id=0) for feature in features[:8]]
     with torch.no_grad():
-        together = model.head.loss(model(*batch.inputs()), batch.labels)
-        alone = sum(float(model.head.loss(model(*part.inputs()), part.labels)) for part in parts)
+        together = model.head.loss(model(*batch.inputs()), batch.labels["label"])
+        alone = sum(float(model.head.loss(model(*part.inputs()), part.labels["label"])) for part in parts)
     assert float(together) == pytest.approx(alone, abs=1e-4)
 
 

@@ -8,7 +8,7 @@ import torch
 
 from finetune.inference.engine import token_batches
 from finetune.models.batch import collate
-from finetune.models.feature import IGNORED, Feature, label_count
+from finetune.models.feature import IGNORED, Feature, label_counts
 from finetune.training.batching import share, training_batches
 
 LENGTHS = np.random.default_rng(0).integers(5, 120, 1000).tolist()
@@ -65,15 +65,16 @@ def test_collate_pads_to_the_longest_and_masks_the_padding() -> None:
     batch = collate(features, pad_id=9)
     assert batch.input_ids.tolist() == [[2, 7, 3], [2, 3, 9]]
     assert batch.attention_mask.tolist() == [[1, 1, 1], [1, 1, 0]]
-    assert batch.labels is not None
-    assert batch.labels.tolist() == [[IGNORED, 1, IGNORED], [0, IGNORED, IGNORED]]
-    assert label_count(features) == 2
-    assert label_count([Feature(row=0, input_ids=[1], label=0.0), Feature(row=1, input_ids=[1], label=2.5)]) == 2
+    assert batch.labels["label"].tolist() == [[IGNORED, 1, IGNORED], [0, IGNORED, IGNORED]]
+    assert label_counts(features)["label"] == 2
+    assert (
+        label_counts([Feature(row=0, input_ids=[1], label=0.0), Feature(row=1, input_ids=[1], label=2.5)])["label"] == 2
+    )
 
 
 def test_a_number_to_predict_is_always_a_label_and_a_place_in_a_list_may_be_none() -> None:
     def count(label: Any) -> int:
-        return label_count([Feature(row=0, input_ids=[1], label=label)])
+        return label_counts([Feature(row=0, input_ids=[1], label=label)])["label"]
 
     assert [count(label) for label in (-100.0, np.float32(-100), 7, IGNORED, [IGNORED, 1], [0.5, IGNORED, -1.0])] == [
         *(1, 1, 1, 0, 1, 2)
@@ -82,8 +83,8 @@ def test_a_number_to_predict_is_always_a_label_and_a_place_in_a_list_may_be_none
 
 def test_lists_of_numbers_keep_their_fractions() -> None:
     features = [Feature(row=i, input_ids=[1], label=label) for i, label in enumerate(([0.5, 1.25], [1], [], [2, 3.75]))]
-    labels = collate(features, pad_id=0).labels
+    labels = collate(features, pad_id=0).labels["label"]
     assert labels.dtype == torch.float32
     assert labels.tolist() == [[0.5, 1.25], [1, IGNORED], [IGNORED, IGNORED], [2, 3.75]]
     whole = [Feature(row=0, input_ids=[1], label=[1, 2]), Feature(row=1, input_ids=[1], label=[])]
-    assert collate(whole, pad_id=0).labels.dtype == torch.int64
+    assert collate(whole, pad_id=0).labels["label"].dtype == torch.int64

@@ -131,7 +131,7 @@ def test_only_the_first_process_tracks(tiny_bert: Path, tmp_path: Path, monkeypa
     given = job.RunOptions(source=None, out=tmp_path, track=("keeping",))  # type: ignore[arg-type]
     for rank in "01":
         monkeypatch.setenv("RANK", rank)
-        planned = type("Planned", (), {"recipe": None, "default": None, "task": None})()
+        planned = type("Planned", (), {"recipe": None, "default": None, "task": None, "encoder": None})()
         job.outcome(replace(job.Job(planned=planned, options=given)), lambda event: None)
     assert seen == [("keeping",), ()]
 

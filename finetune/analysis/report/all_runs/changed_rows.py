@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from finetune.analysis.compare import Changed, Comparison
+from finetune.analysis.comparison import Changed, Comparison
 from finetune.analysis.report.blocks import Block, ShownRow
 from finetune.analysis.report.page_runs import PageRuns
 from finetune.analysis.report.run_files import RunFiles, view_of_run

@@ -8,6 +8,7 @@ from finetune.analysis.report.run_files import RunFiles
 from finetune.analysis.report.text import value_text
 from finetune.data.messages import so_many
 from finetune.data.stored import data_name_of
+from finetune.runs.lineage import lineage_words
 from finetune.task_types.marked_text import cut
 
 ORDER = 50
@@ -20,6 +21,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
     facts = {
         "finished": record.finished,
         "model": f"{record.model} ({record.weights[:10]})",
+        **lineage_words(record.lineage),
         "data": record.data[:10],
         **{
             f"rows of {split}": f"{count:,}, from {data_name_of(Path(record.data_origin.get(split, '')))}"

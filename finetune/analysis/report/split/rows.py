@@ -26,7 +26,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
         id=split.rows_id,
         data={"rows": kept, "bounded": view.bounded, "total": len(view.lines), "least": least},
         first=[shown_row(split, index, rows) for index in rows.order[:FIRST].tolist()],
-        words="confidence" if view.bounded else "error",
+        words=view.sorted_by,
         labels=labels,
         predictions=predictions,
         slices=[(one.name, one.values) for one in filters.slices],
@@ -46,6 +46,7 @@ def _note(split: SplitView, rows: RowOrder, *, kept: int) -> str:
         if view.bounded
         else f"{so_many(count)}. "
     )
+    text += f"{view.legend} " * bool(view.legend)
     if suspect:
         text += (
             f"{suspect:,} of them may have a wrong label, which is only a suggestion, since the model may be wrong: "
@@ -62,5 +63,7 @@ def _note(split: SplitView, rows: RowOrder, *, kept: int) -> str:
             f"compared with the mean of that class (Northcutt et al. 2021): look for label errors there first. "
         )
     if kept < count:
-        text += f"The page has room for {kept:,} rows: the errors, then those that the model is most sure of. "
+        first = "the errors, then those that the model is most sure of"
+        first = first if view.bounded else f"those with the highest {view.sorted_by}"
+        text += f"The page has room for {kept:,} rows: {first}. "
     return text

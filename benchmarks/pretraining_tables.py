@@ -1,0 +1,152 @@
+"""Tables of docs/ on pre-training: growth with updates, and the tables of recipes, from the records in results/."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import scale_tables
+
+import finetune
+from finetune.analysis.paper_table_formats import Cells, markdown_rows, markdown_table
+from finetune.runs.record import RunRecord
+
+GROWTH_SEED = 42  # of the runs that measure growth; the tables' have 1, 2 and 3
+PERPLEXITY = "perplexity"
+RATES, SHARES = ("tokens per word", "bytes per token"), ("unknown tokens", "words in 3 or more")  # of a vocabulary
+
+
+def growth_table(records: Sequence[RunRecord]) -> str:
+    """Runs of `pretrain` that differ in length, batch, share of masks and learning rate: perplexity on dev."""
+    runs = [one for one in records if _measures_growth(one)]
+    if not runs:
+        return ""
+    head = [
+        "batch",
+        "updates",
+        "masked",
+        "learning rate",
+        "pieces read",
+        "minutes",
+        "perplexity",
+        "nats per word",
+        "masked accuracy",
+    ]
+    rows = [_growth(one) for one in sorted(runs, key=_by_length)]
+    baselines = runs[0].baselines["dev"]
+    names = "; ".join(f"{name} {_perplexity(scores):,.0f}" for name, scores in baselines.items())
+    sizes = f"{runs[0].recipe['model']}, a vocabulary of {int(runs[0].recipe['tokenizer']):,}"
+    note = f"{sizes}, one run each ({runs[0].device}). Perplexity of the baselines: {names}."
+    return "\n".join([markdown_table(head, rows), "", note])
+
+
+def curve_table(records: Sequence[RunRecord]) -> str:
+    """Nats per word on dev after each fifth of the longest run."""
+    runs = [one for one in records if _measures_growth(one)]
+    if not runs:
+        return ""
+    longest = min(runs, key=lambda one: (-one.recipe["train"]["updates"], _perplexity(one.scores["dev"])))
+    _, updates = longest.scored_after
+    head = ["updates", *(f"{update:,}" for update in updates[1::2])]
+    nats = [f"{math.log(_perplexity(part['scores']['dev'])):.2f}" for part in longest.epochs[1::2]]
+    return markdown_table(head, [["nats per word", *nats]])
+
+
+def speed_table(measured: dict[str, Any]) -> str:
+    """Tokens a second next to run_mlm, masks, tokenizing, many sequences and a large text, where they were measured."""
+    models = {name: found for name, found in measured.items() if isinstance(found, dict) and "ratio" in found}
+    head = ["model", "finetune, tokens/s", "run_mlm, tokens/s", "ratio", "masks, share of an update"]
+    rows = [
+        [name, *(f"{found['tokens_per_second'][one]:,.0f}" for one in ("finetune", "run_mlm")), f"{found['ratio']:.2f}",
+         f"{100 * found['masks_share']:.1f} %"]
+        for name, found in models.items()
+    ]  # fmt: skip
+    tokenizing = measured["tokenisation"]
+    notes = [
+        f"Tokenizing {tokenizing['megabytes_per_second']:.1f} MB/s of text into the token file; "
+        f"{100 * tokenizing['padding_share']:.1f} % of a batch is padding."
+    ]
+    if many := measured.get("many"):
+        notes.append(
+            f"{many['sequences']:,} sequences: first update after {many['first_start_seconds']:.0f} s, "
+            f"{many['second_start_seconds']:.1f} s at the second start, {many['second_start_bytes'] / 1e6:,.0f} MB."
+        )
+    if large := measured.get("large"):
+        per_token, megabytes = large["disk_bytes"] / large["tokens"], large["first_start_bytes"] / 1e6
+        notes.append(
+            f"{large['text_bytes'] / 1e9:.2f} GB of text, {large['tokens'] / 1e6:,.0f} million tokens: {per_token:.2f} "
+            f"bytes of disk a token, {megabytes:,.0f} MB of memory; first update after "
+            f"{large['first_start_seconds']:.0f} s, {large['second_start_seconds']:.1f} s at the second start."
+        )
+    settings = measured["settings"]
+    notes.append(
+        scale_tables.where(measured, f"Batches of {settings['batch_size']} x {settings['length']}, no dropout, fp32")
+    )
+    return "\n".join([markdown_table(head, rows), "", " ".join(notes)])
+
+
+def vocabularies_table(measured: dict[str, Any]) -> str:
+    """How vocabularies of several sizes split held-out documents of each text."""
+    rows = list[Cells]()
+    for text, found in measured["texts"].items():
+        for name, splits in found.items():
+            rates = [f"{splits[key]:.2f}" for key in RATES]
+            rows.append([text, name, *rates, *(f"{100 * splits[key]:.2g} %" for key in SHARES)])
+    head = ["text", "vocabulary", *RATES, *SHARES]
+    return "\n".join([markdown_table(head, rows), "", f"{measured['date'][:10]}."])
+
+
+def training_table(measured: dict[str, Any]) -> str:
+    """Seconds and memory of training each kind of vocabulary, and MB/s at which it tokenizes."""
+    rows = [
+        [kind, f"{found['seconds']:.0f} s", f"{found['peak_gigabytes']:.2f} GB",
+         f"{found['megabytes_per_second']:.1f} MB/s"]
+        for kind, found in measured["kinds"].items()
+    ]  # fmt: skip
+    size = f"{measured['size']:,} tokens from {measured['megabytes']} MB of text"
+    return "\n".join(
+        [markdown_table(["kind", "training", "memory", "tokenizing"], rows), "", scale_tables.where(measured, size)]
+    )
+
+
+def recipe_table(name: str, results: Path) -> str:
+    """A table of a recipe as `finetune table` prints it, with its notes and the number of runs that are missing."""
+    found = finetune.table(name, out=results)
+    form = found.form()
+    notes = [*form.notes, *[found.note] * bool(found.note)]
+    return "\n".join([markdown_rows(form), "", " ".join(f"{note.rstrip('.')}." for note in notes)])
+
+
+def _measures_growth(record: RunRecord) -> bool:
+    recipe = record.recipe
+    return (
+        record.task == "simplewiki"
+        and recipe["model"] == "new:2x128"
+        and recipe["seed"] == GROWTH_SEED
+        and recipe["options"].get("objective") == "mlm"
+    )
+
+
+def _by_length(record: RunRecord) -> tuple[Any, ...]:
+    train = record.recipe["train"]
+    return train["batch_size"], train["updates"], record.options["mask_share"], train["learning_rate"]
+
+
+def _growth(record: RunRecord) -> Cells:
+    train, scores = record.recipe["train"], record.scores["dev"]
+    perplexity = _perplexity(scores)
+    return [
+        train["batch_size"],
+        f"{train['updates']:,}",
+        f"{100 * record.options['mask_share']:.0f} %",
+        f"{train['learning_rate']:g}",
+        f"{train['batch_size'] * train['updates']:,}",
+        f"{record.seconds['total'] / 60:.1f}",
+        f"{perplexity:,.0f}",
+        f"{math.log(perplexity):.2f}",
+        f"{100 * scores['masked accuracy']:.1f} %",
+    ]
+
+
+def _perplexity(scores: dict[str, float]) -> float:
+    return scores[PERPLEXITY]

@@ -1,0 +1,108 @@
+"""The result of a comparison of two runs, or two groups of seeds, and how it is written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from finetune.data.messages import so_many
+from finetune.metrics.metric import Metric
+from finetune.metrics.significance import Difference
+from finetune.runs.seeds import Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """A row that only one side has right: its fields, its label, and both predictions."""
+
+    better: str
+    row: dict[str, Any]
+    gold: Any
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Result on one split: each metric, its Difference, and p adjusted for the number of metrics (`holm`); McNemar's p
+    if rows are right or wrong. `shape` is the name of the task's type, empty where it is unknown. `by_seed` is the
+    difference over pairs of runs of the same seed, where the sides share at least two.
+    """
+
+    a: Sequence[str]
+    b: Sequence[str]
+    task: str
+    shape: str
+    split: str
+    rows: int
+    metrics: Mapping[str, Metric]
+    differences: dict[str, Difference]
+    holm: dict[str, float]
+    mcnemar: float | None
+    by_seed: Mapping[str, Summary]
+    changed: Sequence[Changed]
+    notes: Sequence[str]
+
+    @property
+    def title(self) -> str:
+        """The task, the number of rows and the runs of each side."""
+        a, b = (ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (self.a, self.b))
+        return f"{self.task}, {so_many(self.rows)} of {self.split}; A is {a}, B is {b}"
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of `cells`; p adjusted by Holm's method only of several metrics."""
+        adjusted = ["p (Holm)"] * (len(self.differences) > 1)
+        return ["metric", "A", "B", "B - A", "95 % interval", "p", *adjusted, "rows needed (80 % power)"]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """For each metric both sides, the difference, its interval and p, and the rows needed to detect it."""
+        return [self._cells(name) for name in self.differences]
+
+    @property
+    def tests(self) -> str:
+        """How p and intervals were computed, in sentences."""
+        count = len(self.differences)
+        exact = "" if self.mcnemar is None else f"McNemar's exact test: p {self.mcnemar:.4f}. "
+        adjusted = f"p (Holm): adjusted for the {count} metrics. " * (count > 1)
+        how = "p and interval: paired bootstrap over rows and seeds. "
+        return f"{exact}{how}{adjusted}Rows needed: for 80 % power at a level of 5 %."
+
+    @property
+    def pairs(self) -> str:
+        """The difference over pairs of runs with the same seed, in a sentence; empty without `by_seed`."""
+        if not self.by_seed:
+            return ""
+        count = next(iter(self.by_seed.values())).n
+        each = ", ".join(f"{name} {self._pair(name)}" for name in self.by_seed)
+        return (
+            f"B - A over {count} pairs of runs with the same seed, for these rows alone: {each}. An interval over "
+            "pairs (Student's t) is narrower where both sides do well with the same seeds."
+        )
+
+    def _pair(self, name: str) -> str:
+        """`+2.9 (95 %: +0.7 to +5.1)`."""
+        metric, found = self.metrics[name], self.by_seed[name]
+        interval = " to ".join(map(metric.signed, found.interval or ()))
+        return metric.signed(found.mean) + (f" (95 %: {interval})" if interval else "")
+
+    def _cells(self, name: str) -> list[str]:
+        metric, each = self.metrics[name], self.differences[name]
+        return [
+            name if metric.greater_is_better else f"{name} (lower is better)",
+            metric.shown(each.a),
+            metric.shown(each.b),
+            metric.signed(each.value),
+            " to ".join(map(metric.signed, each.interval or ())),
+            f"{each.p:.4f}",
+            *[f"{self.holm[name]:.4f}"] * (len(self.differences) > 1),
+            f"{each.rows_needed:,}" if each.rows_needed is not None else "more seeds" * bool(each.value),
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison as JSON values."""
+        plain = asdict(replace(self, metrics={}))
+        del plain["metrics"], plain["shape"]
+        for name, difference in self.differences.items():
+            plain["differences"][name]["difference"] = difference.value
+        return plain

@@ -1,0 +1,70 @@
+"""Model: a backbone and a head, from the tensors of a batch to logits."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from finetune.models.backbone import Backbone, Head, Logits
+from finetune.models.batch import Batch
+from finetune.models.kernels.first_token import last_layer_for_first_token
+
+HeadFor = Callable[[Backbone], Head]
+
+
+class Model(nn.Module):
+    """A backbone and a head."""
+
+    def __init__(self, backbone: Backbone, head: Head) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.head = head
+        if not head.uses_pooler:
+            backbone.drop_pooler()
+        if self.pooled and not backbone.bilstm and not backbone.left_to_right:
+            last_layer_for_first_token(backbone.encoder)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the head reads the pooled output alone."""
+        return self.head.inputs == {"pooled"}
+
+    def forward(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor,
+        token_type_ids: Tensor | None = None,
+        counts: Tensor | None = None,
+        positions: Tensor | None = None,
+        states: Tensor | None = None,
+    ) -> Any:
+        """Logits of a batch (`batch.Batch`), see `Head.forward`; with `counts` `(batch,)` one row of logits for each
+        feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer.
+        """
+        batch = Batch(input_ids, attention_mask, token_type_ids, counts, positions, states)
+        logits: Logits = self.head(*self.hidden(batch))
+        return logits if counts is None else _by_feature(logits.squeeze(-1), counts)  # type: ignore[union-attr]
+
+    def hidden(self, batch: Batch) -> tuple[Tensor, ...]:
+        """The head's input, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`; then,
+        for a head that reads both outputs, the pooled output `(batch, width)`.
+        """
+        if len(self.head.inputs) == 2:
+            return self.backbone.sequence_and_pooled(**batch.for_encoder())
+        states, mask = batch.states, batch.attention_mask
+        if states is None:
+            layers = self.backbone.layer_indices(pooled=self.pooled)
+            states, mask = self.backbone.hidden_states(layers, pooled=self.pooled, **batch.for_encoder())
+        return self.backbone.read(states, mask, pooled=self.pooled), mask
+
+
+def as_float(logits: Any) -> Any:
+    """Logits, or logits by name, in single precision."""
+    return {name: each.float() for name, each in logits.items()} if isinstance(logits, dict) else logits.float()
+
+
+def _by_feature(logits: Tensor, counts: Tensor) -> Tensor:
+    """Groups logits `(sequences,)` by feature: `(batch, most choices)`, padded with minus infinity."""
+    there = torch.arange(int(counts.max()), device=counts.device) < counts.unsqueeze(1)
+    return logits.new_full(there.shape, -torch.inf).masked_scatter(there, logits)

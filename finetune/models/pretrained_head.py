@@ -1,0 +1,21 @@
+"""The head of a checkpoint, which further pre-training begins with."""
+
+from pathlib import Path
+
+import transformers
+
+from finetune.models.model import Model
+from finetune.models.untrained import is_untrained
+from finetune.models.weight_files import from_pretrained
+
+
+def load_head(model: Model, folder: Path) -> list[str]:
+    """Loads the weights of a model's head that a checkpoint has; the names of the others, which stay new."""
+    own = model.head.to_checkpoint()
+    if is_untrained(folder):
+        return sorted(own)
+    shell, info = from_pretrained(getattr(transformers, model.head.auto_class), folder, config=model.backbone.config)
+    new = set(info["missing_keys"]) & own.keys()
+    found = {name: tensor for name, tensor in shell.state_dict().items() if name not in new}
+    model.head.from_checkpoint(own | found)
+    return sorted(new)

@@ -1,0 +1,56 @@
+"""The folder of a trained tokenizer: written as a whole, and over another such folder only."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from finetune.data.atomic import sync
+from finetune.data.checksums import CHECKSUMS, write_checksums
+from finetune.data.paths import exists, is_folder
+from finetune.errors import UserError, first_line
+
+ABOUT = "tokenizer_training.json"  # how the tokenizer was made, and what marks the folder as one of ours
+FILES = {ABOUT, CHECKSUMS, "tokenizer.json", "tokenizer_config.json", "config.json", "model.safetensors"}
+
+
+def require_replaceable(folder: Path) -> None:
+    """Raises UserError, before any work, where a folder cannot be written, or holds anything else."""
+    if exists(folder) and not is_folder(folder):
+        raise UserError(f"{folder}: is a file, and a folder is written", "Name another folder")
+    names = {file.name for file in folder.iterdir()} if is_folder(folder) else set()
+    if names and (ABOUT not in names or names - FILES):
+        other = min(names - FILES, default=min(names))
+        raise UserError(
+            f"{folder}: is not empty and not a tokenizer of `finetune tokenizer` (it has {other})",
+            "Name another folder, or remove this one",
+        )
+
+
+@contextmanager
+def replaced(folder: Path, about: dict[str, Any]) -> Iterator[Path]:
+    """Yields a new folder that takes the place of `folder` at the end, with checksums and what it is `about`.
+
+    Raises UserError where it cannot be written.
+    """
+    require_replaceable(folder)
+    scratch = folder.absolute().with_name(f".{folder.absolute().name}.tmp")
+    try:
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        yield scratch
+        (scratch / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_checksums(scratch)
+        for file in scratch.iterdir():
+            sync(file)
+        shutil.rmtree(folder, ignore_errors=True)
+        scratch.rename(folder)
+        sync(folder.absolute().parent)
+    except UserError:
+        raise
+    except Exception as error:  # tokenizers raises nothing more specific where it cannot write
+        raise UserError(f"{folder}: cannot be written ({first_line(error)})", "Choose another folder") from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

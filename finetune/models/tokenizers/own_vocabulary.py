@@ -1,0 +1,71 @@
+"""The vocabulary of a new encoder that was given none: trained on the text once, and kept in the cache."""
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+from finetune.data.messages import so_many
+from finetune.errors import UserError
+from finetune.models.encoder_sizes import is_new
+from finetune.models.tokenizers.train import train_tokenizer
+from finetune.models.tokenizers.word_counts import Texts
+from finetune.runs.cache import FACTS, entry, hash_of, locked
+from finetune.runs.events import Event, Note, Watcher
+from finetune.runs.recipe import Recipe
+
+FORMAT = 1
+SIZE = 8192  # tokens
+
+
+def trained_size(recipe: Recipe) -> int:
+    """The tokens of the vocabulary that a run trains first, where the text has words for them; 0 where none is."""
+    return 0 if recipe.tokenizer_folder or not is_new(recipe.model) else int(recipe.tokenizer or SIZE)
+
+
+def own_vocabulary(texts: Texts, *, content: str, size: int, watch: Watcher) -> Path:
+    """The folder of a WordPiece of `size` tokens, or of fewer where the texts have words for no more; `content` is a
+    hash of the texts.
+
+    Raises UserError where the cache cannot be written, and where none can be trained.
+    """
+    folder = entry("vocabularies", hash_of([FORMAT, size, content, version("tokenizers")]))
+    try:
+        with locked(folder):
+            if not (folder / FACTS).is_file():
+                _train(texts, folder, size, watch)
+    except OSError as error:
+        raise UserError(
+            f"{folder}: the vocabulary cannot be written ({error.strerror})",
+            "Free some space, or name another folder: FINETUNE_CACHE=FOLDER",
+        ) from error
+    return folder
+
+
+def training_notes(folder: Path, tokens: int, fingerprint: str | None, *, size: int) -> list[str]:
+    """What a run says about the vocabulary in a folder of so many tokens, of which `size` were wanted, and what its
+    training said.
+    """
+    fewer = f", fewer than {size:,} since the text has no more words" if tokens < size else ""
+    named = f" ({fingerprint[:10]})" if fingerprint else ""
+    training = json.loads((folder / FACTS).read_text(encoding="utf-8")).get("notes", [])
+    return [f"the vocabulary was trained on the text: WordPiece{named} of {tokens:,} tokens{fewer}", *training]
+
+
+def _train(texts: Texts, folder: Path, size: int, watch: Watcher) -> None:
+    """Writes tokenizer and facts, the facts last. Raises UserError with what to do instead."""
+    notes: list[str] = []
+
+    def noting(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
+        else:
+            watch(event)
+
+    try:
+        trained = train_tokenizer(texts, size=size, least=0, watch=noting)
+    except UserError as error:
+        remedy = f"{error.way_out}, as tokenizer=N; or name the folder of one: finetune tokenizer TEXTS -o vocabulary"
+        raise UserError(f"no vocabulary of {so_many(size, 'token')} can be trained: {error.what}", remedy) from error
+    trained.save_pretrained(folder)
+    facts = {"tokens": len(trained), "notes": notes}
+    (folder / FACTS).write_text(json.dumps(facts) + "\n", encoding="utf-8")

@@ -1,0 +1,168 @@
+"""Trains a tokenizer. Equal texts and settings give equal bytes, in other processes and with other thread counts.
+
+The library's WordPiece training does not: it gives ids to continuing pieces in the order of a hash table. So WordPiece
+is trained here as BPE over words whose continuing characters are marked, and all characters have their ids before.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from finetune.data.messages import percent, so_many
+from finetune.errors import UserError
+from finetune.models.encoder_sizes import POSITIONS
+from finetune.models.tokenizers.alphabet import COVERED, Alphabet, alphabet_of
+from finetune.models.tokenizers.kinds import KINDS, LONGEST_WORD, TokenizerKind
+from finetune.models.tokenizers.marks import MarkCount
+from finetune.models.tokenizers.word_counts import Texts
+from finetune.runs.events import Note, Watcher, Working, unwatched
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from tokenizers.trainers import BpeTrainer
+    from transformers import PreTrainedTokenizerFast
+
+LEAST_COUNT = 2  # of a pair that is merged
+LEAST_COVERED = 0.99  # share of the text that its characters make up
+STEP = 20_000  # texts between two events
+ACCENTS = "accents are kept: in this script marks are parts of letters, which lower-casing would strip with accents"
+HANGUL = "Hangul is kept whole: lower-casing strips accents, and syllables are composed again after it"
+
+
+def train_tokenizer(
+    texts: Texts,
+    *,
+    size: int,
+    least: int | None = None,
+    kind: str = "wordpiece",
+    lower: bool | None = None,
+    watch: Watcher = unwatched,
+) -> "PreTrainedTokenizerFast":
+    """A tokenizer with a vocabulary of `size` tokens, from texts that are read twice and never kept.
+
+    Where the texts have words for fewer tokens, these are taken if they are at least `least` (default: `size`).
+    `kind` is one of KINDS, which says whether it is lower-cased by default.
+    Raises UserError for texts without a word, and for a size that is too small for their characters or too large for
+    their words.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    chosen = KINDS[kind].lower if lower is None else lower
+    special = KINDS[kind].special
+    return PreTrainedTokenizerFast(
+        tokenizer_object=train_backend(texts, size=size, least=least, kind=kind, lower=chosen, watch=watch),
+        model_max_length=POSITIONS,
+        model_input_names=list(special.inputs),
+        **special.names,
+    )
+
+
+def train_backend(
+    texts: Texts, *, size: int, kind: str, lower: bool, least: int | None = None, watch: Watcher = unwatched
+) -> "Tokenizer":
+    """`train_tokenizer` without transformers: all that decides token ids."""
+    rules, marks = KINDS[kind], MarkCount()
+    trained = rules.untrained(lower=lower)
+    alphabet = _alphabet(rules, watched(marks.of(texts()), "counting characters", watch), trained, size=size)
+    if accents := lower and marks.are_many:
+        watch(Note(ACCENTS))
+        trained = rules.untrained(lower=lower, accents=True)
+        alphabet = _alphabet(rules, watched(texts(), "counting characters", watch), trained, size=size)
+    if alphabet.covered < COVERED:
+        rare = f"{percent(1 - alphabet.covered)} of the text's characters are too rare for {so_many(size, 'token')}"
+        watch(Note(f"{rare}: they become unknown tokens"))
+    if lower and not accents and alphabet.has_hangul:
+        watch(Note(HANGUL))
+    trainer = _trainer(rules, size, alphabet)
+    trained.train_from_iterator(watched(texts(), "counting words", watch, then="merging pairs"), trainer)
+    learned = trained.get_vocab_size()
+    if learned < (size if least is None else least):
+        raise UserError(
+            f"the text has words for {so_many(learned, 'token')}, and `size` is {size:,}",
+            f"Give `size` {learned} or less, or more text",
+        )
+    whole = rules.untrained(lower=lower, accents=accents)
+    whole.model = _model(rules, trained)
+    _add_special_tokens(whole, rules)
+    return whole
+
+
+def _alphabet(kind: TokenizerKind, texts: Iterable[str], backend: "Tokenizer", *, size: int) -> Alphabet:
+    """The characters of the texts, or those that stand for bytes. Raises UserError for texts without a word, and where
+    the characters for which there is room make up too little of them.
+    """
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    if kind.of_bytes:
+        if not any(text.strip() for text in texts):
+            raise UserError("the corpus has no text", "Name files with text")
+        return Alphabet(characters=tuple(sorted(ByteLevel.alphabet())), later=())
+    special = len(kind.special.tokens)
+    found = alphabet_of(texts, backend, room=size - special, marked=bool(kind.mark))
+    if not found.tokens:
+        raise UserError("the corpus has no text", "Name files with text")
+    if found.covered < LEAST_COVERED:
+        need = found.tokens + special
+        raise UserError(
+            f"`size` is {size:,}: the text's characters and the special tokens alone need {need:,}",
+            f"Give `size` {need} or more",
+        )
+    return found
+
+
+def _trainer(kind: TokenizerKind, size: int, alphabet: Alphabet) -> "BpeTrainer":
+    """The trainer, which is given every character first. Raises UserError for a size that they do not fit."""
+    from tokenizers import trainers
+
+    marked = [f"{kind.mark}{char}" for char in alphabet.later] if kind.mark else []
+    first = [*kind.special.tokens, *marked]
+    need = len(first) + len(alphabet.characters)
+    if size < need:
+        raise UserError(
+            f"`size` is {size:,}: the bytes and the special tokens alone need {need:,}", f"Give `size` {need} or more"
+        )
+    prefix: dict[str, Any] = {"continuing_subword_prefix": kind.mark} if kind.mark else {}
+    return trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=LEAST_COUNT,
+        special_tokens=first,
+        initial_alphabet=list(alphabet.characters),
+        limit_alphabet=len(alphabet.characters),
+        show_progress=False,
+        **prefix,
+    )
+
+
+def _model(kind: TokenizerKind, trained: "Tokenizer") -> Any:
+    """The trained model. One with a mark is a WordPiece: it has the vocabulary of BPE, and finds the longest pieces
+    without its merges.
+    """
+    from tokenizers import models
+
+    unknown = kind.special.names["unk_token"]
+    if kind.mark:
+        ids = trained.get_vocab()
+        return models.WordPiece(
+            ids, unk_token=unknown, continuing_subword_prefix=kind.mark, max_input_chars_per_word=LONGEST_WORD
+        )
+    if not kind.of_bytes:
+        trained.model.unk_token, trained.model.fuse_unk = unknown, True
+    return trained.model
+
+
+def _add_special_tokens(backend: "Tokenizer", kind: TokenizerKind) -> None:
+    """A mask takes the space before it where a space belongs to the token after it."""
+    from tokenizers import AddedToken
+
+    spaced = "" if kind.mark else kind.special.names["mask_token"]
+    backend.add_special_tokens([AddedToken(token, lstrip=token == spaced) for token in kind.special.tokens])
+
+
+def watched(texts: Iterable[str], what: str, watch: Watcher, *, then: str = "") -> Iterator[str]:
+    """The texts, with an event at the start, now and then, and at the end."""
+    watch(Working(what))
+    for number, text in enumerate(texts):
+        if number and number % STEP == 0:
+            watch(Working(f"{what} of {so_many(number, 'document')}"))
+        yield text
+    if then:
+        watch(Working(then))

@@ -1,0 +1,63 @@
+"""Reads a folder's weights: by a class of transformers, or in finetune's own format."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+from transformers import PretrainedConfig, PreTrainedModel
+
+from finetune.errors import UserError, first_line
+from finetune.models.config_bounds import saved_settings
+from finetune.models.pretrained import OWN_WEIGHTS
+
+SHOWN = 4  # names of weights in a message
+
+
+def from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """A model of a class of transformers, in fp32, and what loading it found. Raises UserError where that fails."""
+    if (folder / OWN_WEIGHTS).is_file():
+        raise UserError(
+            f"{folder}: is a model in finetune's own format {reading(config) or config.model_type}",
+            "Use it with finetune.load or finetune predict, or name the encoder that it was trained from",
+        )
+    try:
+        model, info = kind.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,  # else the checkpoint's own, which may be half precision
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    except Exception as error:  # damaged weights and odd configs make transformers fail in any way
+        raise UserError(
+            f"{folder}: the weights cannot be loaded ({first_line(error)})",
+            "The folder needs a complete model.safetensors",
+        ) from error
+    return model, info
+
+
+def own_weights(folder: Path) -> dict[str, Tensor]:
+    """The weights of a model in finetune's own format. Raises UserError where they cannot be read."""
+    try:
+        return load_file(folder / OWN_WEIGHTS)
+    except (OSError, SafetensorError) as error:
+        raise UserError(
+            f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with `force`"
+        ) from error
+
+
+def reading(config: PretrainedConfig) -> dict[str, Any]:
+    """The arguments of `Backbone` that a run saved in its model's config."""
+    saved = saved_settings(config)
+    names = {"layers": "layers", "bilstm": "bilstm", "bare": "linear_only"}
+    return {ours: saved[name] for name, ours in names.items() if name in saved}
+
+
+def some(names: Sequence[str]) -> str:
+    """The first of some names, and how many there are."""
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

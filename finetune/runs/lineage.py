@@ -1,0 +1,78 @@
+"""Lineage: the run whose encoder another run started from, and what that one started from, as records keep it."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from finetune.runs.whole_record import Id, Whole
+
+SEEDS = ("seed", "init_seed", "data_seed")
+PREFIX = "lineage."
+OF_ONE_RUN = ("run", *SEEDS)  # what may differ between runs that are summarised together
+SHOWN = 6  # settings in a line
+
+
+class Lineage(BaseModel):
+    """An earlier run: `settings` are those that differ from the defaults (dotted keys), `model` and `weights` the
+    encoder that it started from. Where that is of a run too, it has a `lineage`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    run: Id
+    task: str
+    task_version: int
+    data: str
+    model: str
+    weights: str
+    precision: str
+    seed: Whole
+    settings: dict[str, Any] = {}
+    lineage: "Lineage | None" = None
+
+    @property
+    def checkpoint(self) -> str:
+        """The name of the encoder that is of no run, from which all began."""
+        return self.model if self.lineage is None else self.lineage.checkpoint
+
+    @property
+    def but_seeds(self) -> dict[str, Any]:
+        """All that decides the encoder's weights, but for the seeds of each run of the lineage."""
+        facts = self.model_dump(include={"task", "task_version", "data", "precision"})
+        facts["settings"] = {key: value for key, value in self.settings.items() if key not in SEEDS}
+        began = self.weights if self.lineage is None else self.lineage.but_seeds
+        return facts | {"began": began}
+
+    @property
+    def flat(self) -> dict[str, Any]:
+        """What runs can be selected by, with dotted keys: `lineage.task`, `lineage.train.epochs`, `lineage.model`."""
+        facts = {**self.settings, **self.model_dump(include={"run", "task", "model", "seed"})}
+        facts |= {} if self.lineage is None else self.lineage.flat
+        return {f"{PREFIX}{key}": value for key, value in facts.items()}
+
+    @property
+    def brief(self) -> str:
+        """`minilm, trained on corpus.txt (0a1b2c3d4e), then on mrpc (1b2c3d4e5f)`."""
+        return f"{self._began('brief')} on {self.task} ({self.run})"
+
+    @property
+    def words(self) -> str:
+        """`minilm, trained on corpus.txt (run 0a1b2c3d4e, seed 42, train.epochs 5), then on mrpc (...)`."""
+        settings = [f"{key} {value}" for key, value in self.settings.items()]
+        more = [f"{len(settings) - SHOWN} more settings"] * (len(settings) > SHOWN)
+        facts = [f"run {self.run}", f"seed {self.seed}", *settings[:SHOWN], *more]
+        return f"{self._began('words')} on {self.task} ({', '.join(facts)})"
+
+    def _began(self, form: Literal["brief", "words"]) -> str:
+        return f"{self.model}, trained" if self.lineage is None else f"{getattr(self.lineage, form)}, then"
+
+
+def of_one_run(key: str) -> bool:
+    """Whether a dotted key is the seed or the id of a run of a lineage."""
+    return key.startswith(PREFIX) and key.rpartition(PREFIX)[2] in OF_ONE_RUN
+
+
+def lineage_words(lineage: Lineage | None) -> Mapping[str, str]:
+    """The lineage as a fact; nothing without one."""
+    return {} if lineage is None else {"encoder": lineage.words}

@@ -1,0 +1,1 @@
+"""Unlabelled text: token ids on the disk, and pieces of them as features."""

@@ -1,0 +1,66 @@
+"""From logits of dev features to predicted words and their nats, for each document."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from finetune.data.documents.document import Document
+from finetune.models.feature import Feature
+from finetune.task_types.text.chosen_words import Word, chosen_words
+from finetune.task_types.text.dev import DevPiece, pairs_of
+from finetune.task_types.text.label_names import WORDS
+from finetune.task_types.text.masks import IS_NEXT
+
+CHARACTER = math.log(150_000)  # nats for each character of a word that the vocabulary lacks: any that there is
+DIGITS = 6  # of nats, in predictions
+
+Scored = tuple[float, list[int], list[int]]  # nats, labels and predicted ids of a word's tokens
+
+
+def labels_of(document: Document, *, paired: bool) -> dict[str, Any]:
+    """The chosen words, their nats, and whether the second text of each pair follows, as in `metrics.words`."""
+    words = [word.text for word in chosen_words(document)]
+    found: dict[str, Any] = {"words": words, "nats": [0.0] * len(words)}
+    return found | ({"next": [is_next for _, is_next in pairs_of(document)]} if paired else {})
+
+
+def predictions_of(
+    logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document], *, paired: bool
+) -> list[dict[str, Any]]:
+    """For each document, in the form of `labels_of`, the predicted words and the nats of the right ones.
+
+    `logits` are `Head.reduced`: nats and predicted ids, and logits of pairs. Where the vocabulary lacks a part of a
+    word, it is not predicted, and costs CHARACTER nats for each character beyond those of the unknown token.
+    """
+    tokens: defaultdict[int, dict[int, Scored]] = defaultdict(dict)
+    following: defaultdict[int, dict[int, bool]] = defaultdict(dict)
+    for reduced, feature in zip(logits, features, strict=True):
+        note: DevPiece = feature.note
+        if note.pair is not None:
+            following[feature.row][note.pair] = bool(reduced[0, 2 + IS_NEXT] >= reduced[0, 3 - IS_NEXT])
+            continue
+        found = zip(note.words.tolist(), feature.label[WORDS], reduced[:, :2].tolist(), strict=True)
+        for (first, last), label, (nats, given) in found:
+            for word in range(first, last + 1):  # the nats of a token of several words are divided among them
+                before = tokens[feature.row].get(word, (0.0, [], []))
+                nats_of_word = before[0] + nats / (last + 1 - first)
+                tokens[feature.row][word] = nats_of_word, [*before[1], int(label)], [*before[2], int(given)]
+    vocabulary = features[0].note.vocabulary if features else None
+    answers = []
+    for row, document in enumerate(rows):
+        words = [_word(word, tokens[row].get(index), vocabulary) for index, word in enumerate(chosen_words(document))]
+        pairs = {"next": [following[row][pair] for pair in range(len(pairs_of(document)))]} if paired else {}
+        answers.append({"words": [word for word, _ in words], "nats": [nats for _, nats in words]} | pairs)
+    return answers
+
+
+def _word(word: Word, scored: Scored | None, vocabulary: Any) -> tuple[str, float]:
+    """A predicted word and the nats of the right one."""
+    nats, labels, given = scored or (0.0, [], [])
+    if not labels or vocabulary.unknown_id in labels:
+        return "", round(nats + CHARACTER * len(word.text), DIGITS)
+    text = word.text if labels == given else vocabulary.tokenizer.decode(given).strip()
+    return text, round(nats, DIGITS)

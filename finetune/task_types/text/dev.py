@@ -1,0 +1,164 @@
+"""Features of dev: the tokens of words that were chosen by the text alone, and pairs of texts.
+
+All pieces of a document with a chosen word are read, so that each is scored once, whatever the tokenizer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from finetune.data.documents.document import Document
+from finetune.models.feature import IGNORED, Feature
+from finetune.task_types.text.chosen_words import Word, chosen_words, random_bits
+from finetune.task_types.text.label_names import NEXT, WORDS
+from finetune.task_types.text.masks import IS_NEXT, IS_RANDOM, pair_feature
+from finetune.task_types.text.piece import INSIDE, STARTS, Piece, PieceVocabulary
+from finetune.task_types.text.pieces import pieces
+from finetune.task_types.text.tokens import TokenFile
+
+PAIRS = 4  # of a document, at most
+NONE = -1  # in place of the number of a word or token
+NOTHING = (np.zeros(0, np.int64), np.zeros(0, np.int8), np.zeros((0, 2), np.int64))  # the tokens of no line
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DevPiece:
+    """The note of a dev feature: the first and the last chosen word that each label is of, `(labels, 2)`, and the id of
+    the token before it in the document (or NONE), `(labels,)`; or the number of its pair.
+    """
+
+    words: np.ndarray
+    before: np.ndarray
+    vocabulary: PieceVocabulary
+    pair: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DevTokens:
+    """The tokens of some documents with their units, `(tokens,)`, and the first and the last chosen word (or NONE) that
+    each is of, `(tokens, 2)`: a token may be of several, as of ideographs.
+    """
+
+    file: TokenFile
+    units: np.ndarray
+    words: np.ndarray
+
+    def document(self, number: int, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """Ids and units of the lines [begin : end] of a document."""
+        first = int(self.file.documents[number])
+        tokens = slice(int(self.file.lines[first + begin]), int(self.file.lines[first + end]))
+        return self.file.ids[tokens], self.units[tokens]
+
+    def before(self, number: int, positions: np.ndarray) -> np.ndarray:
+        """The id of the token before each of some positions in a document, NONE before its first."""
+        first = self.file.bounds[number]
+        return np.where(positions > first, self.file.ids[np.maximum(positions - 1, 0)], NONE)
+
+
+def dev_tokens(documents: Sequence[Document], vocabulary: PieceVocabulary) -> DevTokens:
+    """Tokenizes documents, in memory."""
+    backend, lines = vocabulary.tokenizer.backend_tokenizer, list[Any]()
+    for document in documents:
+        encoded = backend.encode_batch(list(document.lines), add_special_tokens=False)
+        chosen = chosen_words(document)
+        for number, one in enumerate(encoded):
+            lines.append(_line(one, [(index, word) for index, word in enumerate(chosen) if word.line == number]))
+    ids, units, words = (np.concatenate(each) for each in zip(NOTHING, *lines, strict=True))
+    file = TokenFile(
+        ids=ids,
+        starts=np.packbits(units == STARTS),
+        lines=np.cumsum([0, *(len(line[0]) for line in lines)]),
+        documents=np.cumsum([0, *(len(document.lines) for document in documents)]),
+    )
+    return DevTokens(file=file, units=units, words=words)
+
+
+def word_features(
+    tokens: DevTokens, vocabulary: PieceVocabulary, *, size: int, masked: bool, paired: bool
+) -> list[Feature]:
+    """A feature for each piece of at most `size` tokens with a chosen word: the word's tokens are `masked` and read, or
+    read at the position before them. `paired`: the task has pairs too, and these have none.
+    """
+    found, file, before = [], pieces(tokens.file, size), vocabulary.single.before
+    for row, start, end in zip(file.row.tolist(), file.start.tolist(), file.end.tolist(), strict=True):
+        words = tokens.words[start:end]
+        chosen = words[:, 0] != NONE
+        positions = np.flatnonzero(chosen)
+        if not len(positions):
+            continue
+        ids = tokens.file.ids[start:end]
+        given = np.where(chosen, vocabulary.mask_id, ids) if masked else ids
+        inputs = np.concatenate([before, given, vocabulary.single.after]).astype(np.int64)
+        found.append(
+            Feature(
+                row=row,
+                input_ids=inputs,
+                token_type_ids=np.zeros_like(inputs) if vocabulary.single.segments else None,
+                reads=positions + len(before) - (0 if masked else 1),
+                label={WORDS: ids[positions]} | ({NEXT: IGNORED} if paired else {}),
+                note=DevPiece(
+                    words=words[positions], before=tokens.before(row, start + positions), vocabulary=vocabulary
+                ),
+            )
+        )
+    return found
+
+
+def pair_features(
+    documents: Sequence[Document], tokens: DevTokens, vocabulary: PieceVocabulary, *, size: int
+) -> list[Feature]:
+    """A feature for each pair of texts in `pairs_of` the documents, read at its first position, which has no label."""
+    several = [number for number, document in enumerate(documents) if len(document.lines) > 1]
+    found = []
+    for row in several:
+        for pair, (cut, is_next) in enumerate(pairs_of(documents[row])):
+            others = [number for number in several if number != row]
+            source = row if is_next or not others else others[(random_bits(documents[row], pair) >> 1) % len(others)]
+            begin = cut if source == row else max(1, len(documents[source].lines) // 2)
+            base = Feature(row=row, note=Piece(units=tokens.units[:0], lines=tokens.units[:0], vocabulary=vocabulary))
+            feature = pair_feature(
+                base,
+                tokens.document(row, 0, cut),
+                tokens.document(source, begin, len(documents[source].lines)),
+                size=size,
+                label=IGNORED,
+            )
+            found.append(
+                Feature(
+                    row=row,
+                    input_ids=feature.input_ids,
+                    token_type_ids=feature.token_type_ids,
+                    reads=[0],
+                    label={WORDS: [IGNORED], NEXT: IS_NEXT if is_next else IS_RANDOM},
+                    note=DevPiece(
+                        words=np.array([[NONE, NONE]]), before=np.array([NONE]), vocabulary=vocabulary, pair=pair
+                    ),
+                )
+            )
+    return found
+
+
+def pairs_of(document: Document) -> list[tuple[int, bool]]:
+    """The pairs of a document: the line with which the second text begins, and whether it is the document's own.
+
+    They are at most PAIRS line ends, evenly spread; by the text alone half of them on average have the document's own.
+    """
+    count = min(PAIRS, len(document.lines) - 1)
+    cuts = [1 + (len(document.lines) - 1) * number // count for number in range(count)]
+    return [(cut, random_bits(document, number) % 2 == 0) for number, cut in enumerate(cuts)]
+
+
+def _line(encoded: Any, chosen: Sequence[tuple[int, Word]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ids, units and chosen words of a line's tokens."""
+    ids = np.array(encoded.ids, np.int64)
+    numbers = np.array([NONE if word is None else word for word in encoded.word_ids], np.int64)
+    units = np.where(np.diff(numbers, prepend=NONE - 1) != 0, STARTS, INSIDE).astype(np.int8)
+    offsets = np.array(encoded.offsets, np.int64).reshape(-1, 2)
+    words = np.full((len(ids), 2), NONE, np.int64)
+    for index, word in chosen:
+        tokens = (offsets[:, 0] < word.end) & (offsets[:, 1] > word.start)
+        words[tokens & (words[:, 0] == NONE), 0] = index
+        words[tokens, 1] = index
+    return ids, units, words

@@ -1,0 +1,145 @@
+"""Heads for pre-training: masked words, masked words and the next sentence, or the next word.
+
+Devlin et al. 2019, section 3.1, and Table 5 for left to right.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers.activations import ACT2FN
+
+from finetune.errors import UserError
+from finetune.models.backbone import Backbone, Head
+from finetune.models.families import FAMILIES, Family, can_be_left_to_right
+from finetune.models.feature import IGNORED
+from finetune.models.left_to_right import attend_to_the_left
+from finetune.task_types.text.label_names import NEXT, WORDS
+
+
+class WordHead(Head):
+    """A logit for each token of the vocabulary, at the positions that are read and no others.
+
+    Dense, activation and LayerNorm; then the word embeddings are the output matrix. They are the encoder's: this head
+    does not own them, so that they are one tensor for the optimizer, in a checkpoint, and in every process.
+    """
+
+    inputs = frozenset({"sequence"})
+    pretrains = True
+    reduces = True
+    left_to_right: ClassVar[bool] = False
+    auto_class = "AutoModelForMaskedLM"
+
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__(())
+        if backbone.left_to_right and not self.left_to_right:
+            raise UserError(
+                "this encoder reads from left to right, and masked words need both sides", "Set objective=ltr"
+            )
+        names, config = _family(backbone).words, backbone.config
+        self._shared: tuple[nn.Embedding] = (
+            backbone.encoder.get_input_embeddings(),
+        )  # in a tuple, so that it is not a part of this module
+        count, width = self._embeddings.shape
+        activation = names.activation or getattr(config, "hidden_act", None) or config.activation
+        epsilon = config.layer_norm_eps if names.epsilon is None else names.epsilon
+        self.dense = nn.Linear(backbone.width, width)
+        self.activation = ACT2FN[activation]
+        self.norm = nn.LayerNorm(width, eps=epsilon)
+        self.bias = nn.Parameter(torch.zeros(count))
+        self.checkpoint_names = {"dense": names.dense, "norm": names.norm, "": names.output}
+
+    @property
+    def _embeddings(self) -> Tensor:
+        return self._shared[0].weight
+
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
+        """`(batch, positions, width)` to `(batch, positions, vocabulary)`."""
+        return functional.linear(self.norm(self.activation(self.dense(hidden))), self._embeddings, self.bias)
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy summed over the positions `(batch, positions)`."""
+        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
+
+    def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {WORDS: self.loss(logits, labels[WORDS])}
+
+    def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
+        """`(batch, positions, 2)`: the loss of each label in nats, 0 where it is ignored, and the most probable id."""
+        flat = logits.flatten(0, 1)  # classes last, which is twice as fast as in the middle
+        nats = functional.cross_entropy(flat, labels[WORDS].flatten(), ignore_index=IGNORED, reduction="none")
+        return torch.stack([nats.view(labels[WORDS].shape), logits.argmax(-1).to(nats.dtype)], dim=-1)
+
+    def config_settings(self) -> dict[str, Any]:
+        return {}
+
+
+class NextWordHead(WordHead):
+    """The token after each position; it makes the encoder attend to earlier tokens alone."""
+
+    left_to_right = True
+    auto_class = "AutoModelForCausalLM"
+
+    def __init__(self, backbone: Backbone) -> None:
+        if not can_be_left_to_right(backbone.config):
+            able = ", ".join(family.title for family in FAMILIES.values() if family.left_to_right)
+            raise UserError(
+                f"encoders of type '{backbone.config.model_type}' cannot read from left to right",
+                f"Choose another objective, or an encoder that can: {able}",
+            )
+        super().__init__(backbone)
+        attend_to_the_left(backbone.encoder)
+
+
+class NextSentenceHead(WordHead):
+    """Masked words, and from the pretrained pooler's output whether the second text follows the first."""
+
+    inputs = frozenset({"sequence", "pooled"})
+    auto_class = "AutoModelForPreTraining"
+
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__(backbone)
+        name = _family(backbone).next_sentence
+        if name is None or getattr(backbone.encoder, "pooler", None) is None:
+            able = ", ".join(family.title for family in FAMILIES.values() if family.next_sentence)
+            raise UserError(
+                f"encoders of type '{backbone.config.model_type}' have no pooler for next sentences",
+                f"Choose objective=mlm, or an encoder that has one: {able}",
+            )
+        self.next = nn.Linear(backbone.width, 2)
+        self.checkpoint_names["next"] = name
+        self.uses_pooler = True
+
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> dict[str, Tensor]:
+        """Logits of words `(batch, positions, vocabulary)`, and whether the second text is the next `(batch, 2)`."""
+        return {WORDS: super().forward(hidden, mask), NEXT: self.next(pooled)}
+
+    def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Cross-entropy of both, each summed over its own labels."""
+        following = functional.cross_entropy(logits[NEXT], labels[NEXT], reduction="sum")
+        return super().losses(logits[WORDS], labels) | {NEXT: following}
+
+    def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
+        """As for words; then at each position the two logits of the next sentence: `(batch, positions, 4)`."""
+        words = super().reduced(logits[WORDS], labels)
+        return torch.cat([words, logits[NEXT].unsqueeze(1).expand(-1, words.shape[1], -1)], dim=-1)
+
+    def config_settings(self) -> dict[str, Any]:
+        return {"num_labels": 2}
+
+
+def _family(backbone: Backbone) -> Family:
+    """The backbone's family. Raises UserError for one without a row, and for a layer mix."""
+    config = backbone.config
+    if config.model_type not in FAMILIES:
+        raise UserError(
+            f"encoders of type '{config.model_type}' cannot be pre-trained here",
+            f"Choose one of the types {', '.join(FAMILIES)}",
+        )
+    if backbone.reader is not None:
+        raise UserError(
+            "pre-training reads the last layer alone", "Leave layers and bilstm out; set them for the task that follows"
+        )
+    return FAMILIES[config.model_type]

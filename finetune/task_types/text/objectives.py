@@ -1,0 +1,32 @@
+"""The objectives of pre-training: what an encoder learns to predict. A new one is a row of the table and a head."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """What is predicted, in words, and by which class of `head.py`, which is imported when a model is built.
+
+    `masked`: words are masked; else each word is predicted from those before it. `paired`: the encoder also learns
+    which text follows another.
+    """
+
+    what: str
+    head: str
+    masked: bool = True
+    paired: bool = False
+
+
+OBJECTIVES = {
+    "mlm": Objective(what="masked words", head="WordHead"),
+    "mlm-nsp": Objective(what="also the next sentence", head="NextSentenceHead", paired=True),
+    "ltr": Objective(what="the next word", head="NextWordHead", masked=False),
+}
+LISTED = "; ".join(f"{name}: {objective.what}" for name, objective in OBJECTIVES.items())
+PAIRED = tuple(name for name, objective in OBJECTIVES.items() if objective.paired)
+
+if TYPE_CHECKING:
+    ObjectiveName = str
+else:
+    ObjectiveName = Literal[tuple(OBJECTIVES)]

@@ -1,0 +1,56 @@
+"""What is known of a piece of text besides its token ids, and of the vocabulary that they are from."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from finetune.errors import UserError
+from finetune.models.tokenizers.template import SingleTemplate, Template, pair_template, single_template
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+SPECIAL, STARTS, INSIDE = 0, 1, 2  # units: a special token, the first token of a word, another one of it
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PieceVocabulary:
+    """What masking needs of a tokenizer: its templates, the ids of [MASK] and of unknown words, and `ordinary` ids, of
+    tokens that are not special.
+    """
+
+    tokenizer: "PreTrainedTokenizerBase"
+    single: SingleTemplate
+    pair: Template
+    mask_id: int
+    unknown_id: int | None
+    ordinary: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Piece:
+    """The note of a feature: the unit of each token `(tokens,)` int8, and the tokens `(lines,)` that start lines."""
+
+    units: np.ndarray
+    lines: np.ndarray
+    vocabulary: PieceVocabulary
+
+
+def piece_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
+    """A fast tokenizer's vocabulary. Raises UserError where it has no [MASK]."""
+    if tokenizer.mask_token_id is None:
+        raise UserError(
+            "the tokenizer of this model has no [MASK] token, which pre-training needs",
+            "Train one with `finetune tokenizer`, or name another model",
+        )
+    special = set(tokenizer.all_special_ids)
+    ordinary = [number for number in sorted(tokenizer.get_vocab().values()) if number not in special]
+    return PieceVocabulary(
+        tokenizer=tokenizer,
+        single=single_template(tokenizer),
+        pair=pair_template(tokenizer),
+        mask_id=int(tokenizer.mask_token_id),
+        unknown_id=tokenizer.unk_token_id,
+        ordinary=np.array(ordinary),
+    )

@@ -1,0 +1,169 @@
+"""The token ids of a corpus in the cache, memory-mapped: made once per text and vocabulary, and resumed after a kill.
+
+At most 2.2 bytes for a token of a usual line: an id of two bytes (four for vocabularies over 65,536), a bit that says
+whether it starts a word, and two bytes a line. Special tokens are not stored.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from finetune.data.atomic import write_atomically
+from finetune.data.checksums import sha256_of
+from finetune.data.documents import Documents
+from finetune.errors import UserError
+from finetune.models.tokenizers.fingerprint import tokenizer_hash
+from finetune.runs.cache import FACTS, entry, hash_of, locked, require_room
+from finetune.runs.events import Watcher, Working
+from finetune.task_types.text.encode_lines import line_encoder
+from finetune.task_types.text.token_writer import FILES, PROGRESS, TokenWriter, line_bounds
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+FORMAT = 1
+AT_ONCE, MOST_LINES = 1 << 20, 10_000  # characters and lines that are tokenized at once
+SAVED = 1 << 23  # characters after which the progress is saved
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TokenFile:
+    """The tokens of a corpus, `(tokens,)`, mostly on the disk.
+
+    `ids` are token ids and `starts` packed bits, 1 where a token starts a word. Line i has the tokens
+    [lines[i] : lines[i + 1]], and document i the lines [documents[i] : documents[i + 1]].
+    """
+
+    ids: np.ndarray
+    starts: np.ndarray
+    lines: np.ndarray
+    documents: np.ndarray
+
+    @cached_property
+    def bounds(self) -> np.ndarray:
+        """Document i has the tokens [bounds[i] : bounds[i + 1]]: `(documents + 1,)`."""
+        return np.asarray(self.lines[self.documents])
+
+    def word_starts(self, begin: int, end: int) -> np.ndarray:
+        """Whether each of some tokens starts a word: `(end - begin,)`, bool."""
+        bits = np.unpackbits(self.starts[begin >> 3 : (end + 7) >> 3])
+        return np.asarray(bits[begin & 7 :][: end - begin], bool)
+
+    def starts_word(self, positions: np.ndarray) -> np.ndarray:
+        """Whether the tokens at these positions start a word, bool."""
+        return np.asarray(self.starts[positions >> 3] >> (7 - (positions & 7)).astype(np.uint8) & 1, bool)
+
+
+def token_file(documents: Documents, tokenizer: "PreTrainedTokenizerBase", watch: Watcher) -> TokenFile:
+    """The tokens of all lines of some documents: from the cache, in which they are written if they are not there.
+
+    A second process waits for the first. Raises UserError where they do not fit into the cache or on the disk, for a
+    tokenizer that is not a fast one, and where the text changes.
+    """
+    vocabulary = tokenizer_hash(tokenizer)
+    if vocabulary is None:
+        raise UserError("the tokenizer of this encoder is not a fast one", "Name another model, or tokenizer=FOLDER")
+    folder = entry("tokens", hash_of([FORMAT, documents.fingerprint, vocabulary, version("tokenizers")]))
+    wide = len(tokenizer) > 1 << 16
+    try:
+        with locked(folder):
+            if (found := _opened(folder, wide=wide)) is None:
+                _write(folder, documents, tokenizer, watch, wide=wide)
+                found = _opened(folder, wide=wide)
+            os.utime(folder / FACTS)  # the time of the last use
+    except OSError as error:
+        raise UserError(
+            f"{folder}: the tokens of the text cannot be written ({error.strerror})",
+            "Free some space, or name another folder: FINETUNE_CACHE=FOLDER; what is written will be used",
+        ) from error
+    if found is None or not len(found.ids):
+        raise UserError(f"{documents.paths[0]}: the tokenizer finds no token in the text", "Is it the right file?")
+    return found
+
+
+def _opened(folder: Path, *, wide: bool) -> TokenFile | None:
+    """The tokens of an entry; None where it is not complete or damaged."""
+    try:
+        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        if any(sha256_of(folder / name) != facts["sha256"][name] for name in FILES):
+            return None
+        ids, starts, entries = (
+            np.fromfile(folder / name, kind) if name == "lines" else _mapped(folder / name, kind)
+            for name, kind in zip(FILES, _kinds(wide=wide), strict=True)
+        )
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None
+    lines, documents = line_bounds(entries)
+    return TokenFile(ids=ids, starts=starts, lines=lines, documents=documents)
+
+
+def _kinds(*, wide: bool) -> tuple[type, type, type]:
+    return np.uint32 if wide else np.uint16, np.uint8, np.uint16
+
+
+def _mapped(file: Path, kind: type) -> np.ndarray:
+    return np.memmap(file, kind, mode="r").view(np.ndarray) if file.stat().st_size else np.zeros(0, kind)
+
+
+def _write(
+    folder: Path, documents: Documents, tokenizer: "PreTrainedTokenizerBase", watch: Watcher, *, wide: bool
+) -> None:
+    """Writes an entry from where an earlier process stopped, and its facts last."""
+    encode = line_encoder(tokenizer)
+    if (folder / FACTS).exists():  # it is damaged, or of another version
+        (folder / PROGRESS).unlink(missing_ok=True)
+        (folder / FACTS).unlink()
+    with TokenWriter(folder, _kinds(wide=wide)[0]) as writer:
+        every = documents.survey
+        total = every.size * len(documents) // len(every.hashes)
+        unsaved = 0
+        for lines, last in _batches(islice(_lines(documents), writer.done.lines, None)):
+            watch(Working("tokenizing text", writer.done.documents, len(documents)))
+            size = sum(len(line.encode()) + 1 for line in lines)
+            writer.append(encode(lines), last, size)
+            _require_room(folder, writer, total - writer.done.size)
+            unsaved += size
+            if unsaved >= SAVED:
+                writer.save()
+                unsaved = 0
+        writer.save()
+    facts = {"sha256": {name: sha256_of(folder / name) for name in FILES}}
+    write_atomically(folder / FACTS, json.dumps(facts) + "\n")
+    (folder / PROGRESS).unlink()
+
+
+def _lines(documents: Documents) -> Iterator[tuple[str, bool]]:
+    """Each line, and whether it is its document's last."""
+    for document in documents:
+        last = len(document.lines) - 1
+        yield from ((line, number == last) for number, line in enumerate(document.lines))
+
+
+def _batches(lines: Iterator[tuple[str, bool]]) -> Iterator[tuple[list[str], list[bool]]]:
+    """Lines that are tokenized at once."""
+    some: list[str] = []
+    last: list[bool] = []
+    size = 0
+    for line, is_last in lines:
+        some.append(line)
+        last.append(is_last)
+        size += len(line)
+        if size >= AT_ONCE or len(some) >= MOST_LINES:
+            yield some, last
+            some, last, size = [], [], 0
+    if some:
+        yield some, last
+
+
+def _require_room(folder: Path, writer: TokenWriter, left: int) -> None:
+    """Raises UserError where what is left, in bytes of text, has no room if it is like what is written."""
+    need = int(writer.written / writer.done.size * max(0, left))
+    require_room(folder, need, what=f"the tokens of the text need {need / 1e6:,.0f} MB more")

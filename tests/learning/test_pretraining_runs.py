@@ -1,0 +1,97 @@
+"""Runs on a text in which the next word is known: they learn it, and end the same however they are interrupted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.toy_language import write_corpus
+
+from finetune.data.source import Source
+from finetune.runs.events import unwatched
+from finetune.runs.folder import RunFolder
+from finetune.runs.recipe import Recipe, Train
+from finetune.runs.record import RunRecord
+from finetune.training.run import run
+from finetune.training.trainer import Paused
+
+SETTINGS = {"batch_size": 16, "learning_rate": 3e-3, "dropout": 0.0, "precision": "fp32"}
+OBJECTIVES = ("mlm", "ltr", "mlm-nsp")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("toy") / "corpus.txt", documents=1200)
+
+
+def recipe_of(corpus: Path, encoder: Path, *, updates: int, options: dict[str, Any], **given: Any) -> Recipe:
+    train = SETTINGS | {"updates": updates} | given.pop("train", {})
+    options = {"shape": "text"} | options
+    return Recipe(
+        task=str(corpus), model=str(encoder), max_length=48, options=options, seed=0, train=Train(**train), **given
+    )
+
+
+def trained(recipe: Recipe, out: Path, **given: Any) -> RunRecord:
+    return run(recipe, source=Source(), out=out, watch=unwatched, device="cpu", **given)
+
+
+def left(out: Path, record: RunRecord) -> tuple[bytes, list[float], Any]:
+    """What must not depend on interruptions: weights, losses of all updates, and scores."""
+    folder = RunFolder.of(out, record.task, record.id)
+    events = [json.loads(line) for line in folder.events.read_text().splitlines()]
+    losses = {
+        update: loss
+        for event in events
+        if event["event"] == "updates"
+        for update, loss in zip(range(event["update"], 0, -1), reversed(event["losses"]), strict=False)
+    }
+    (weights,) = folder.model.glob("*.safetensors")
+    return weights.read_bytes(), [losses[update] for update in sorted(losses)], (record.scores, record.epochs)
+
+
+@pytest.mark.parametrize(("objective", "updates"), [("mlm", 150), ("ltr", 150), ("mlm-nsp", 600)])
+def test_the_language_is_learned(objective: str, updates: int, corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(corpus, tiny_bert, updates=updates, options={"objective": objective})
+    scores = trained(recipe, tmp_path).scores["dev"]
+    assert scores["masked accuracy"] > 0.95
+    assert scores["perplexity"] < 1.25
+    assert scores.get("next sentence", 1.0) > 0.95
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(
+    objective: str, corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    options = {"objective": objective, "mask": "words"}
+    recipe = recipe_of(corpus, tiny_bert, updates=20, options=options, limit=300, train={"dropout": 0.1})
+    whole = left(tmp_path / "whole", trained(recipe, tmp_path / "whole"))
+    for part in (2, 5):
+        with pytest.raises(Paused):
+            trained(recipe, tmp_path / "parts", pause_after=part)
+    assert left(tmp_path / "parts", trained(recipe, tmp_path / "parts")) == whole
+    assert len(whole[1]) == 20
+
+
+def test_parts_of_a_batch_have_the_masks_of_the_whole(corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    def losses(**train: Any) -> list[float]:
+        recipe = recipe_of(corpus, tiny_bert, updates=4, options={"objective": "mlm-nsp"}, limit=200, train=train)
+        return left(tmp_path, trained(recipe, tmp_path, force=True))[1]
+
+    assert losses(accumulation=3) == pytest.approx(losses(), rel=1e-4)
+
+
+def test_fewer_documents_can_be_trained_on(corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    def rows(**given: Any) -> int:
+        record = trained(recipe_of(corpus, tiny_bert, updates=1, options={}, **given), tmp_path)
+        return next(iter(record.rows.values()))
+
+    every = rows()
+    assert (rows(train_share=0.25), rows(limit=200)) == (round(0.25 * every), 200)
+
+
+def test_the_best_part_can_be_kept(corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    train = {"select": "best", "learning_rate": 0.3, "schedule": "constant", "warmup": 0.0}
+    record = trained(recipe_of(corpus, tiny_bert, updates=20, options={}, limit=300, train=train), tmp_path)
+    best = min(epoch["headline"] for epoch in record.epochs)
+    assert record.scores["dev"]["perplexity"] == best < max(epoch["headline"] for epoch in record.epochs)

@@ -1,0 +1,292 @@
+"""What is random in a batch of pre-training has the paper's shares, and is a function of the generator alone."""
+
+import copy
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+from support.corpora import TOKENIZERS, documents, piece_features
+from tokenizers.processors import TemplateProcessing
+
+from finetune.errors import UserError
+from finetune.models.feature import IGNORED, Feature
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs.events import unwatched
+from finetune.task_types.text.label_names import NEXT, WORDS
+from finetune.task_types.text.masks import IS_NEXT, IS_RANDOM, Masking, next_words, paired
+from finetune.task_types.text.piece import INSIDE, SPECIAL, STARTS, Piece, piece_vocabulary
+from finetune.task_types.text.task import TextTask
+
+PAPER = (0.8, 0.1, 0.1)
+BY_CHANCE = 1e-3  # the least p-value; seeds are fixed
+
+
+@pytest.fixture(params=TOKENIZERS)
+def folder(request: pytest.FixtureRequest) -> Path:
+    return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
+
+
+def masking(unit: str, share: float = 0.15, replace: Sequence[float] = PAPER) -> Masking:
+    return Masking(share=share, replace=replace, unit=unit)  # type: ignore[arg-type]
+
+
+def drawn(way: Masking, features: Sequence[Feature], times: int) -> list[tuple[Feature, Feature]]:
+    """Each feature before and after masking, of many draws of the whole batch."""
+    return [
+        pair
+        for seed in range(times)
+        for pair in zip(features, way.masked(features, np.random.default_rng(seed)), strict=True)
+    ]
+
+
+def some_pieces(folder: Path) -> list[Feature]:
+    return piece_features(documents(30, lines=(3, 8)), folder, size=48)[:]
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+def test_15_percent_of_the_tokens_are_predicted(unit: str, folder: Path) -> None:
+    """In pieces in which every word is shorter than that."""
+    features = piece_features(documents(30, lines=(9, 12)), folder, size=100)[:]
+    tokens = sum(int(np.count_nonzero(feature.note.units)) for feature in features)
+    by_chance = np.array([
+        sum(len(after.reads) for after in masking(unit).masked(features, np.random.default_rng(seed)))
+        for seed in range(80)
+    ])  # fmt: skip
+    error = by_chance.std(ddof=1) / np.sqrt(len(by_chance))
+    assert abs(by_chance.mean() - 0.15 * tokens) < 3.5 * error
+    assert error < 0.002 * tokens
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4])
+@pytest.mark.parametrize("sizes", [(2,), (3,), (1, 1, 4)])
+def test_words_of_any_size_make_up_the_share(share: float, sizes: tuple[int, ...], tiny_bert: Path) -> None:
+    """Also of words of one size alone, of which no number has exactly the share."""
+    vocabulary = piece_vocabulary(load_tokenizer(tiny_bert))
+    units = [SPECIAL, *([STARTS, *[INSIDE] * (size - 1)] for size in sizes * 20), SPECIAL]
+    flat = np.concatenate([np.atleast_1d(unit) for unit in units]).astype(np.int8)
+    note = Piece(units=flat, lines=np.array([1]), vocabulary=vocabulary)
+    features = [Feature(row=row, input_ids=np.full(len(flat), 7), note=note) for row in range(50)]
+    found = [len(after.reads) for _, after in drawn(masking("words", share), features, 60)]
+    assert abs(np.mean(found) / np.count_nonzero(flat) - share) < 0.01 * share
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+def test_of_these_80_percent_become_mask_10_random_and_10_stay(unit: str, folder: Path) -> None:
+    vocabulary = piece_vocabulary(load_tokenizer(folder))
+    counts, random = Counter[str](), Counter[int]()
+    for before, after in drawn(masking(unit), some_pieces(folder), 30):
+        assert np.asarray(after.label[WORDS]).tolist() == np.asarray(before.input_ids)[after.reads].tolist()
+        for was, now in zip(after.label[WORDS], after.input_ids[after.reads], strict=True):
+            counts["mask" if now == vocabulary.mask_id else "same" if now == was else "other"] += 1
+            random[int(now)] += int(now != vocabulary.mask_id and now != was)
+    by_luck = 0.1 / len(vocabulary.ordinary)  # the random token is the one that was there
+    expected = np.array([0.8, 0.1 + by_luck, 0.1 - by_luck]) * counts.total()
+    assert chisquare([counts[name] for name in ("mask", "same", "other")], expected).pvalue > BY_CHANCE
+    assert chisquare([random[number] for number in vocabulary.ordinary.tolist()]).pvalue > BY_CHANCE
+    assert random.total() == sum(random[number] for number in vocabulary.ordinary.tolist())  # none is special
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+def test_each_place_is_as_likely_as_another(unit: str, folder: Path) -> None:
+    rows = [row for row in documents(200, lines=(8, 8)) if row]
+    features = [feature for feature in piece_features(rows, folder, size=40) if len(feature) == 42][:60]
+    assert len(features) > 40
+    positions = Counter(int(place) for _, after in drawn(masking(unit), features, 25) for place in after.reads)
+    assert set(positions) == set(range(1, 41))  # not the special tokens at both ends
+    assert chisquare([positions[place] for place in range(1, 41)]).pvalue > BY_CHANCE / 10
+
+
+def test_nothing_else_changes(folder: Path) -> None:
+    for unit in ("tokens", "words"):
+        for before, after in drawn(masking(unit), some_pieces(folder), 5):
+            others = np.delete(np.arange(len(before)), after.reads)
+            assert np.array_equal(np.asarray(before.input_ids)[others], after.input_ids[others])
+            assert (after.note.units[after.reads] != SPECIAL).all()
+            assert (after.row, after.note) == (before.row, before.note)
+            assert np.all(np.diff(after.reads) > 0)
+
+
+def test_whole_words_are_whole(folder: Path) -> None:
+    several = 0
+    for before, after in drawn(masking("words"), some_pieces(folder), 20):
+        units = before.note.units
+        starts = [*np.flatnonzero(units == STARTS).tolist(), len(units) - 1]
+        for begin, end in pairwise(starts):
+            read = np.isin(np.arange(begin, end), after.reads)
+            assert read.all() or not read.any()
+            several += int(read.all() and end - begin > 1)
+    assert several > 100
+
+
+def test_tokens_of_a_word_are_masked_alone(tiny_bert: Path) -> None:
+    units = {
+        after.note.units[place]
+        for _, after in drawn(masking("tokens"), some_pieces(tiny_bert), 5)
+        if len(after.reads) == 3
+        for place in after.reads
+    }
+    assert units == {STARTS, INSIDE}
+
+
+def test_a_short_piece_has_one_predicted_token_or_word(folder: Path) -> None:
+    features = piece_features(documents(20, lines=(1, 1)), folder, size=3)[:]
+    assert {len(feature) for feature in features} >= {4, 5}
+    assert all(len(after.reads) == 1 for _, after in drawn(masking("tokens", 0.01), features, 3))
+    assert all(len(after.reads) >= 1 for _, after in drawn(masking("words", 0.01), features, 3))
+
+
+def test_the_share_and_what_replaces_are_settings(folder: Path) -> None:
+    vocabulary, features = piece_vocabulary(load_tokenizer(folder)), some_pieces(folder)
+    every = {
+        replace: [
+            (int(was), int(now))
+            for _, after in drawn(masking("tokens", 0.5, replace), features, 2)
+            for was, now in zip(after.label[WORDS], after.input_ids[after.reads], strict=True)
+        ]
+        for replace in ((1, 0, 0), (0, 0, 1), (0, 1, 0))
+    }
+    half = sum(int(np.count_nonzero(feature.note.units)) for feature in features)  # of two draws
+    assert all(abs(len(found) - half) < 0.01 * half for found in every.values())
+    assert {now for _, now in every[1, 0, 0]} == {vocabulary.mask_id}
+    assert all(was == now for was, now in every[0, 0, 1])
+    assert {now for _, now in every[0, 1, 0]} <= set(vocabulary.ordinary.tolist())
+
+
+def test_masks_are_a_function_of_the_generator(tiny_bert: Path) -> None:
+    features = some_pieces(tiny_bert)
+    kept = [np.array(feature.input_ids) for feature in features]
+    way = masking("words")
+    one, two, other = (
+        [np.concatenate([f.input_ids for f in way.masked(features, np.random.default_rng(seed))])] for seed in (7, 7, 8)
+    )
+    assert np.array_equal(one, two) and not np.array_equal(one, other)
+    assert all(np.array_equal(was, feature.input_ids) for was, feature in zip(kept, features, strict=True))
+
+
+def test_the_next_word_is_read_before_it(folder: Path) -> None:
+    features = some_pieces(folder)
+    for before, after in zip(features, next_words(features), strict=True):
+        ids = np.asarray(before.input_ids)
+        assert np.array_equal(after.input_ids, ids)
+        assert after.reads.tolist() == list(range(len(ids) - 2))  # all but the last token and what follows the text
+        assert after.label[WORDS].tolist() == ids[1:-1].tolist()
+
+
+def test_the_first_word_is_not_read_at_itself(tiny_bert: Path) -> None:
+    """A tokenizer that puts nothing before a text leaves nothing to predict its first word from."""
+    tokenizer, rows = copy.deepcopy(load_tokenizer(tiny_bert)), documents(3)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single="$A", pair="$A $B:1", special_tokens=[])
+    assert not piece_vocabulary(tokenizer).single.before
+    task = TextTask(name="text", read=None, objective="ltr")  # type: ignore[arg-type]
+    for make in (lambda: task.encode(rows, tokenizer, 32), lambda: task.train_features(rows, tokenizer, 32, unwatched)):
+        with pytest.raises(UserError, match="objective=ltr"):
+            make()
+    assert TextTask(name="text", read=None).encode(rows, tokenizer, 32)  # type: ignore[arg-type]
+
+
+def lined(rows: int, lines: Sequence[int], folder: Path) -> list[Feature]:
+    """Features of lines of these lengths; a token's id is its row times 1000 and its place in the text."""
+    vocabulary, total = piece_vocabulary(load_tokenizer(folder)), sum(lines)
+    before, after = vocabulary.single.before, vocabulary.single.after
+    units = np.full(len(before) + total + len(after), SPECIAL, np.int8)
+    units[len(before) : len(before) + total] = STARTS
+    begins = np.cumsum([0, *lines])[:-1] + len(before)
+    note = Piece(units=units, lines=begins, vocabulary=vocabulary)
+    return [
+        Feature(row=row, input_ids=np.array([*before, *(row * 1000 + np.arange(total)), *after]), note=note)
+        for row in range(rows)
+    ]
+
+
+def texts_of(pair: Feature) -> tuple[np.ndarray, np.ndarray]:
+    """Ids of the two texts of a pair, between special tokens."""
+    positions = np.flatnonzero(pair.note.units != SPECIAL)
+    gap = np.flatnonzero(np.diff(positions) > 1)
+    assert len(gap) == 1
+    first, second = np.split(positions, gap + 1)
+    return np.asarray(pair.input_ids)[first], np.asarray(pair.input_ids)[second]
+
+
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_albert", "tiny_roberta"])
+def test_half_of_the_pairs_follow_each_other(name: str, request: pytest.FixtureRequest) -> None:
+    features = lined(16, [4, 5, 6, 3], request.getfixturevalue(name))
+    labels, cuts = Counter[int](), Counter[int]()
+    for seed in range(100):
+        for feature, pair in zip(features, paired(features, np.random.default_rng(seed), size=18), strict=True):
+            first, second = texts_of(pair)
+            assert first.tolist() == list(range(first[0], first[0] + len(first)))
+            assert first[-1] % 1000 in (3, 8, 14)  # it ends with a line
+            assert (first[0] // 1000, pair.row) == (feature.row, feature.row)
+            assert second[0] % 1000 in (4, 9, 15)  # this one begins with a line
+            follows = second[0] == first[-1] + 1
+            assert follows == (second[0] // 1000 == feature.row) == (pair.label[NEXT] == IS_NEXT)
+            labels[pair.label[NEXT]] += 1
+            cuts[int(first[-1] % 1000)] += 1
+    assert chisquare([labels[IS_NEXT], labels[IS_RANDOM]]).pvalue > BY_CHANCE
+    assert chisquare([cuts[place] for place in (3, 8, 14)]).pvalue > BY_CHANCE
+
+
+def test_the_other_text_is_of_any_other_document(tiny_bert: Path) -> None:
+    features = lined(8, [4, 4], tiny_bert)
+    features[1] = features[0]  # two pieces of one document
+    others = Counter[tuple[int, int]]()
+    for seed in range(400):
+        for pair in paired(features, np.random.default_rng(seed), size=8):
+            second = int(texts_of(pair)[1][0]) // 1000
+            others[pair.row, second] += int(pair.label[NEXT] == IS_RANDOM)
+    assert not any(count and first == second for (first, second), count in others.items())
+    assert chisquare([others[5, row] for row in (2, 3, 4, 6, 7)]).pvalue > BY_CHANCE
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_a_line_without_another_document_is_not_its_own_second_text(length: int, tiny_bert: Path) -> None:
+    """Else masked tokens could be copied from the other text."""
+    (pair,) = paired(lined(1, [length], tiny_bert), np.random.default_rng(0), size=18)
+    ids = np.asarray(pair.input_ids)[pair.note.units != SPECIAL]
+    assert ids.tolist() == list(range(length)) and pair.label[NEXT] == IGNORED
+    assert pair.token_type_ids.sum() == length // 2 + 1  # the second half and what follows it
+
+
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_albert", "tiny_roberta"])
+@pytest.mark.parametrize("size", [2, 7, 10, 25])
+def test_truncation_keeps_what_is_near(size: int, name: str, request: pytest.FixtureRequest) -> None:
+    features = lined(6, [9, 16], request.getfixturevalue(name))
+    special = features[0].note.vocabulary.pair.special_tokens
+    for pair in paired(features, np.random.default_rng(0), size=size):
+        first, second = texts_of(pair)
+        assert len(pair) == len(pair.note.units) == size + special
+        assert len(first) + len(second) == size
+        assert len(first) == min(9, max(size - 16, size // 2))
+        assert (first[-1] % 1000, second[0] % 1000) == (8, 9)
+        segments = pair.token_type_ids
+        expected = pair.note.vocabulary.pair.fill(first, second)[1]
+        assert segments is expected is None or np.array_equal(segments, expected)
+        if name == "tiny_bert":
+            assert segments.tolist() == [0] * (len(first) + 2) + [1] * (len(second) + 1)
+
+
+def test_a_truncated_word_counts_from_its_first_token_that_is_left(folder: Path) -> None:
+    features = piece_features(documents(40, lines=(4, 6)), folder, size=60)[:]
+    for pair in paired(features, np.random.default_rng(0), size=20):
+        for text in np.split(pair.note.units, np.flatnonzero(pair.note.units == SPECIAL)):
+            assert not len(text[1:]) or text[1] == STARTS
+
+
+def test_a_text_of_one_line_is_followed_by_another(tiny_bert: Path) -> None:
+    features = lined(4, [6], tiny_bert)
+    for pair in paired(features, np.random.default_rng(0), size=12):
+        first, second = texts_of(pair)
+        assert pair.label[NEXT] == IS_RANDOM
+        assert first.tolist() == list(range(pair.row * 1000, pair.row * 1000 + 6))
+        assert second[0] // 1000 != pair.row
+
+
+def test_a_text_of_one_line_alone_in_its_batch_has_no_label(tiny_bert: Path) -> None:
+    (pair,) = paired(lined(1, [6], tiny_bert), np.random.default_rng(0), size=12)
+    assert pair.label[NEXT] == IGNORED
+    (next_,) = paired(lined(1, [6, 6], tiny_bert), np.random.default_rng(0), size=12)
+    assert next_.label[NEXT] == IS_NEXT

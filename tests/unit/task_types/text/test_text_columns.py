@@ -1,0 +1,74 @@
+"""Documents of tables: which column is read, by one rule in training and prediction, and where lines end."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.toys import text_task
+
+from finetune.data.documents import read_documents
+from finetune.data.reading import table_of
+from finetune.errors import UserError
+from finetune.runs.run_id import CANONICAL
+from finetune.task_types.columns import Layout
+from finetune.task_types.guess import guess
+from finetune.task_types.own_data import own_task
+from finetune.task_types.text.columns import Text
+from finetune.task_types.types import columns_of, layout_from, layout_of
+
+REVIEW = [f"the cat number {number} sat on the mat and it was red" for number in range(30)]
+TABLES: dict[str, list[dict[str, Any]]] = {
+    "review": [{"review": text, "mark": number % 2} for number, text in enumerate(REVIEW)],
+    "body": [{"body": "cat"}] * 30,
+    "text": [{"text": "cat", "mark": number % 2} for number in range(30)],
+}
+
+
+def table(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_text_has_the_same_lines_wherever_it_is_read(tmp_path: Path) -> None:
+    text = " one\x0btwo\x85three\u2028four\r\n\n five\rsix\n"
+    lines = ("one\x0btwo\x85three\u2028four", "five", "six")
+    (read,) = read_documents(table(tmp_path, [{"text": text}]))
+    assert read.lines == lines
+    assert text_task().row(text).lines == lines
+    assert Text().row(Layout(shape="text", text=("text",)), {"text": text}, "1").lines == lines
+
+
+@pytest.mark.parametrize("column", TABLES)
+def test_a_model_keeps_the_column_that_it_was_trained_on(column: str, tmp_path: Path) -> None:
+    path = table(tmp_path, TABLES[column])
+    task = own_task(str(path), {"shape": "text"})
+    saved = layout_of(task)
+    assert saved is not None and saved["text"] == (column,)
+    assert guess(table_of(path, ""), {"shape": "text"}, labelled=False).text == (column,)
+
+
+def test_the_column_of_lines_is_that_of_rows_to_predict(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n".join(REVIEW))
+    saved = layout_of(own_task(str(tmp_path / "a.txt"), {}))
+    assert saved is not None and saved["text"] == ()
+    assert layout_from(json.loads(json.dumps(saved))).text == ("text",)
+
+
+def test_several_columns_of_texts_are_named_by_the_user(tmp_path: Path) -> None:
+    path = table(tmp_path, [{"title": text, "body": text} for text in REVIEW])
+    for given in ({}, {"text": "title,body"}):
+        with pytest.raises(UserError, match="text=title"):
+            guess(table_of(path, ""), {"shape": "text", **given}, labelled=False)
+    assert guess(table_of(path, ""), {"shape": "text", "text": "body"}, labelled=False).text == ("body",)
+
+
+def test_a_column_that_was_found_does_not_change_the_id(tmp_path: Path) -> None:
+    """Ids of earlier runs are of these facts: this test may not be changed."""
+    path = table(tmp_path, TABLES["review"])
+    found, named = (columns_of(own_task(str(path), {"shape": "text", **given})) for given in ({}, {"text": "review"}))
+    assert (CANONICAL(found), CANONICAL(named)) == (
+        '{"shape": "text", "text": []}',
+        '{"shape": "text", "text": ["review"]}',
+    )

@@ -1,0 +1,289 @@
+"""The token file of a corpus: equal to the tokenizer's calls, resumed after a kill, never too large; its pieces."""
+
+import errno
+import os
+import random
+import shutil
+import signal
+import threading
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.encoders import WORDS
+
+from finetune.data.array_file import Arrays
+from finetune.data.documents import Documents
+from finetune.errors import UserError
+from finetune.models.batch import collate
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs.events import Event, Working
+from finetune.task_types.text import encode_lines, token_writer, tokens
+from finetune.task_types.text.corpus import open_corpus
+from finetune.task_types.text.encode_lines import WordEncoder, line_encoder
+from finetune.task_types.text.features import PieceFeatures
+from finetune.task_types.text.piece import SPECIAL, piece_vocabulary
+from finetune.task_types.text.pieces import pieces
+from finetune.task_types.text.tokens import TokenFile, token_file
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and batches of few lines."""
+    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tokens, "AT_ONCE", 300)
+    monkeypatch.setattr(tokens, "SAVED", 1_000)
+    return tmp_path / "cache" / "tokens"
+
+
+def sentence(drawn: random.Random) -> str:
+    words = [drawn.choice([*WORDS, "catlike", "Überraschung", "don't", "3.14", "...", "한국어", "x" * 120])
+             for _ in range(drawn.randint(1, 12))]  # fmt: skip
+    return " ".join(words)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Documents:
+    drawn = random.Random(0)
+    documents = ["\n".join(sentence(drawn) for _ in range(drawn.randint(1, 6))) for _ in range(120)]
+    (tmp_path / "corpus.txt").write_text("\n\n".join([*documents, "\u200b", "cat cat"]), encoding="utf-8")
+    return open_corpus(tmp_path / "corpus.txt", watch=print)
+
+
+def ignore(event: Event) -> None:
+    pass
+
+
+def files_of(cache: Path) -> dict[str, bytes]:
+    (folder,) = cache.iterdir()
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != ".lock"}
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "albert", "xlm_roberta"])
+def test_tokens_are_those_of_a_call_for_each_line(
+    family: str, corpus: Documents, request: pytest.FixtureRequest
+) -> None:
+    tokenizer = load_tokenizer(request.getfixturevalue(f"tiny_{family}"))
+    found = token_file(corpus, tokenizer, ignore)
+    lines = [line for document in corpus for line in document.lines]
+    expected = [tokenizer(line, add_special_tokens=False) for line in lines]
+    assert found.ids.dtype == np.uint16
+    assert [found.ids[a:b].tolist() for a, b in pairwise(found.lines)] == [one["input_ids"] for one in expected]
+    assert np.diff(found.documents).tolist() == [len(document.lines) for document in corpus]
+    for one, (begin, end) in zip(expected, pairwise(found.lines), strict=True):
+        words = one.word_ids()
+        starts = [at == 0 or words[at] != words[at - 1] for at in range(len(words))]
+        assert found.word_starts(begin, end).tolist() == found.starts_word(np.arange(begin, end)).tolist() == starts
+
+
+def test_words_are_encoded_once_as_a_call_for_each_line_does(
+    tiny_bert: Path, tiny_roberta: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = load_tokenizer(tiny_bert)
+    encoder = line_encoder(tokenizer)
+    assert isinstance(encoder, WordEncoder)
+    assert not isinstance(line_encoder(load_tokenizer(tiny_roberta)), WordEncoder)
+    drawn = random.Random(1)
+    signs = ["cat", "the", " ", "  ", "\t", "\x0b", "\x85", "\u00a0", "\u2028", "\u3000", "\u0301", "é", "É", "Σ", "ΑΣ",
+             "한", "漢字", "[MASK]", "[mask]", " [SEP] ", "\x00", "\u200b", "\ufffd", "##s", "-", ".",
+             "x" * 101]  # fmt: skip
+    monkeypatch.setattr(encode_lines, "MOST_WORDS", 300)
+    for _ in range(20):
+        lines = ["".join(drawn.choices(signs, k=drawn.randint(0, 15))) for _ in range(40)]
+        found, expected = encoder(lines), encode_lines.encode_lines(tokenizer.backend_tokenizer, lines)
+        for field in ("ids", "starts", "lengths"):
+            assert getattr(found, field).tolist() == getattr(expected, field).tolist()
+    tokenizer.add_tokens(["big cat"])
+    assert not isinstance(line_encoder(tokenizer), WordEncoder)
+
+
+def test_the_second_call_reads_the_file(corpus: Documents, tiny_bert: Path, cache: Path) -> None:
+    steps: list[Event] = []
+    first = token_file(corpus, load_tokenizer(tiny_bert), steps.append)
+    assert [type(step) for step in steps] == [Working] * len(steps)
+    assert len(steps) > 5
+    assert len(files_of(cache)) == 4
+    second = token_file(corpus, load_tokenizer(tiny_bert), lambda event: pytest.fail("tokenizes again"))
+    assert second.ids.tolist() == first.ids.tolist()
+
+
+def test_a_damaged_file_is_written_again(corpus: Documents, tiny_bert: Path, cache: Path) -> None:
+    token_file(corpus, load_tokenizer(tiny_bert), ignore)
+    before = files_of(cache)
+    file = next(cache.iterdir()) / "ids"
+    file.write_bytes(b"\0\0" + file.read_bytes()[2:])
+    token_file(corpus, load_tokenizer(tiny_bert), ignore)
+    assert files_of(cache) == before
+
+
+def write_until_killed(corpus: Documents, folder: Path, stop: int) -> None:
+    """Writes the tokens, and kills its own process at a step."""
+    steps: list[Event] = []
+
+    def watch(event: Event) -> None:
+        steps.append(event)
+        if len(steps) == stop:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    token_file(corpus, load_tokenizer(folder), watch)
+
+
+def test_a_killed_process_leaves_what_it_has_written(
+    corpus: Documents, tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    steps: list[Event] = []
+    token_file(corpus, load_tokenizer(tiny_bert), steps.append)
+    whole = files_of(cache)
+    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "other"))
+    for stop in (4, 11):  # the second resumes the first
+        process = get_context("fork").Process(target=write_until_killed, args=(corpus, tiny_bert, stop))
+        process.start()
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
+    left: list[Event] = []
+    token_file(corpus, load_tokenizer(tiny_bert), left.append)
+    assert 0 < len(left) < len(steps) - 9
+    assert files_of(tmp_path / "other" / "tokens") == whole
+
+
+def test_processes_that_start_together_write_once(corpus: Documents, tiny_bert: Path) -> None:
+    found: list[TokenFile] = []
+    steps: list[list[Event]] = [[], [], []]
+
+    def start(number: int) -> None:
+        found.append(token_file(corpus, load_tokenizer(tiny_bert), steps[number].append))
+
+    threads = [threading.Thread(target=start, args=[number]) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 3
+    assert sum(map(bool, steps)) == 1
+
+
+def test_no_room(corpus: Documents, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FINETUNE_CACHE_GB", "0.000001")
+    with pytest.raises(UserError, match=r"need .* MB more.*FINETUNE_CACHE_GB"):
+        token_file(corpus, load_tokenizer(tiny_bert), ignore)
+    monkeypatch.delenv("FINETUNE_CACHE_GB")
+
+    def full(*_: Arrays) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(token_writer.TokenWriter, "save", full)
+        with pytest.raises(UserError, match="No space left"):
+            token_file(corpus, load_tokenizer(tiny_bert), ignore)
+    assert len(token_file(corpus, load_tokenizer(tiny_bert), ignore).ids)
+
+
+def test_a_small_disk_is_used_to_its_end(corpus: Documents, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=500_000_000))
+    assert len(token_file(corpus, load_tokenizer(tiny_bert), ignore).ids)
+
+
+def test_a_text_that_changes(corpus: Documents, tiny_bert: Path) -> None:
+    path = corpus.paths[0]
+    path.write_text(path.read_text(encoding="utf-8") + " more", encoding="utf-8")
+    with pytest.raises(UserError, match="has changed"):
+        token_file(corpus, load_tokenizer(tiny_bert), ignore)
+    assert len(token_file(open_corpus(path, watch=print), load_tokenizer(tiny_bert), ignore).ids)
+
+
+def test_a_text_without_tokens(tmp_path: Path, tiny_bert: Path) -> None:
+    (tmp_path / "a.txt").write_text("\u200b\n\u200b\n", encoding="utf-8")
+    with pytest.raises(UserError, match="finds no token"):
+        token_file(Documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert), ignore)
+
+
+def test_the_survey_of_a_corpus_is_cached_until_a_file_changes(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("a\nb\nc\n")
+    steps: list[Event] = []
+    first = open_corpus(path, watch=steps.append)
+    second = open_corpus(path, watch=steps.append)
+    assert len(steps) == 1
+    assert (second.fingerprint, second.hashes.tolist()) == (first.fingerprint, first.hashes.tolist())
+    assert second.survey.size == 3
+    path.write_text("a\nb\nc\nd\n")
+    assert len(open_corpus(path, watch=steps.append)) == 4
+    for file in (tmp_path / "cache" / "texts").glob("*/hashes.npy"):
+        file.write_bytes(b"damaged")
+    assert open_corpus(path, watch=steps.append).fingerprint != first.fingerprint
+    assert len(steps) == 3
+
+
+def made_of(documents: list[list[list[int]]]) -> TokenFile:
+    """A token file of documents of lines of words with so many tokens."""
+    words = [word for lines in documents for line in lines for word in line]
+    starts = np.concatenate([[True] + [False] * (word - 1) for word in words])
+    lines = np.cumsum([0, *(sum(line) for lines in documents for line in lines)])
+    return TokenFile(
+        ids=np.arange(len(starts)),
+        starts=np.packbits(starts),
+        lines=lines,
+        documents=np.cumsum([0, *map(len, documents)]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("documents", "expected"),
+    [
+        ([[[1] * 5], [[1] * 9]], [(0, 5), (5, 14)]),  # never across documents
+        ([[[1] * 130]], [(0, 65), (65, 130)]),  # not 126 and 4
+        ([[[1] * 120, [1] * 60]], [(0, 120), (120, 180)]),  # at the end of a line
+        ([[[1] * 60, [1] * 220]], [(0, 126), (126, 203), (203, 280)]),  # which would waste too much
+        ([[[1] * 120, *[[4]] * 40]], [(0, 124), (124, 200), (200, 280)]),
+        ([[[1] * 125 + [3] * 20]], [(0, 125), (125, 185)]),
+        ([[[1] * 20 + [100] + [10]]], [(0, 20), (20, 130)]),  # half of it would be within a word
+        ([[[300]]], [(0, 126), (126, 252), (252, 300)]),  # a word that is longer than a piece
+    ],
+)
+def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]]) -> None:
+    file = made_of(documents)
+    found = pieces(file, 126)
+    assert list(zip(found.start.tolist(), found.end.tolist(), strict=True)) == expected
+    assert found.row.tolist() == (np.searchsorted(file.bounds, found.start, side="right") - 1).tolist()
+
+
+def test_pieces_of_any_corpus(tiny_bert: Path, corpus: Documents) -> None:
+    found = token_file(corpus, load_tokenizer(tiny_bert), ignore)
+    for size in (5, 16, 1_000):
+        some = pieces(found, size)
+        covered = np.concatenate([np.arange(a, b) for a, b in zip(some.start, some.end, strict=True)])
+        assert covered.tolist() == list(range(len(found.ids)))
+        assert (some.end - some.start).max() <= size
+        assert (some.start >= found.bounds[some.row]).all()
+        assert (some.end <= found.bounds[some.row + 1]).all()
+        assert set(range(len(corpus))) - {120} == set(some.row.tolist())  # document 120 has no token
+        inside = ~found.starts_word(some.start)
+        assert size == 5 or not inside.any()
+
+
+def test_features_of_pieces(tiny_encoder: Path, corpus: Documents) -> None:
+    tokenizer = load_tokenizer(tiny_encoder)
+    found = token_file(corpus, tokenizer, ignore)
+    vocabulary = piece_vocabulary(tokenizer)
+    before, after = vocabulary.single.before, vocabulary.single.after
+    features = PieceFeatures(found, pieces(found, 1_000), vocabulary)
+    for feature in features:
+        encoded = [tokenizer(line, add_special_tokens=False)["input_ids"] for line in corpus[feature.row].lines]
+        inner = [number for line in encoded for number in line]
+        assert list(feature.input_ids) == [*before, *inner, *after]
+        assert [*before, *after] == tokenizer("")["input_ids"]
+        assert len(feature) == len(feature.note.units) == features.lengths[features.rows.tolist().index(feature.row)]
+        assert np.flatnonzero(feature.note.units == SPECIAL).tolist() == [0, len(feature) - 1]
+    collate(features[:2], pad_id=tokenizer.pad_token_id or 0)
+
+
+def test_lines_of_more_tokens_than_an_entry_holds() -> None:
+    lengths, last = np.array([0, 0x3FFF, 0x4000, 40_000, 7]), np.array([True, False, True, False, True])
+    entries = token_writer._entries(lengths, last)
+    lines, documents = token_writer.line_bounds(entries)
+    assert np.diff(lines).tolist() == lengths.tolist()
+    assert documents.tolist() == [0, 1, 3, 5]
+    assert entries.dtype == np.uint16
