@@ -91,7 +91,8 @@ def test_markup_in_data_stays_text(tmp_path: Path) -> None:
 
 
 def test_a_record_alone_gives_a_page_that_says_what_is_missing(tmp_path: Path) -> None:
-    kept = sorted((ROOT / "results").glob("*/*/record.json"))
+    tasks = sorted((ROOT / "results").glob("*/"))
+    kept = [file for task in tasks for file in sorted(task.glob("*/record.json"))[:3]]
     assert len(kept) > 10
     found = read(report(tmp_path, *(file.parent for file in kept)))
     assert "events.jsonl" in found.text
