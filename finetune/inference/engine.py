@@ -16,7 +16,8 @@ from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature, label_counts
-from finetune.models.feature_arrays import lengths
+from finetune.models.feature_arrays import lengths, read_positions
+from finetune.models.kernels.malloc import trim_memory
 from finetune.models.model import Model, as_float
 from finetune.runs import interrupts
 from finetune.runs.events import Encoded, Predicted, Watcher
@@ -24,6 +25,8 @@ from finetune.runs.events import Encoded, Predicted, Watcher
 LOSSES_AT_ONCE = 256  # features
 IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
+LOGITS_OF_TOKEN = 2_048  # as many logits take the place of a token of a batch
+TRIMMED = 8  # batches after which memory is returned where logits are many
 
 
 class Diverged(UserError):
@@ -47,14 +50,16 @@ class Engine:
         Raises Diverged for nan logits, and Stopping after a signal.
         """
         self.model.to(self.accelerator.device).eval()
-        batches = token_batches(lengths(features), tokens=self._batch_tokens())
+        batches = token_batches(self._sizes(features), tokens=self._batch_tokens())
         mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
         pieces: list[tuple[int, np.ndarray]] = []
         done = 0
         with torch.inference_mode(), self.accelerator.autocast():
-            for indices in mine:
+            for number, indices in enumerate(mine):
                 if interrupts.asked():
                     break
+                if self.model.head.vocabulary and number % TRIMMED == 0:
+                    trim_memory()
                 chosen = [features[i] for i in indices]
                 pieces += zip(indices.tolist(), self._logits(chosen), strict=True)
                 done += len(indices) * self.accelerator.num_processes
@@ -80,7 +85,7 @@ class Engine:
 
         Of a head with several losses it is their sum; of one that reduces its logits it is unknown.
         """
-        if self.model.head.reduces:
+        if self.model.head.vocabulary:
             return None
         totals, counts = Counter[str](), Counter[str]()
         for begin in range(0, len(features), LOSSES_AT_ONCE):
@@ -122,7 +127,7 @@ class Engine:
         try:
             batch = self.batch(features)
             logits = as_float(self.model(*batch.inputs()))
-            if self.model.head.reduces:
+            if self.model.head.vocabulary:
                 logits = self.model.head.reduced(logits, batch.labels)
             return self._unpadded(logits.cpu().numpy(), features)
         except RuntimeError as error:  # torch's own class for GPUs is one, too
@@ -134,10 +139,17 @@ class Engine:
     def _batch_tokens(self) -> int:
         return BATCH_TOKENS.get(self.accelerator.device.type, BATCH_TOKENS["cuda"])
 
+    def _sizes(self, features: Sequence[Feature]) -> np.ndarray:
+        """Of each feature its tokens, or what its logits count as where that is more: `(features,)`."""
+        if not (vocabulary := self.model.head.vocabulary):
+            return lengths(features)
+        of_logits: np.ndarray = read_positions(features) * vocabulary // LOGITS_OF_TOKEN
+        sizes: np.ndarray = np.maximum(lengths(features), of_logits)
+        return sizes
+
     def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:
         if not self.model.pooled:
-            counts = [len(feature) if feature.reads is None else len(feature.reads) for feature in features]
-            return [row[:count] for row, count in zip(logits, counts, strict=True)]
+            return [row[:count] for row, count in zip(logits, read_positions(features), strict=True)]
         return [row[: len(feature.choices) or None] for row, feature in zip(logits, features, strict=True)]
 
 

@@ -163,10 +163,10 @@ class Head(nn.Module):
 
     inputs: ClassVar[frozenset[Output]]
     reads_words: ClassVar[bool] = False  # whether the head reads only the first sub-token of each word
-    reduces: ClassVar[bool] = False  # whether prediction keeps `reduced` of the logits
     pretrains: ClassVar[bool] = False  # whether the checkpoint's own head is kept
     auto_class: ClassVar[str]
     output: nn.Linear
+    vocabulary: int = 0  # logits of a position, where they are so many that prediction keeps `reduced` of them
 
     def __init__(self, labels: Sequence[str]) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class Head(nn.Module):
         return {LABEL: self.loss(logits, labels[LABEL])}
 
     def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
-        """What scoring needs of the logits, where `reduces`: `(batch, positions, n)`."""
+        """What scoring needs of the logits, where it has a `vocabulary`: `(batch, positions, n)`."""
         raise NotImplementedError
 
     def config_settings(self) -> dict[str, Any]:

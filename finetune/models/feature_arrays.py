@@ -93,6 +93,11 @@ def lengths(features: Sequence[Feature]) -> np.ndarray:
     return np.array([len(feature) for feature in features])
 
 
+def read_positions(features: Sequence[Feature]) -> np.ndarray:
+    """How many positions of the sequence output are read of each feature, `(features,)`."""
+    return np.array([len(feature if feature.reads is None else feature.reads) for feature in features])
+
+
 def truncated_rows(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
     """The row of each feature, and whether it was truncated, both `(features,)`."""
     if isinstance(features, LazyFeatures):

@@ -14,14 +14,24 @@ def keep_memory() -> None:
 
 def release_memory() -> None:
     """Returns what glibc has kept to the system, and from now on what is freed."""
-    if (libc := _set_thresholds(trim=DEFAULT, mmap=DEFAULT)) is not None:
+    _set_thresholds(trim=DEFAULT, mmap=DEFAULT)
+    trim_memory()
+
+
+def trim_memory() -> None:
+    """Returns what is free now to the system: what is kept for long between large blocks leaves holes too small for
+    the next ones, so that memory would grow.
+    """
+    if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
 
 
-def _set_thresholds(*, trim: int, mmap: int) -> ctypes.CDLL | None:
-    """The C library, if it is glibc."""
-    if sys.platform != "linux" or not hasattr(libc := ctypes.CDLL(None), "mallopt"):  # musl has none
-        return None
-    libc.mallopt(M_MMAP_THRESHOLD, mmap)
-    libc.mallopt(M_TRIM_THRESHOLD, trim)
-    return libc
+def _set_thresholds(*, trim: int, mmap: int) -> None:
+    if (libc := _glibc()) is not None:
+        libc.mallopt(M_MMAP_THRESHOLD, mmap)
+        libc.mallopt(M_TRIM_THRESHOLD, trim)
+
+
+def _glibc() -> ctypes.CDLL | None:
+    """The C library, unless it is another, such as musl."""
+    return libc if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt") else None

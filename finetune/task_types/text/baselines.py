@@ -15,7 +15,7 @@ from finetune.task_types.text.dev import NONE, DevPiece
 from finetune.task_types.text.masks import IS_NEXT
 from finetune.task_types.text.tokens import TokenFile
 
-AT_ONCE = 10_000_000  # tokens that are counted together
+AT_ONCE = 1_000_000  # tokens that are counted together
 FOLLOWED = 10_000_000  # tokens of a text, the first ones, in which the most frequent followers are looked for
 STRENGTHS = (1.0, 10.0, 100.0, 1_000.0, 10_000.0)  # tokens seen that the prior of the bigram counts as
 

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerFast
 
 from finetune.data.documents import Document
+from finetune.inference import engine
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
@@ -23,6 +24,7 @@ from finetune.models.saving import build_model, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
+from finetune.task_types.text import head
 from finetune.task_types.text.chosen_words import chosen_words
 from finetune.task_types.text.decode import CHARACTER, labels_of, predictions_of
 from finetune.task_types.text.dev import NONE, PAIRS, pairs_of
@@ -77,18 +79,42 @@ def engine_for(task: TextTask, folder: Path) -> Engine:
     return Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=0, watch=unwatched)
 
 
-def test_the_nats_are_those_of_one_document_after_another(tiny_bert: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [2, head.AT_ONCE])
+def test_the_nats_are_those_of_one_document_after_another(
+    at_once: int, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(head, "AT_ONCE", at_once)
     task, tokenizer = text_task(), AutoTokenizer.from_pretrained(tiny_bert)
     rows = documents(10, lines=(1, 4), seed=3)
     features = task.encode(rows, tokenizer, 128)
-    engine = engine_for(task, tiny_bert)
-    found = [answer.value for answer in task.decode(engine.logits(features), features, rows)]
-    save_checkpoint(engine.model, tmp_path, tokenizer, {"max_length": 128})
+    predicting = engine_for(task, tiny_bert)
+    found = [answer.value for answer in task.decode(predicting.logits(features), features, rows)]
+    save_checkpoint(predicting.model, tmp_path, tokenizer, {"max_length": 128})
     theirs = BertForMaskedLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
     for row, document in enumerate(rows):
         expected = slow_nats(theirs, tokenizer, document)
         assert found[row]["nats"] == pytest.approx([nats for nats, _ in expected], abs=1e-4)
         assert found[row]["words"] == [word for _, word in expected]
+
+
+@pytest.mark.parametrize("objective", ["mlm", "ltr"])
+def test_a_batch_has_no_more_logits_than_tokens_allow(
+    objective: str, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(engine.BATCH_TOKENS, "cpu", 400)
+    monkeypatch.setattr(engine, "LOGITS_OF_TOKEN", 5)
+    task, tokenizer = text_task(objective), AutoTokenizer.from_pretrained(tiny_bert)
+    features = task.encode(documents(30, lines=(1, 4), seed=3), tokenizer, 64)
+    predicting, shapes = engine_for(task, tiny_bert), list[torch.Size]()
+    predicting.model.head.register_forward_hook(lambda _, inputs, logits: shapes.append(logits.shape))
+    found = predicting.logits(features)
+    assert [len(each) for each in found] == [len(feature.reads) for feature in features]
+    assert len(shapes) > 2
+    assert all(shape.numel() <= 400 * 5 for shape in shapes)
+    monkeypatch.setattr(engine, "LOGITS_OF_TOKEN", 1_000)
+    shapes.clear()
+    predicting.logits(features)
+    assert max(shape.numel() for shape in shapes) > 400 * 5
 
 
 def slow_nats(
