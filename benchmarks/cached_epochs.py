@@ -110,24 +110,15 @@ def scores(data: Path | None) -> dict[str, Any]:
     return found
 
 
-def anonymous_memory() -> int:
-    """Resident bytes of this process without mapped files; 0 if unknown (not Linux)."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
-
-
 def memory(data: Path | None) -> dict[str, Any]:
     """Memory before and after an epoch from the cache, and the size of the cache, in bytes."""
     recipe = parse({**COMMON, "train": TRAIN, **TAGS, "limit": 4000}, origin="memory")
     trainer, features, _ = prepared(recipe, data)
     features = held(trainer, features)
     size = sum(file.stat().st_size for file in Path(os.environ["FINETUNE_CACHE"]).rglob("*.npy"))
-    before = anonymous_memory()
+    before = machine.memory().get("RssAnon", 0)
     trainer.fit(features, unscored)
-    return {"cache bytes": size, "memory before": before, "memory after an epoch": anonymous_memory()}
+    return {"cache bytes": size, "memory before": before, "memory after an epoch": machine.memory().get("RssAnon", 0)}
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import os
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,3 +23,15 @@ def facts() -> dict[str, Any]:
             "load_before": os.getloadavg()[0],
         },
     }
+
+
+def memory(process: int | str = "self") -> dict[str, int]:
+    """Bytes of memory of a process on Linux, as its status has them: `VmHWM` is the most that was resident, `RssAnon`
+    what is now without mapped files. Empty once it has ended.
+    """
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
+    fields = (line.split() for line in lines)
+    return {name.rstrip(":"): 1024 * int(value) for name, value, *unit in fields if unit == ["kB"]}

@@ -60,6 +60,7 @@ def blocks() -> dict[str, str]:
             "speed": benchmark_tables.speed_table(*speed),
             "ablations": record_tables.ablations_table(every),
             "pretraining-growth": pretraining_tables.growth_table(every),
+            "pretraining-korean": pretraining_tables.korean_table(every),
             "pretraining-curve": pretraining_tables.curve_table(every),
             **{
                 name: pretraining_tables.recipe_table(name, ROOT / "results")

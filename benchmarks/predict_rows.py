@@ -83,7 +83,7 @@ def measured(folder: Path, rows: Path, out: Path, *, workers: int = 1, before: s
     process = started(folder, rows, out, workers=workers, before=before)
     peak = 0
     while _ended(process) is None:
-        peak = max(peak, *map(_memory, [process.pid, *_children(process.pid)]))
+        peak = max(peak, *map(_most_memory, [process.pid, *_children(process.pid)]))
         time.sleep(0.2)
     printed, _ = process.communicate()
     if process.returncode:
@@ -140,7 +140,7 @@ def _wait(
     """
     until, peak = time.monotonic() + seconds, 0
     while time.monotonic() < until and _ended(process) is None:
-        peak = max(peak, *map(_memory, [process.pid, *_children(process.pid)]))
+        peak = max(peak, *map(_most_memory, [process.pid, *_children(process.pid)]))
         if out is not None and _state(out) != until_other_than:
             break
         time.sleep(0.05)
@@ -169,13 +169,8 @@ def _children(process: int) -> list[int]:
         return []
 
 
-def _memory(process: int) -> int:
-    """The most memory in bytes that a process has had; 0 once it has ended."""
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
+def _most_memory(process: int) -> int:
+    return machine.memory(process).get("VmHWM", 0)
 
 
 def overlap(folder: Path, rows: Path) -> dict[str, float]:

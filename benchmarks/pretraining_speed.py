@@ -10,6 +10,8 @@ import multiprocessing
 import os
 import resource
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -48,6 +50,7 @@ from finetune.training.trainer import Trainer
 
 SIZES = ("new:tiny", "new:mini")
 PATHS = ("out", "text", "vocabulary", "large")
+ROOT = Path(__file__).parents[1]
 LINE = "the cat sat on line {}"  # of the corpus of many sequences
 
 
@@ -187,7 +190,9 @@ def many_sequences(job: Job, count: int) -> dict[str, float]:
 
 
 def large_text(job: Job, text: Path) -> dict[str, float]:
-    """Bytes of a text and of its token file, its tokens, and seconds and memory of a first and a second start."""
+    """Bytes of a text and of its token file, its tokens, seconds and memory of a first and a second start, and the
+    memory of a whole run.
+    """
     with TemporaryDirectory() as scratch:
         os.environ["FINETUNE_CACHE"] = scratch
         job = Job(**(asdict(job) | {"text": text, "updates": 4}))
@@ -195,6 +200,7 @@ def large_text(job: Job, text: Path) -> dict[str, float]:
         written = sum(file.stat().st_size for file in (Path(scratch) / "tokens").rglob("*") if file.is_file())
         (ids,) = (Path(scratch) / "tokens").rglob("ids")
         tokens = ids.stat().st_size // 2  # of a vocabulary of at most 65,536
+        command = whole_command(job, Path(scratch) / "results")
     return {
         "text_bytes": text.stat().st_size,
         "tokens": tokens,
@@ -203,7 +209,26 @@ def large_text(job: Job, text: Path) -> dict[str, float]:
         "first_start_bytes": first.memory,
         "second_start_seconds": second.first_update,
         "second_start_bytes": second.memory,
+        **command,
     }
+
+
+def whole_command(job: Job, out: Path) -> dict[str, float]:
+    """The most memory of `finetune run`, scores and baselines too: all that is resident, and without mapped files."""
+    settings = [f"model={job.model}", f"tokenizer={job.vocabulary}", f"max_length={job.length}", f"seed={job.seed}"]
+    training = [f"train.updates={job.updates}", f"train.batch_size={job.batch_size}", "--out", str(out), "--quiet"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "finetune", "run", str(job.text), "shape=text", *settings, *training],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    most, own = 0, 0
+    while process.poll() is None:
+        found = machine.memory(process.pid)
+        most, own = max(most, found.get("VmHWM", 0)), max(own, found.get("RssAnon", 0))
+        time.sleep(0.01)
+    if process.returncode:
+        raise SystemExit(f"the run ended with {process.returncode}")
+    return {"command_bytes": most, "command_own_bytes": own}
 
 
 def _fresh(function: Callable[..., Any], *given: Any) -> Any:

@@ -1,6 +1,7 @@
 """Tables of docs/ on pre-training: growth with updates, and the tables of recipes, from the records in results/."""
 
 import math
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import scale_tables
 import finetune
 from finetune.analysis.paper_table_formats import Cells, markdown_rows, markdown_table
 from finetune.runs.record import RunRecord
+from finetune.runs.seeds import paired, summarised
 
 GROWTH_SEED = 42  # of the runs that measure growth; the tables' have 1, 2 and 3
 PERPLEXITY = "perplexity"
@@ -48,7 +50,7 @@ def curve_table(records: Sequence[RunRecord]) -> str:
     longest = min(runs, key=lambda one: (-one.recipe["train"]["updates"], _perplexity(one.scores["dev"])))
     _, updates = longest.scored_after
     head = ["updates", *(f"{update:,}" for update in updates[1::2])]
-    nats = [f"{math.log(_perplexity(part['scores']['dev'])):.2f}" for part in longest.epochs[1::2]]
+    nats = [f"{_nats(part['scores']['dev']):.2f}" for part in longest.epochs[1::2]]
     return markdown_table(head, [["nats per word", *nats]])
 
 
@@ -73,10 +75,16 @@ def speed_table(measured: dict[str, Any]) -> str:
         )
     if large := measured.get("large"):
         per_token, megabytes = large["disk_bytes"] / large["tokens"], large["first_start_bytes"] / 1e6
+        whole = (
+            f" A whole run: {large['command_own_bytes'] / 1e6:,.0f} MB of its own,"
+            f" {large['command_bytes'] / 1e6:,.0f} MB with the pages of files."
+            if "command_bytes" in large
+            else ""
+        )
         notes.append(
             f"{large['text_bytes'] / 1e9:.2f} GB of text, {large['tokens'] / 1e6:,.0f} million tokens: {per_token:.2f} "
             f"bytes of disk a token, {megabytes:,.0f} MB of memory; first update after "
-            f"{large['first_start_seconds']:.0f} s, {large['second_start_seconds']:.1f} s at the second start."
+            f"{large['first_start_seconds']:.0f} s, {large['second_start_seconds']:.1f} s at the second start.{whole}"
         )
     settings = measured["settings"]
     notes.append(
@@ -117,6 +125,55 @@ def recipe_table(name: str, results: Path) -> str:
     return "\n".join([markdown_rows(form), "", " ".join(f"{note.rstrip('.')}." for note in notes)])
 
 
+def korean_table(records: Sequence[RunRecord]) -> str:
+    """Accuracy on NSMC's test rows of TF-IDF and of encoders, one of them pre-trained on the reviews; empty without."""
+    runs = [one for one in records if one.task == "ratings_train.txt"]
+    if not (helped := {one.recipe["seed"]: one for one in runs if one.lineage}):
+        return ""
+    systems = {
+        "TF-IDF, logistic regression": [one.baselines["test"]["tfidf-logistic"]["accuracy"] for one in helped.values()],
+        "new:mini, not pre-trained": _accuracies(runs, "new:mini"),
+        "new:mini, pre-trained on the reviews": [_accuracy(one) for one in helped.values()],
+        "minilm": _accuracies(runs, "minilm"),
+    }
+    metric = runs[0].metric("accuracy")
+    rows = list[Cells]()
+    for name, scores in systems.items():
+        if scores:
+            found = summarised(scores, metric)
+            interval = " to ".join(map(metric.shown, found.interval or ()))
+            rows.append([name, len(scores), metric.shown(found.mean), interval])
+    without = {one.recipe["seed"]: one for one in runs if one.recipe["model"] == "new:mini"}
+    pairs = [(_accuracy(without[seed]), _accuracy(helped[seed])) for seed in sorted(helped.keys() & without.keys())]
+    notes = [_korean_note(records, next(iter(helped.values())))]
+    if pairs and (change := paired(pairs, metric)).interval:
+        low, high = map(metric.signed, change.interval)
+        notes.append(f"Pre-training: {metric.signed(change.mean)} ({low} to {high}, {len(pairs)} pairs of one seed).")
+    return "\n".join([markdown_table(["", "runs", "test accuracy", "95 % interval"], rows), "", " ".join(notes)])
+
+
+def _korean_note(records: Sequence[RunRecord], tuned: RunRecord) -> str:
+    """How much text and how many rows the runs have seen, and how well the words were predicted."""
+    first = [one for one in records if one.task == "ratings_train.txt-text"]
+    minutes = statistics.fmean(one.seconds["total"] for one in first) / 60
+    nats = statistics.fmean(_nats(one.scores["dev"]) for one in first)
+    unigram, bigram = (_nats(first[0].baselines["dev"][name]) for name in ("unigram", "bigram"))
+    updates = first[0].recipe["train"]["updates"]
+    return (
+        f"Pre-training: {updates:,} updates, {minutes:.0f} minutes on one core, {nats:.1f} nats per word (unigram "
+        f"{unigram:.1f}, bigram {bigram:.1f}), {len(first)} seeds. Fine-tuning: {tuned.rows['train']:,} reviews, "
+        f"{tuned.recipe['train']['epochs']} epochs; {tuned.rows['test']:,} test rows."
+    )
+
+
+def _accuracies(runs: Sequence[RunRecord], model: str) -> list[float]:
+    return [_accuracy(one) for one in runs if one.recipe["model"] == model]
+
+
+def _accuracy(record: RunRecord) -> float:
+    return record.scores["test"]["accuracy"]
+
+
 def _measures_growth(record: RunRecord) -> bool:
     recipe = record.recipe
     return (
@@ -143,10 +200,14 @@ def _growth(record: RunRecord) -> Cells:
         f"{train['batch_size'] * train['updates']:,}",
         f"{record.seconds['total'] / 60:.1f}",
         f"{perplexity:,.0f}",
-        f"{math.log(perplexity):.2f}",
+        f"{_nats(scores):.2f}",
         f"{100 * scores['masked accuracy']:.1f} %",
     ]
 
 
 def _perplexity(scores: dict[str, float]) -> float:
     return scores[PERPLEXITY]
+
+
+def _nats(scores: dict[str, float]) -> float:
+    return math.log(_perplexity(scores))
