@@ -205,6 +205,8 @@ def test_the_ids_of_the_shipped_records_stay() -> None:
     assert len(records) > 70
     for record in records:
         chosen = {name: value for name, value in record.recipe.items() if value is not None}
+        if chosen["train"].get("updates"):
+            chosen["train"] = {name: value for name, value in chosen["train"].items() if name != "epochs"}
         facts = {"task": record.task, "version": record.task_version, "precision": record.precision}
         one = recipe.Recipe.model_validate(chosen)
         assert identified(one, data=record.data, weights=record.weights, **facts) == record.id
