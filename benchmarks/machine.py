@@ -33,5 +33,5 @@ def memory(process: int | str = "self") -> dict[str, int]:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
         return {}
-    fields = (line.split() for line in lines)
-    return {name.rstrip(":"): 1024 * int(value) for name, value, *unit in fields if unit == ["kB"]}
+    fields = (line.split() for line in lines if line.endswith(" kB"))
+    return {name.rstrip(":"): 1024 * int(value) for name, value, _ in fields}

@@ -50,7 +50,7 @@ from finetune.training.trainer import Trainer
 
 SIZES = ("new:tiny", "new:mini")
 PATHS = ("out", "text", "vocabulary", "large")
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 LINE = "the cat sat on line {}"  # of the corpus of many sequences
 
 

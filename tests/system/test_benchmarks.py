@@ -131,5 +131,6 @@ def test_the_benchmark_of_pretraining_runs(tmp_path: Path, tiny_bert: Path) -> N
     assert 0 < measured["new:1x32x2"]["masks_share"] < 1
     assert 0 <= measured["tokenisation"]["padding_share"] < 0.2
     assert measured["many"]["second_start_seconds"] > 0
+    assert 1e8 < measured["large"]["command_own_bytes"] < measured["large"]["command_bytes"]
     assert 2.1 < measured["large"]["disk_bytes"] / measured["large"]["tokens"] < 3
     assert "| new:1x32x2 |" in shown(out, "pretraining_tables", "speed_table")
