@@ -148,7 +148,9 @@ def korean_table(records: Sequence[RunRecord]) -> str:
     notes = [_korean_note(records, next(iter(helped.values())))]
     if pairs and (change := paired(pairs, metric)).interval:
         low, high = map(metric.signed, change.interval)
-        notes.append(f"Change by pre-training: {metric.signed(change.mean)} ({low} to {high}, {len(pairs)} pairs of one seed).")
+        notes.append(
+            f"Change by pre-training: {metric.signed(change.mean)} ({low} to {high}, {len(pairs)} pairs of one seed)."
+        )
     return "\n".join([markdown_table(["", "runs", "test accuracy", "95 % interval"], rows), "", " ".join(notes)])
 
 
