@@ -66,18 +66,20 @@ def next_words(features: Sequence[Feature]) -> list[Feature]:
 
 
 def paired(features: Sequence[Feature], generator: np.random.Generator, *, size: int) -> list[Feature]:
-    """Each feature as two texts of at most `size` tokens: one of its line ends divides it, and for half of them, and
-    those of one line, the second text is that of another document in the batch. The label NEXT says so (`IS_NEXT`).
+    """Each feature as two texts of at most `size` tokens: one of its line ends divides it, and for half of the batch,
+    those of one line among them, the second text is that of another document. The label NEXT says so (`IS_NEXT`).
     Without another document, a text of one line is divided in the middle, without a label.
     """
     order, chances, draws = (generator.permutation(len(features)), *generator.random((2, len(features))))
     cuts = [_cut(feature.note, draw) for feature, draw in zip(features, draws, strict=True)]
+    with_lines = sum(has_line for _, has_line in cuts)
+    follows = 0.5 * len(features) / max(1, with_lines)  # the chance of those that can be divided: half of all follow
     found = []
     for index, feature in enumerate(features):
         cut, has_line = cuts[index]
         end = len(feature.note.units)
         others = (int(other) for other in np.roll(order, -index) if features[other].row != feature.row)
-        other = None if has_line and chances[index] < 0.5 else next(others, None)
+        other = None if has_line and chances[index] < follows else next(others, None)
         if other is not None:
             first = _between(feature, 0, cut if has_line else end)
             second = _between(features[other], cuts[other][0], len(features[other].note.units))

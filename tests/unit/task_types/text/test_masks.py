@@ -230,6 +230,14 @@ def test_half_of_the_pairs_follow_each_other(name: str, request: pytest.FixtureR
     assert chisquare([cuts[place] for place in (3, 8, 14)]).pvalue > BY_CHANCE
 
 
+@pytest.mark.parametrize("one_line", [4, 7])
+def test_half_follow_each_other_where_some_texts_have_one_line(one_line: int, tiny_bert: Path) -> None:
+    features = lined(one_line, [18], tiny_bert) + lined(16, [4, 5, 6, 3], tiny_bert)[one_line:]
+    pairs = [pair for seed in range(100) for pair in paired(features, np.random.default_rng(seed), size=18)]
+    labels = Counter(pair.label[NEXT] for pair in pairs)
+    assert chisquare([labels[IS_NEXT], labels[IS_RANDOM]]).pvalue > BY_CHANCE
+
+
 def test_the_other_text_is_of_any_other_document(tiny_bert: Path) -> None:
     features = lined(8, [4, 4], tiny_bert)
     features[1] = features[0]  # two pieces of one document
