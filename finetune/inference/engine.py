@@ -15,6 +15,7 @@ from torch import Tensor
 from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
 from finetune.models.device import is_out_of_memory
+from finetune.models.families import most_tokens
 from finetune.models.feature import Feature, label_counts
 from finetune.models.feature_arrays import lengths, read_positions
 from finetune.models.kernels.malloc import trim_memory
@@ -26,6 +27,7 @@ LOSSES_AT_ONCE = 256  # features
 IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
 LOGITS_OF_TOKEN = 2_048  # as many logits take the place of a token of a batch
+LONG, STEP = 32, 8  # tokens: texts longer than LONG are padded to steps where logits are many
 TRIMMED = 8  # batches after which memory is returned where logits are many
 
 
@@ -120,7 +122,15 @@ class Engine:
 
     def batch(self, features: Sequence[Feature]) -> Batch:
         """These features as padded tensors on the device."""
-        return collate(features, pad_id=self.pad_id).to(self.accelerator.device)
+        return collate(features, pad_id=self.pad_id, length=self._length(features)).to(self.accelerator.device)
+
+    def _length(self, features: Sequence[Feature]) -> int:
+        """A whole number of steps where logits are many, else 0: the code that a CPU's library compiles and keeps for
+        each shape in half precision takes several hundred MB for texts of all lengths.
+        """
+        if not self.model.head.vocabulary or (longest := max(map(len, features))) <= LONG:
+            return 0
+        return min(-(-longest // STEP) * STEP, most_tokens(self.model.backbone.config))
 
     def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of a batch; where memory runs out, of its halves."""
@@ -144,7 +154,7 @@ class Engine:
         if not (vocabulary := self.model.head.vocabulary):
             return lengths(features)
         of_logits: np.ndarray = read_positions(features) * vocabulary // LOGITS_OF_TOKEN
-        sizes: np.ndarray = np.maximum(lengths(features), of_logits)
+        sizes: np.ndarray = -(-np.maximum(lengths(features), of_logits) // LONG) * LONG  # for few shapes, see `_length`
         return sizes
 
     def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:

@@ -54,8 +54,8 @@ class Batch:
         )
 
 
-def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
-    """Collates features into a batch, padded to the longest of them."""
+def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0) -> Batch:
+    """Collates features into a batch, padded to the longest of them, and to `length` at least."""
     sequences = [sequence for f in features for sequence in f.choices or (f,)]
     counts = [len(f.choices) for f in features]
     shared: dict[str, Any] = {
@@ -69,9 +69,9 @@ def collate(features: Sequence[Feature], *, pad_id: int) -> Batch:
     segments = [sequence.token_type_ids for sequence in sequences]
     reads = [sequence.reads for sequence in sequences]
     return Batch(
-        input_ids=_padded([sequence.input_ids for sequence in sequences], pad_id),
-        attention_mask=_padded([[1] * len(sequence) for sequence in sequences], 0),
-        token_type_ids=None if segments[0] is None else _padded(segments, 0),  # type: ignore[arg-type]
+        input_ids=_padded([sequence.input_ids for sequence in sequences], pad_id, length=length),
+        attention_mask=_padded([[1] * len(sequence) for sequence in sequences], 0, length=length),
+        token_type_ids=None if segments[0] is None else _padded(segments, 0, length=length),  # type: ignore[arg-type]
         positions=None if reads[0] is None else _padded(reads, -1),  # type: ignore[arg-type]
         **shared,
     )
@@ -93,8 +93,8 @@ def _padded_states(states: Sequence[np.ndarray]) -> Tensor:
     return torch.from_numpy(out)
 
 
-def _padded(rows: Sequence[Ids], value: int, *, dtype: type[np.number] = np.int64) -> Tensor:
-    out = np.full((len(rows), max(map(len, rows))), value, dtype=dtype)
+def _padded(rows: Sequence[Ids], value: int, *, dtype: type[np.number] = np.int64, length: int = 0) -> Tensor:
+    out = np.full((len(rows), max(length, *map(len, rows))), value, dtype=dtype)
     for index, row in enumerate(rows):
         out[index, : len(row)] = row
     return torch.from_numpy(out)

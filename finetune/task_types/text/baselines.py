@@ -19,6 +19,8 @@ AT_ONCE = 1_000_000  # tokens that are counted together
 FOLLOWED = 10_000_000  # tokens of a text, the first ones, in which the most frequent followers are looked for
 STRENGTHS = (1.0, 10.0, 100.0, 1_000.0, 10_000.0)  # tokens seen that the prior of the bigram counts as
 
+PairCounts = tuple[np.ndarray, np.ndarray]  # pairs of tokens, each once and sorted, and how often each is there
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Counts:
@@ -90,15 +92,29 @@ def bigram_nats(counts: Counts, before: np.ndarray, tokens: np.ndarray) -> np.nd
 
 def most_frequent_after(text: TokenFile, before: np.ndarray, *, otherwise: int, size: int) -> np.ndarray:
     """The token that is most frequent after each in the first FOLLOWED of a text; `otherwise` where none follows."""
-    wanted, some = np.zeros(size, bool), text.ids[:FOLLOWED].astype(np.int64)
+    wanted, ids = np.zeros(size, bool), text.ids[:FOLLOWED]
     wanted[before] = True
-    kept = wanted[some[:-1]]
-    pairs, counts = np.unique(_codes(some[:-1][kept], some[1:][kept], size), return_counts=True)
+    pairs, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    for begin in range(0, len(ids), AT_ONCE):
+        some = ids[begin : begin + AT_ONCE + 1].astype(np.int64)
+        kept = wanted[some[:-1]]
+        more = np.unique(_codes(some[:-1][kept], some[1:][kept], size), return_counts=True)
+        pairs, counts = _added((pairs, counts), more)
     first, second = np.divmod(pairs, size)
     best = np.full(size, otherwise)
     order = np.argsort(counts, kind="stable")
     best[first[order]] = second[order]  # of several values for an index the last one stays
     return np.asarray(best[before])
+
+
+def _added(counted: PairCounts, more: PairCounts) -> PairCounts:
+    """The sums of the counts of two texts."""
+    pairs, places = np.unique(np.concatenate([counted[0], more[0]]), return_inverse=True)
+    counts = np.zeros(len(pairs), np.int64)
+    for some in (counted, more):
+        counts[places[: len(some[0])]] += some[1]
+        places = places[len(some[0]) :]
+    return pairs, counts
 
 
 def _codes(before: np.ndarray, tokens: np.ndarray, size: int) -> np.ndarray:

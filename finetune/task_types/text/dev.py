@@ -90,12 +90,12 @@ def word_features(
             continue
         ids = tokens.file.ids[start:end]
         given = np.where(chosen, vocabulary.mask_id, ids) if masked else ids
-        inputs = np.concatenate([before, given, vocabulary.single.after]).astype(np.int64)
+        inputs = np.concatenate([before, given, vocabulary.single.after]).astype(np.int32)
         found.append(
             Feature(
                 row=row,
                 input_ids=inputs,
-                token_type_ids=np.zeros_like(inputs) if vocabulary.single.segments else None,
+                token_type_ids=np.zeros(len(inputs), np.int8) if vocabulary.single.segments else None,
                 reads=positions + len(before) - (0 if masked else 1),
                 label={WORDS: ids[positions]} | ({NEXT: IGNORED} if paired else {}),
                 note=DevPiece(

@@ -117,6 +117,20 @@ def test_a_batch_has_no_more_logits_than_tokens_allow(
     assert max(shape.numel() for shape in shapes) > 400 * 5
 
 
+def test_long_texts_are_padded_to_few_lengths(tiny_bert: Path) -> None:
+    """Each shape has compiled code of its own in half precision, which is kept."""
+    task, tokenizer = text_task(), AutoTokenizer.from_pretrained(tiny_bert)
+    features = task.encode(documents(40, lines=(1, 9), seed=3), tokenizer, 61)
+    predicting = engine_for(task, tiny_bert)
+    found = {length: predicting.batch([next(f for f in features if len(f) == length)]) for length in map(len, features)}
+    padded = {length: batch.attention_mask.shape[1] for length, batch in found.items()}
+    assert min(padded) < 20 and max(padded) == 61
+    assert padded == {length: length if length <= 32 else -(-length // 8) * 8 for length in padded}
+    assert all(int(batch.attention_mask.sum()) == length for length, batch in found.items())
+    predicting.model.backbone.config.max_position_embeddings = 61
+    assert predicting.batch(features).attention_mask.shape[1] == 61
+
+
 def slow_nats(
     model: BertForMaskedLM, tokenizer: PreTrainedTokenizerFast, document: Document
 ) -> list[tuple[float, str]]:
