@@ -29,6 +29,7 @@ from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, Print
 
 from finetune.data.documents import Documents
 from finetune.data.source import Source
+from finetune.inference.engine import stepped
 from finetune.models.encoder_sizes import size_of
 from finetune.models.feature_arrays import lengths
 from finetune.models.tokenizers.load import read_tokenizer
@@ -93,7 +94,7 @@ def tokenisation(job: Job) -> dict[str, float]:
         each = lengths(build_run(planned, unwatched).features[planned.task.train_split])
     every = Batches(each, batch_size=job.batch_size, data_seed=0, updates=len(each) // job.batch_size)
     batches = every[: len(every)]
-    padded = sum(len(batch) * int(each[batch].max()) for batch in batches)
+    padded = sum(len(batch) * stepped(int(each[batch].max()), most=job.length) for batch in batches)
     tokens = sum(int(each[batch].sum()) for batch in batches)
     return {"megabytes_per_second": rate, "padding_share": 1 - tokens / padded}
 

@@ -125,12 +125,10 @@ class Engine:
         return collate(features, pad_id=self.pad_id, length=self._length(features)).to(self.accelerator.device)
 
     def _length(self, features: Sequence[Feature]) -> int:
-        """A whole number of steps where logits are many, else 0: the code that a CPU's library compiles and keeps for
-        each shape in half precision takes several hundred MB for texts of all lengths.
-        """
-        if not self.model.head.vocabulary or (longest := max(map(len, features))) <= LONG:
+        """The length to pad to where logits are many, else 0."""
+        if not self.model.head.vocabulary:
             return 0
-        return min(-(-longest // STEP) * STEP, most_tokens(self.model.backbone.config))
+        return stepped(max(map(len, features)), most=most_tokens(self.model.backbone.config))
 
     def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of a batch; where memory runs out, of its halves."""
@@ -154,13 +152,20 @@ class Engine:
         if not (vocabulary := self.model.head.vocabulary):
             return lengths(features)
         of_logits: np.ndarray = read_positions(features) * vocabulary // LOGITS_OF_TOKEN
-        sizes: np.ndarray = -(-np.maximum(lengths(features), of_logits) // LONG) * LONG  # for few shapes, see `_length`
+        sizes: np.ndarray = -(-np.maximum(lengths(features), of_logits) // LONG) * LONG
         return sizes
 
     def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:
         if not self.model.pooled:
             return [row[:count] for row, count in zip(logits, read_positions(features), strict=True)]
         return [row[: len(feature.choices) or None] for row, feature in zip(logits, features, strict=True)]
+
+
+def stepped(longest: int, *, most: int) -> int:
+    """The length to which a batch of text is padded: for texts of all lengths the code that a CPU's library compiles
+    and keeps for each shape in half precision takes several hundred MB.
+    """
+    return longest if longest <= LONG else min(-(-longest // STEP) * STEP, most)
 
 
 def token_batches(lengths: Sequence[int] | np.ndarray, *, tokens: int) -> list[np.ndarray]:
