@@ -182,7 +182,7 @@ def _by_seed(
 
 def _difference(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled]) -> Difference:
     quick = all(isinstance(each, Counted) for each in (*a, *b))
-    found = paired_bootstrap(a, b, resamples=RESAMPLES if quick else RESAMPLES // 10)
+    found = paired_bootstrap(a, b, resamples=RESAMPLES if quick else RESAMPLES // 10, spacing=metric.spacing)
     return replace(found, interval=metric.possible_difference(found.interval, around=found.value))
 
 
