@@ -89,13 +89,13 @@ def paired_bootstrap(
         for weights in _weights(a[0].size, resamples, generator)
     ]
     drawn_scores = [np.concatenate(each) for each in zip(*parts, strict=True)]
-    scores = [spacing.to(np.array([each.score for each in side])) for side in (a, b)]
+    means = [spacing.mean([each.score for each in side]) for side in (a, b)]
+    scores = [np.array(spacing.values([each.score for each in side])) for side in (a, b)]
     by_rows = drawn_scores[1].mean(1) - drawn_scores[0].mean(1)
     by_seeds, freedom = _chance_of_seeds([_spread(*side) for side in zip(scores, drawn_scores, strict=True)])
     drawn = by_rows + by_seeds * generator.standard_t(freedom, resamples)
     step = float(scores[1].mean() - scores[0].mean())
     extreme = int((~(np.abs(drawn - by_rows.mean()) < abs(step) - NO_SPREAD)).sum())
-    means = [float(spacing.back(side.mean())) for side in scores]
     return Difference(
         a=means[0],
         b=means[1],

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
 Interval = tuple[float, float]
 LEAST = 1e-300  # a score of which a logarithm can be taken
 MOST = 1e15  # what records hold
-HIGHEST = 700.0  # exp of more is infinite
+HIGHEST = 350.0  # exp of it is finite, times any score
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +26,20 @@ class Spacing:
     step: Callable[[float, float, float], float]
 
     def mean(self, scores: Sequence[float]) -> float:
-        """The mean on the scale, as a score: arithmetic, or geometric."""
-        return float(self.back(np.mean(self.to(np.asarray(scores, float)))))
+        """The mean on the scale, as a score: arithmetic, or geometric; of a single score the same bits."""
+        return self.score(fmean(self.values(scores))) if len(scores) > 1 else float(scores[0])
+
+    def values(self, scores: Sequence[float]) -> list[float]:
+        """Where scores are on the scale."""
+        return [float(value) for value in self.to(np.asarray(scores, float))]
+
+    def score(self, value: float) -> float:
+        """The score at a place on the scale."""
+        return float(self.back(np.asarray(value)))
 
     def interval(self, ends: Interval | None) -> Interval | None:
         """An interval of a score, from its ends on the scale."""
-        return None if ends is None else (float(self.back(np.asarray(ends[0]))), float(self.back(np.asarray(ends[1]))))
+        return None if ends is None else (self.score(ends[0]), self.score(ends[1]))
 
     def differences(self, ends: Interval | None, a: float, b: float) -> Interval | None:
         """An interval of the difference between `a` and `b`, from its ends on the scale."""
