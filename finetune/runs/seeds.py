@@ -153,7 +153,7 @@ def failed(record: RunRecord, split: str) -> bool | None:
     By accuracy where the task has it, else by the headline; None where there is no such baseline.
     """
     metric = "accuracy" if "accuracy" in record.scores[split] else record.headline
-    constant = next((given for name, given in record.baselines[split].items() if name in CONSTANT), None)
+    constant = next((given for name, given in record.baselines.get(split, {}).items() if name in CONSTANT), None)
     rank = record.metric(metric).rank
     return None if constant is None else not rank(record.scores[split][metric]) > rank(constant[metric])
 

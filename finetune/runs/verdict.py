@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
+from finetune.data.messages import noun
 from finetune.metrics.metric import Metric
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.margin import Interval, Margin, best_baseline
@@ -53,14 +54,15 @@ class Verdict:
         return self.sentence
 
 
-def verdict_of(records: Sequence[RunRecord]) -> Verdict:
-    """The verdict on one run, or on the mean of several that differ only in seeds; on the test rows if there are any.
+def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Verdict:
+    """The verdict on one run, or on the mean of several that differ only in seeds; on the test rows if there are any,
+    or on those of `split`.
 
     Over several seeds an interval has the variance of rows and of seeds; the seeds' is Student's t. Mean and intervals
     are of the metric's spacing: perplexities are averaged geometrically.
     """
     first = records[0]
-    split = "test" if "test" in first.scores else first.first_split
+    split = split or ("test" if "test" in first.scores else first.first_split)
     metric = first.metric(first.headline)
     scores = [record.scores[split][metric.name] for record in records]
     score, baselines = metric.spacing.mean(scores), first.baselines.get(split, {})
@@ -79,6 +81,15 @@ def verdict_of(records: Sequence[RunRecord]) -> Verdict:
         difference=difference, difference_interval=apart, p=p,
     )  # fmt: skip
     return Verdict(**(vars(found) | {"sentence": _sentence(found, records)}))
+
+
+def shortfall(records: Sequence[RunRecord], *, split: str) -> str:
+    """That one run, or several that differ only in seeds, are worse than the best baseline or no better than a constant
+    prediction, in words; empty where neither is so.
+    """
+    found = verdict_of(records, split=split)
+    words = [_against(found)] if found.level == "worse" else []
+    return ", and ".join([*words, *filter(None, [_failures(records, split)])])
 
 
 def baseline_words(name: str) -> str:
@@ -131,49 +142,59 @@ def _level(metric: Metric, difference: float | None, interval: Interval | None) 
 
 
 def _sentence(found: Verdict, records: Sequence[RunRecord]) -> str:
-    shown, unit = found.metric.shown, " points" if found.metric.scale == 100 else ""
+    shown = found.metric.shown
     rows = records[0].rows.get(found.split, 0)
     seeds = f", mean of {len(records)} seeds" if len(records) > 1 else ""
     seeds += f" ({TOO_FEW_SEEDS})" if len(records) == 2 else ""
     text = f"{found.split} {found.metric.name} {shown(found.score)}{_interval(found.metric, found.interval)}{seeds}"
     if found.baseline is not None and found.difference is not None:
-        text = f"{_judged(found, unit, records)}: {text}"
+        text = f"{_judged(found, records)}: {text}"
     if found.split == records[0].first_split and is_optimistic(records[0]):
         text += "; optimistic, because these rows also chose the epoch or an option"
     return text + (f"; only {rows} {'row' if rows == 1 else 'rows'}" if 0 < rows < FEW_ROWS else "")
 
 
-def _judged(found: Verdict, unit: str, records: Sequence[RunRecord]) -> str:
+def _judged(found: Verdict, records: Sequence[RunRecord]) -> str:
     """`14.0 points better than TF-IDF (95 % 9.0 to 19.1)`, and what follows from it."""
+    text, metric = _against(found), found.metric
+    if not found.difference or not math.isfinite(found.difference):
+        return text
+    if found.difference_interval is not None:
+        text += f" (95 %: {_ends(metric, found.difference_interval)})"
+    failures = _failures(records, found.split) if records[0].is_pretraining else ""
+    failures += " (more updates or a higher learning rate may help)" if failures else ""
+    if found.level == "worse":
+        return f"{text}, {f'and {failures}' if failures else _advice(records[0])}"
+    doubt = ", which may be chance" if found.level == "unclear" and found.difference_interval else ""
+    simpler = ["the baseline is simpler"] * (metric.rank(found.difference) < 0)
+    return "; ".join([text + doubt, *simpler, *filter(None, [failures])])
+
+
+def _against(found: Verdict) -> str:
+    """`14.0 points better than TF-IDF`"""
     assert found.baseline is not None and found.difference is not None
     name, metric = baseline_words(found.baseline), found.metric
     if not math.isfinite(found.difference):
         return f"not comparable with {name}, since a score is undefined"
     if not found.difference:
         return f"no better than {name}, which is simpler"
-    worse = (found.difference < 0) == metric.greater_is_better
-    text = f"{metric.shown(abs(found.difference))}{unit} {'worse' if worse else 'better'} than {name}"
-    if found.difference_interval is not None:
-        text += f" (95 %: {_ends(metric, found.difference_interval)})"
-    failures = _failures(records, found.split)
-    if found.level == "worse":
-        return f"{text}, {_advice(records[0], failures)}"
-    doubt = ", which may be chance" if found.level == "unclear" and found.difference_interval else ""
-    return "; ".join([text + doubt, *["the baseline is simpler"] * worse, *[failures] * bool(failures)])
+    unit = " points" if metric.scale == 100 else ""
+    word = "better" if metric.rank(found.difference) > 0 else "worse"
+    return f"{metric.shown(abs(found.difference))}{unit} {word} than {name}"
 
 
-def _advice(record: RunRecord, failures: str) -> str:
+def _advice(record: RunRecord) -> str:
     """What to do with a run that is worse than a baseline: one on a text has no better one to use instead."""
-    if not record.is_pretraining:
-        return "do not use it"
-    return f"and {failures}" if failures else f"but better than {FREQUENCIES} (more updates or text may help)"
+    better = f"but better than {FREQUENCIES} (more updates or text may help)"
+    return better if record.is_pretraining else "do not use it"
 
 
 def _failures(records: Sequence[RunRecord], split: str) -> str:
-    """That runs on a text learned nothing from context, in words; empty where none failed."""
-    count = sum(bool(failed(record, split)) for record in records if record.is_pretraining)
-    which = f"{count} of {len(records)} runs are " if len(records) > 1 else ""
-    return f"{which}no better than {FREQUENCIES} (more updates or a higher learning rate may help)" if count else ""
+    """How many runs are no better than a constant prediction, in words; empty where none is so."""
+    count = sum(bool(failed(record, split)) for record in records)
+    which = f"{count} of {len(records)} runs {noun(count, 'is', 'are')} " if len(records) > 1 else ""
+    constant = FREQUENCIES if records[0].is_pretraining else "a constant prediction"
+    return f"{which}no better than {constant}" if count else ""
 
 
 def _ends(metric: Metric, interval: Interval) -> str:
