@@ -11,7 +11,7 @@ from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.metrics.spacing import Interval
-from finetune.runs.lineage import PREFIX, SEEDS, of_one_run
+from finetune.runs.lineage import PREFIX, SEEDS, encoder_of, of_one_run
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
@@ -100,8 +100,9 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
     for record, settings in zip(every, applied(every), strict=True):
         left = (*SEEDS, *over, "model")
         kept = {key: value for key, value in settings.items() if key not in left and not key.startswith(PREFIX)}
-        encoder = record.weights if record.lineage is None else record.lineage.but_seeds
-        facts = [record.task, record.task_version, encoder, record.precision, kept, _scored(record)]
+        encoder = encoder_of(record.model, record.weights, settings.get("tokenizer"))
+        began = encoder if record.lineage is None else record.lineage.but_seeds
+        facts = [record.task, record.task_version, began, record.precision, kept, _scored(record)]
         key = json.dumps([*facts, None if over else record.data], sort_keys=True)
         found.setdefault(key, []).append(record)
     return list(found.values())
