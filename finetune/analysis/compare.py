@@ -19,6 +19,7 @@ from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.seeds import Summary, paired, same_seeds, shared_encoders
+from finetune.runs.verdict import shortfall
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import resampled_metrics
 from finetune.task_types.run_task import trained_on
@@ -68,7 +69,7 @@ def compare_runs(
     task = trained_on(folders[0][0], task=task)
     rows, left = _side(task, folders[0], split, rows=None)
     _, right = _side(task, folders[1], split, rows=rows)
-    notes = _notes(left, right, rows=len(rows))
+    notes = _notes(left, right, split=split, rows=len(rows))
     if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return _compared(task, rows, left, right, split=split, notes=notes)
@@ -107,8 +108,8 @@ def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
     return f"its row {index + 1} (id {others[index].id!r}) differs from that of the other run"
 
 
-def _notes(left: Side, right: Side, *, rows: int) -> list[str]:
-    notes = []
+def _notes(left: Side, right: Side, *, split: str, rows: int) -> list[str]:
+    notes = _shortfalls(left, right, split)
     if left.records[0].data != right.records[0].data:
         notes.append("the runs were trained on different data; they predicted the same rows")
     objectives = [side.records[0].options.get("objective") for side in (left, right)]
@@ -126,6 +127,14 @@ def _notes(left: Side, right: Side, *, rows: int) -> list[str]:
     elif min(len(left.records), len(right.records)) == 2:
         notes.append("two seeds on a side: use 3 or more, as the interval of two is too wide to tell anything")
     return notes
+
+
+def _shortfalls(left: Side, right: Side, split: str) -> list[str]:
+    """A line on the sides that failed, or are worse than their best baseline."""
+    sides = {name: shortfall(side.records, split=split) for name, side in (("A", left), ("B", right))}
+    if said := [f"{name}: {words}" for name, words in sides.items() if words]:
+        return ["; ".join(said) + f" ({split} {left.records[0].headline}): a difference to such a run says little"]
+    return []
 
 
 def _lineages(a: Lineage | None, b: Lineage | None) -> list[str]:
@@ -182,7 +191,7 @@ def _by_seed(
 
 def _difference(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled]) -> Difference:
     quick = all(isinstance(each, Counted) for each in (*a, *b))
-    found = paired_bootstrap(a, b, resamples=RESAMPLES if quick else RESAMPLES // 10)
+    found = paired_bootstrap(a, b, resamples=RESAMPLES if quick else RESAMPLES // 10, spacing=metric.spacing)
     return replace(found, interval=metric.possible_difference(found.interval, around=found.value))
 
 

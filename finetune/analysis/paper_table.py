@@ -1,6 +1,5 @@
 """`finetune table`: scores from the records of runs, next to published ones; nothing is trained."""
 
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -227,7 +226,7 @@ def _published(row: Row, source: str) -> list[Anchor]:
 
 
 def _mean(runs: Sequence[RunRecord], row: Row) -> float:
-    return statistics.fmean(record.scores[row.split][row.metric] for record in runs)
+    return runs[0].metric(row.metric).spacing.mean([record.scores[row.split][row.metric] for record in runs])
 
 
 def _fitting(row: Row, records: Sequence[RunRecord]) -> list[RunRecord]:

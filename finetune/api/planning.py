@@ -45,25 +45,25 @@ def plan(
 EXECUTORS = ("ray", "slurm")
 
 
-def executor_of(name: str | None, **settings: Any) -> "Executor":
-    """Where several runs are trained: one after the other in this process, or as tasks of `ray` or jobs of `slurm`.
+def executor_of(name: str | None, **settings: Any) -> "Executor | None":
+    """Where several runs are trained: as tasks of `ray` or jobs of `slurm`; None: one after the other in this process.
 
-    `settings` are those of `OnRay` or `OnSlurm`; None is their default. Needs torch. Raises UserError for another name,
-    for a setting that the executor lacks or whose value is out of range, and for settings without an executor.
+    `settings` are those of `OnRay` or `OnSlurm`; None is their default. Needs torch where there is a name. It needs no
+    plan: call it first, since reading data takes a while. Raises UserError for another name, for a setting that the
+    executor lacks or whose value is out of range, and for settings without an executor.
     """
-    from finetune.training.executors.job import InSequence
-    from finetune.training.executors.on_ray import OnRay
-    from finetune.training.executors.on_slurm import OnSlurm
-
     given = {key: value for key, value in settings.items() if value is not None}
     if name is None:
         if given:
             names = ", ".join(f"`{key}`" for key in given)
             for_several = f"{names} {noun(len(given), 'is', 'are')} for runs that are trained at once"
             raise UserError(for_several, "Add `on`, or leave it out")
-        return InSequence()
+        return None
     if name not in EXECUTORS:
         raise UserError(f"`on` is '{name}'", f"{nearest(name, list(EXECUTORS))}Give {' or '.join(EXECUTORS)}")
+    from finetune.training.executors.on_ray import OnRay
+    from finetune.training.executors.on_slurm import OnSlurm
+
     kind = OnRay if name == "ray" else OnSlurm
     if other := sorted(given.keys() - {field.name for field in fields(kind)}):
         raise UserError(f"{name} has no {', '.join(f'`{key}`' for key in other)}", "Leave it out")

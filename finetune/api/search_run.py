@@ -47,14 +47,14 @@ def execute_search(
 
     Raises UserError as `search` does.
     """
-    from finetune.training.executors.job import RunOptions
+    from finetune.training.executors.job import InSequence, RunOptions
 
     _require_numbers(trials, seeds, prune, test_share, folds)
     searching = _Searching(
         plan=plan, trials=trials, seeds=seeds, prune=prune, watch=watch,
         at_once=1 if on is None else AT_ONCE if workers is None else ceil(workers / seeds),
         options=RunOptions(source=source_of(data), out=out, device=device),
-        executor=executor_of(on, workers=workers, **each),
+        executor=executor_of(on, workers=workers, **each) or InSequence(),
     )  # fmt: skip
     return searching.search(test_share, folds)
 

@@ -100,11 +100,12 @@ def train(
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
     shares = shares_of(data_sizes) if data_sizes is not None else ()
-    planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
     with quiet():
         executor = executor_of(
             on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=sbatch
         )
+    planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
+    with quiet():
         records, failures = execute(
             planned, data=None if data_folder is None else Path(data_folder), out=Path(out), watch=watch,
             device=device, force=force, executor=executor, track=trackers,

@@ -16,8 +16,8 @@ from finetune.data.characters import SCRIPTS, kind_number
 from finetune.data.documents import Documents
 from finetune.data.issues import Issue
 from finetune.data.messages import percent, shown, size_words, so_many
-from finetune.models.encoder_sizes import is_new
 from finetune.models.tokenizers.load import TextTokenizer
+from finetune.runs.recipe import is_new
 from finetune.task_types.text.reader import LITTLE
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 

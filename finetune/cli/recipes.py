@@ -1,5 +1,6 @@
 """`finetune ls`, `show`, `cp` and `init`: lists and shows recipes, tasks and runs; writes recipes to start from."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -112,9 +113,12 @@ def _print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> No
     recipe = planned.recipe
     init_seed, data_seed = recipe.seeds
     every = option_values(planned.task)
-    options = recipe.options | {name: value for name, value in every.items() if value is not None}
+    given = {name: list(value) if isinstance(value, tuple) else value for name, value in every.items()}
+    options = recipe.options | {name: value for name, value in given.items() if value is not None}
     complete = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
-    echo(complete.model_dump_json() if as_json else to_toml(complete.model_dump(exclude_none=True)).rstrip())
+    without = {"train": {"epochs"}} if recipe.train.updates is not None else None
+    shown = complete.model_dump(exclude=without, exclude_none=not as_json)
+    echo(json.dumps(shown) if as_json else to_toml(shown).rstrip())
 
 
 def _print_run(found: RunFolder, predictions: int, *, every: bool, as_json: bool) -> None:

@@ -94,6 +94,12 @@ def run(
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     shares = () if sizes is None else shares_of(sizes)
     silent = quiet or as_json or not first_process()
+    if on is not None:
+        load_libraries()
+    executor = executor_of(
+        on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
+        **(group if on is not None else {}),
+    )  # fmt: skip
     planned = _planned(names, settings, seeds=seeds, shares=shares, out=out, silent=silent)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
     from finetune.training.checkpoints import Saving
@@ -102,10 +108,7 @@ def run(
         records, failures = execute(
             planned, data=data, out=out, watch=unwatched if silent else display, device=device, force=force,
             wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates), track=trackers,
-            executor=executor_of(
-                on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
-                **(group if on is not None else {}),
-            ),
+            executor=executor,
         )  # fmt: skip
     if first_process():
         _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)

@@ -1,6 +1,5 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
-import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.text import Text
@@ -226,4 +225,5 @@ def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[st
 
 
 def _mean(group: Sequence[RunRecord], split: str, metric: str) -> str:
-    return group[0].metric(metric).shown(statistics.fmean(record.scores[split][metric] for record in group))
+    found = group[0].metric(metric)
+    return found.shown(found.spacing.mean([record.scores[split][metric] for record in group]))

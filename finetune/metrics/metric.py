@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from finetune.metrics.spacing import DIFFERENCES, RATIOS, Interval, Spacing
 from finetune.metrics.sums import Counted
 
 Score = Callable[[Sequence[Any], Sequence[Any]], float]
 Sums = Callable[[Sequence[Any], Sequence[Any]], Counted]
-Interval = tuple[float, float]
 CORRELATIONS = ("matthews", "pearson", "spearman")  # from -1 to 1
 SIGNIFICANT = 3  # digits
 
@@ -20,7 +20,8 @@ class Metric:
 
     `score(labels, predictions)` is its value; a task that computes all its metrics together needs none. `sums` gives
     the same as sums over rows, for resampling. It is shown times `scale`. `per_row`: each row is right or wrong.
-    `magnitudes`: scores may differ by orders of magnitude, so that they are shown with SIGNIFICANT digits.
+    `magnitudes`: scores are positive and may differ by orders of magnitude, so that they are shown with SIGNIFICANT
+    digits, and averaged and tested as logarithms.
     """
 
     name: str
@@ -49,6 +50,11 @@ class Metric:
     def scaled(self, score: float) -> float:
         """A score times the scale."""
         return self.scale * score
+
+    @property
+    def spacing(self) -> Spacing:
+        """The scale of means, tests and intervals of its scores."""
+        return RATIOS if self.magnitudes else DIFFERENCES
 
     @property
     def range(self) -> Interval:

@@ -7,6 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from finetune.metrics.spacing import DIFFERENCES, Interval, Spacing
+
 RESAMPLES = 10_000
 NO_SPREAD = 1e-12  # a difference that rounding can cause
 AT_ONCE = 4_000_000  # sampled rows in memory at once
@@ -55,7 +57,7 @@ class Difference:
 
     a: float
     b: float
-    interval: tuple[float, float] | None
+    interval: Interval | None
     p: float
     rows_needed: int | None
 
@@ -66,37 +68,44 @@ class Difference:
 
 
 def paired_bootstrap(
-    a: Sequence[Resampled], b: Sequence[Resampled], *, resamples: int = RESAMPLES, seed: int = 0
+    a: Sequence[Resampled],
+    b: Sequence[Resampled],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    spacing: Spacing = DIFFERENCES,
 ) -> Difference:
     """Tests the difference of the means over seeds; every metric is over the same rows in the same order.
 
     All metrics are scored on the same resamples (Efron and Tibshirani 1993, chapter 16). Where a side has several
     seeds, their variance net of row sampling variance is added, as noise from Student's t with Welch's degrees of
     freedom. With one seed a side, the difference is that of these two models. p is at least that of a sign test on
-    so many rows, and 1 where a score is NaN.
+    so many rows, and 1 where a score is NaN. Means, interval, p and rows needed are all of one `spacing`, so that they
+    agree where scores are skewed, as perplexities are.
     """
     generator = np.random.default_rng(seed)
     parts = [
-        [np.stack([each.resampled(weights) for each in side], axis=1) for side in (a, b)]
+        [spacing.to(np.stack([each.resampled(weights) for each in side], axis=1)) for side in (a, b)]
         for weights in _weights(a[0].size, resamples, generator)
     ]
-    scores = [np.concatenate(each) for each in zip(*parts, strict=True)]
-    by_rows = scores[1].mean(1) - scores[0].mean(1)
-    by_seeds, freedom = _chance_of_seeds([_spread(*side) for side in zip((a, b), scores, strict=True)])
+    drawn_scores = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    means = [spacing.mean([each.score for each in side]) for side in (a, b)]
+    scores = [np.array(spacing.values([each.score for each in side])) for side in (a, b)]
+    by_rows = drawn_scores[1].mean(1) - drawn_scores[0].mean(1)
+    by_seeds, freedom = _chance_of_seeds([_spread(*side) for side in zip(scores, drawn_scores, strict=True)])
     drawn = by_rows + by_seeds * generator.standard_t(freedom, resamples)
-    means = [float(np.mean([each.score for each in side])) for side in (a, b)]
-    difference = means[1] - means[0]
-    extreme = int((~(np.abs(drawn - by_rows.mean()) < abs(difference) - NO_SPREAD)).sum())
+    step = float(scores[1].mean() - scores[0].mean())
+    extreme = int((~(np.abs(drawn - by_rows.mean()) < abs(step) - NO_SPREAD)).sum())
     return Difference(
         a=means[0],
         b=means[1],
-        interval=_interval(drawn),
+        interval=spacing.differences(_interval(drawn), *means),
         p=max((1 + extreme) / (1 + resamples), 2.0 ** (1 - min(a[0].size, 1_000))),
-        rows_needed=_rows_needed(difference, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
+        rows_needed=_rows_needed(step, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
     )
 
 
-def score_interval(metric: Resampled, *, resamples: int = RESAMPLES) -> tuple[float, float] | None:
+def score_interval(metric: Resampled, *, resamples: int = RESAMPLES) -> Interval | None:
     """The 95 % percentile interval of one score over resamples of its rows; None where all resamples are equal."""
     generator = np.random.default_rng(0)
     scores = np.concatenate([metric.resampled(weights) for weights in _weights(metric.size, resamples, generator)])
@@ -119,7 +128,7 @@ def holm(values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _interval(drawn: np.ndarray) -> tuple[float, float] | None:
+def _interval(drawn: np.ndarray) -> Interval | None:
     """The middle 95 % of scores `(resamples,)`; None where there is none or no spread."""
     if not len(drawn):
         return None
@@ -148,14 +157,16 @@ def _weights(rows: int, resamples: int, generator: np.random.Generator) -> Itera
         yield np.bincount(drawn.ravel(), minlength=count * rows).reshape(count, rows).astype(float)
 
 
-def _spread(side: Sequence[Resampled], scores: np.ndarray) -> tuple[float, int]:
-    """(variance of the mean over seeds, net of row sampling variance; seeds). `scores` is `(resamples, seeds)`."""
-    count = len(side)
+def _spread(scores: np.ndarray, drawn: np.ndarray) -> tuple[float, int]:
+    """(variance of the mean over seeds, net of row sampling variance; seeds), from the scores `(seeds,)` and those of
+    resamples, `drawn` `(resamples, seeds)`.
+    """
+    count = len(scores)
     if count == 1:
         return 0.0, count
-    apart = scores - scores.mean(1, keepdims=True)
+    apart = drawn - drawn.mean(1, keepdims=True)
     by_rows = float(apart.var(0, ddof=1).mean()) * count / (count - 1)  # the variance that row sampling explains
-    return max(0.0, float(np.var([each.score for each in side], ddof=1)) - by_rows) / count, count
+    return max(0.0, float(scores.var(ddof=1)) - by_rows) / count, count
 
 
 def _chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from finetune.errors import UserError, nearest
+from finetune.runs.recipe import NEW
 
 if TYPE_CHECKING:
     from transformers import BertConfig, PreTrainedTokenizerBase
 
-PREFIX = "new:"
 SIZES = {
     "tiny": "2x128",
     "mini": "4x256",
@@ -48,14 +48,9 @@ class Size:
         )
 
 
-def is_new(name: str) -> bool:
-    """Whether a model's name asks for an untrained encoder."""
-    return name.startswith(PREFIX)
-
-
 def size_of(name: str) -> Size:
     """The size of `new:mini`, `new:4x256` or `new:6x768x3`. Raises UserError for any other."""
-    given = name.removeprefix(PREFIX)
+    given = name.removeprefix(NEW)
     parts = re.fullmatch(r"(\d{1,6})x(\d{1,6})(?:x(\d{1,6}))?", SIZES.get(given, given))
     if parts is None:
         raise UserError(

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
 from finetune.data.paths import is_folder, require_file
 from finetune.errors import UserError, first_line
-from finetune.models.encoder_sizes import is_new
 from finetune.models.untrained import untrained_folder
 from finetune.runs.folder import RECORD, RunFolder
+from finetune.runs.recipe import is_new
 
 if TYPE_CHECKING:
     from huggingface_hub import DryRunFileInfo

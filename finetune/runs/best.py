@@ -1,7 +1,6 @@
 """The best of several settings: the one rule by which commands, reports and the Python API choose."""
 
 from collections.abc import Sequence
-from statistics import fmean
 
 from finetune.runs.data_sizes import of_largest_sizes
 from finetune.runs.record import RunRecord
@@ -23,4 +22,5 @@ def best_run(records: Sequence[RunRecord]) -> RunRecord:
 
 
 def _rank(group: Sequence[RunRecord]) -> float:
-    return group[0].metric(group[0].headline).rank(fmean(record.score for record in group))
+    metric = group[0].metric(group[0].headline)
+    return metric.rank(metric.spacing.mean([record.score for record in group]))

@@ -46,9 +46,12 @@ def interrupted_runs(out: Path) -> list[Interrupted]:
     return sorted(found, key=lambda run: (run.task, run.last))
 
 
-def same_but_for_data(folder: RunFolder, settings: Mapping[str, Any]) -> RunFolder | None:
-    """An unfinished run with a checkpoint, of the same task and `settings` (those not at their default) as one that
-    has not begun, but of another id, which then is due to other data or another model; None where there is none.
+def same_but_for_facts(
+    folder: RunFolder, settings: Mapping[str, Any], facts: Mapping[str, str]
+) -> tuple[RunFolder, list[str]] | None:
+    """An interrupted run with a checkpoint, of the same task and `settings` (those not at their default) as one that
+    has not begun, and the names of the `facts` in which they differ, fingerprints of its start; None where there is
+    none. A run that differs in none, but in precision, is not one, nor is one that a process trains.
     """
     plain = json.loads(json.dumps(dict(settings), default=str))
     if folder.path.exists() or not is_folder(folder.path.parent):
@@ -57,8 +60,11 @@ def same_but_for_data(folder: RunFolder, settings: Mapping[str, Any]) -> RunFold
         other = RunFolder(path)
         if other.record_file.exists() or not other.events.is_file() or not any(_checkpoints(other)):
             continue
-        if any(event.get("recipe") == plain for event in _events(other.events) if event["event"] == "start"):
-            return other
+        started = [event for event in _events(other.events) if event["event"] == "start"]
+        same = next((event for event in started if event.get("recipe") == plain), {})
+        changed = [name for name, value in facts.items() if same.get(name, value) != value]
+        if changed and not _holder(other):
+            return other, changed
     return None
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from finetune.runs.recipe import is_new
 from finetune.runs.whole_record import Id, Whole
 
 SEEDS = ("seed", "init_seed", "data_seed")
@@ -41,8 +42,8 @@ class Lineage(BaseModel):
         """All that decides the encoder's weights, but for the seeds of each run of the lineage."""
         facts = self.model_dump(include={"task", "task_version", "data", "precision"})
         facts["settings"] = {key: value for key, value in self.settings.items() if key not in SEEDS}
-        began = self.weights if self.lineage is None else self.lineage.but_seeds
-        return facts | {"began": began}
+        began = encoder_of(self.model, self.weights, self.settings.get("tokenizer"))
+        return facts | {"began": began if self.lineage is None else self.lineage.but_seeds}
 
     @property
     def flat(self) -> dict[str, Any]:
@@ -66,6 +67,14 @@ class Lineage(BaseModel):
 
     def _began(self, form: Literal["brief", "words"]) -> str:
         return f"{self.model}, trained" if self.lineage is None else f"{getattr(self.lineage, form)}, then"
+
+
+def encoder_of(model: str, weights: str, tokenizer: str | int | None) -> str:
+    """What an encoder that is of no run is known by: the hash of its weights, but its size where it is new and its
+    vocabulary is trained on the text, since a share of the text by another seed has another vocabulary.
+    """
+    given = isinstance(tokenizer, str) and tokenizer
+    return model if is_new(model) and not given else weights
 
 
 def of_one_run(key: str) -> bool:

@@ -27,6 +27,7 @@ Schedule = Literal[
 ]
 
 
+NEW = "new:"  # and the size of an untrained encoder
 PARTS = 10  # of a run whose length is in updates
 LARGEST = 2**63 - 1  # what TOML, numpy and torch's seeds take
 WIDEST_LSTM = 4_096
@@ -35,6 +36,11 @@ LONGEST_NAME = 4_096  # characters of a path on Linux
 Layer = Annotated[int, Field(ge=-1_000, le=1_000)]
 Seed = Annotated[int, Field(ge=0, le=LARGEST)]
 OptionNames = Callable[[str], Sequence[str]]  # from a task's name to the options that a recipe for it may set
+
+
+def is_new(model: str) -> bool:
+    """Whether a model's name asks for an untrained encoder."""
+    return model.startswith(NEW)
 
 
 def no_options(_: str) -> Sequence[str]:

@@ -4,13 +4,14 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.lineage import PREFIX, SEEDS, of_one_run
+from finetune.metrics.spacing import Interval
+from finetune.runs.lineage import PREFIX, SEEDS, encoder_of, of_one_run
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
@@ -22,7 +23,8 @@ CONSTANT = ("majority", "mean", "no-answer", "unigram")  # baselines with a cons
 class Summary:
     """The mean of some scores, their standard deviation, 95 % interval of the mean (Student's t), and best.
 
-    The interval has only possible scores; `half` is half its width without that limit, 0 where there is none.
+    The interval has only possible scores; `half` is half its width without that limit, 0 where there is none. Mean and
+    interval are of the metric's spacing: those of perplexities are geometric.
 
     Statistics of several scores are None for a single one, and where one is NaN, as the mean is then. Equal
     scores have no interval: they do not show that the next is the same.
@@ -32,23 +34,19 @@ class Summary:
     mean: float
     best: float
     sd: float | None = None
-    interval: tuple[float, float] | None = None
+    interval: Interval | None = None
     half: float = 0.0
 
 
 def summarised(scores: Sequence[float], metric: Metric) -> Summary:
     """The summary of at least one score of a metric."""
-    n, mean, best = len(scores), statistics.fmean(scores), max(scores, key=metric.rank)
-    if n < 2 or not all(map(math.isfinite, scores)):
-        return Summary(n=n, mean=mean, best=best)
-    from scipy.special import stdtrit  # Student's t, in half the time that scipy.stats takes to import
-
-    sd = statistics.stdev(scores)
-    if sd < NO_SPREAD:
-        return Summary(n=n, mean=mean, best=best, sd=sd)
-    half = float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
-    interval = metric.possible((mean - half, mean + half), around=mean)
-    return Summary(n=n, mean=mean, best=best, sd=sd, interval=interval, half=half)
+    spacing = metric.spacing
+    ends, half = _students(spacing.values(scores))
+    found = spacing.mean(scores)
+    return Summary(
+        n=len(scores), mean=found, best=max(scores, key=metric.rank), sd=_deviation(scores),
+        interval=metric.possible(spacing.interval(ends), around=found), half=spacing.difference(half, found, found),
+    )  # fmt: skip
 
 
 def paired(pairs: Sequence[tuple[float, float]], metric: Metric) -> Summary:
@@ -56,8 +54,38 @@ def paired(pairs: Sequence[tuple[float, float]], metric: Metric) -> Summary:
 
     `half` is the least difference that they can tell from none: Student's t times sd / sqrt(n).
     """
-    found = summarised([after - before for before, after in pairs], replace(metric, scale=1))
-    return replace(found, interval=metric.possible_difference(found.interval, around=found.mean))
+    spacing, differences = metric.spacing, [second - first for first, second in pairs]
+    before, after = (spacing.values(side) for side in zip(*pairs, strict=True))
+    steps = [y - x for x, y in zip(before, after, strict=True)]
+    ends, half = _students(steps)
+    a, b = (spacing.mean(side) for side in zip(*pairs, strict=True))
+    found = spacing.difference(statistics.fmean(steps), a, b)
+    return Summary(
+        n=len(pairs), mean=found, best=max(differences, key=metric.rank), sd=_deviation(differences),
+        interval=metric.possible_difference(spacing.differences(ends, a, b), around=found),
+        half=spacing.difference(half, a, b),
+    )  # fmt: skip
+
+
+def half_of(values: Sequence[float]) -> float:
+    """Half the width of the 95 % interval of the mean (Student's t); 0 where there is none."""
+    n = len(values)
+    if (sd := _deviation(values)) is None or sd < NO_SPREAD:
+        return 0.0
+    from scipy.special import stdtrit  # Student's t, in half the time that scipy.stats takes to import
+
+    return float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
+
+
+def _students(values: Sequence[float]) -> tuple[Interval | None, float]:
+    """The 95 % interval of the mean (Student's t), and half its width."""
+    mean, half = statistics.fmean(values), half_of(values)
+    return (mean - half, mean + half) if half else None, half
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    """The standard deviation; None of a single value, and where one is not finite."""
+    return statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
 
 
 def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[list[RunRecord]]:
@@ -72,8 +100,9 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
     for record, settings in zip(every, applied(every), strict=True):
         left = (*SEEDS, *over, "model")
         kept = {key: value for key, value in settings.items() if key not in left and not key.startswith(PREFIX)}
-        encoder = record.weights if record.lineage is None else record.lineage.but_seeds
-        facts = [record.task, record.task_version, encoder, record.precision, kept, _scored(record)]
+        encoder = encoder_of(record.model, record.weights, settings.get("tokenizer"))
+        began = encoder if record.lineage is None else record.lineage.but_seeds
+        facts = [record.task, record.task_version, began, record.precision, kept, _scored(record)]
         key = json.dumps([*facts, None if over else record.data], sort_keys=True)
         found.setdefault(key, []).append(record)
     return list(found.values())
@@ -125,7 +154,7 @@ def failed(record: RunRecord, split: str) -> bool | None:
     By accuracy where the task has it, else by the headline; None where there is no such baseline.
     """
     metric = "accuracy" if "accuracy" in record.scores[split] else record.headline
-    constant = next((given for name, given in record.baselines[split].items() if name in CONSTANT), None)
+    constant = next((given for name, given in record.baselines.get(split, {}).items() if name in CONSTANT), None)
     rank = record.metric(metric).rank
     return None if constant is None else not rank(record.scores[split][metric]) > rank(constant[metric])
 

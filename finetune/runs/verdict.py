@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
+from finetune.data.messages import noun
 from finetune.metrics.metric import Metric
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.margin import Interval, Margin, best_baseline
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import failed, summarised
+from finetune.runs.seeds import failed, half_of
 
 Level = Literal["better", "unclear", "worse", "alone"]
 WORDS = {
@@ -25,6 +26,7 @@ WORDS = {
     "bigram": "a bigram of tokens",
 }
 FEW_ROWS = 30
+FREQUENCIES = "how frequent each token is"
 TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything"
 
 
@@ -52,25 +54,26 @@ class Verdict:
         return self.sentence
 
 
-def verdict_of(records: Sequence[RunRecord]) -> Verdict:
-    """The verdict on one run, or on the mean of several that differ only in seeds; on the test rows if there are any.
+def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Verdict:
+    """The verdict on one run, or on the mean of several that differ only in seeds; on the test rows if there are any,
+    or on those of `split`.
 
-    Over several seeds an interval has the variance of rows and of seeds; the seeds' is Student's t.
+    Over several seeds an interval has the variance of rows and of seeds; the seeds' is Student's t. Mean and intervals
+    are of the metric's spacing: perplexities are averaged geometrically.
     """
     first = records[0]
-    split = "test" if "test" in first.scores else first.first_split
+    split = split or ("test" if "test" in first.scores else first.first_split)
     metric = first.metric(first.headline)
     scores = [record.scores[split][metric.name] for record in records]
-    score, baselines = fmean(scores), first.baselines.get(split, {})
+    score, baselines = metric.spacing.mean(scores), first.baselines.get(split, {})
     baseline = best_baseline(baselines, metric)
-    difference = None if baseline is None else score - baselines[baseline][metric.name]
     margins = [record.margins.get(split, Margin()) for record in records]
-    by_seeds = summarised(scores, metric).half
-    interval = metric.possible(_around(score, [each.interval for each in margins], by_seeds), around=score)
-    apart = None
-    if difference is not None:
-        apart = _around(difference, [each.difference_interval for each in margins], by_seeds)
-        apart = metric.possible_difference(apart, around=difference)
+    interval = metric.possible(_interval_of(metric, scores, margins), around=score)
+    difference = apart = None
+    if baseline is not None:
+        against = baselines[baseline][metric.name]
+        difference = score - against
+        apart = metric.possible_difference(_apart(metric, scores, margins, against), around=difference)
     p = margins[0].p if len(records) == 1 else None
     level = _level(metric, difference, apart)
     found = Verdict(
@@ -80,24 +83,52 @@ def verdict_of(records: Sequence[RunRecord]) -> Verdict:
     return Verdict(**(vars(found) | {"sentence": _sentence(found, records)}))
 
 
+def shortfall(records: Sequence[RunRecord], *, split: str) -> str:
+    """That one run, or several that differ only in seeds, are worse than the best baseline or no better than a constant
+    prediction, in words; empty where neither is so.
+    """
+    found = verdict_of(records, split=split)
+    words = [_against(found)] if found.level == "worse" else []
+    return ", and ".join([*words, *filter(None, [_failures(records, split)])])
+
+
 def baseline_words(name: str) -> str:
     """A baseline's name as prose has it."""
     return WORDS.get(name, name)
 
 
-def _half(interval: Interval) -> float:
-    return (interval[1] - interval[0]) / 2
-
-
-def _around(value: float, by_rows: Sequence[Interval | None], by_seeds: float) -> Interval | None:
-    """The interval by rows, for one run as it is; for several, around the mean, and as wide as both together."""
-    known = [each for each in by_rows if each is not None]
-    if len(known) < len(by_rows):
+def _interval_of(metric: Metric, scores: Sequence[float], margins: Sequence[Margin]) -> Interval | None:
+    """Of one run as its record has it, of several around their mean."""
+    if len(margins) == 1:
+        return margins[0].interval
+    spacing, known = metric.spacing, [each.interval for each in margins if each.interval is not None]
+    if len(known) < len(margins):
         return None
-    if len(known) == 1:
-        return known[0]
-    half = math.hypot(fmean(map(_half, known)), by_seeds)
-    return value - half, value + half
+    half = _half([spacing.values(ends) for ends in known], spacing.values(scores))
+    middle = fmean(spacing.values(scores))
+    return spacing.interval((middle - half, middle + half))
+
+
+def _apart(metric: Metric, scores: Sequence[float], margins: Sequence[Margin], against: float) -> Interval | None:
+    """The same of the difference to the score of a baseline, `against`."""
+    if len(margins) == 1:
+        return margins[0].difference_interval
+    spacing, known = metric.spacing, [each.difference_interval for each in margins]
+    ends = [
+        [spacing.step(end, against, score) for end in given]
+        for given, score in zip(known, scores, strict=True)
+        if given is not None
+    ]
+    if len(ends) < len(margins):
+        return None
+    half, score = _half(ends, spacing.values(scores)), spacing.mean(scores)
+    middle = fmean(spacing.values(scores)) - spacing.values([against])[0]
+    return spacing.differences((middle - half, middle + half), against, score)
+
+
+def _half(by_rows: Sequence[Sequence[float]], by_seeds: Sequence[float]) -> float:
+    """Half an interval as wide as those by rows and that over seeds together."""
+    return math.hypot(fmean((high - low) / 2 for low, high in by_rows), half_of(by_seeds))
 
 
 def _level(metric: Metric, difference: float | None, interval: Interval | None) -> Level:
@@ -111,43 +142,59 @@ def _level(metric: Metric, difference: float | None, interval: Interval | None) 
 
 
 def _sentence(found: Verdict, records: Sequence[RunRecord]) -> str:
-    shown, unit = found.metric.shown, " points" if found.metric.scale == 100 else ""
+    shown = found.metric.shown
     rows = records[0].rows.get(found.split, 0)
     seeds = f", mean of {len(records)} seeds" if len(records) > 1 else ""
     seeds += f" ({TOO_FEW_SEEDS})" if len(records) == 2 else ""
     text = f"{found.split} {found.metric.name} {shown(found.score)}{_interval(found.metric, found.interval)}{seeds}"
     if found.baseline is not None and found.difference is not None:
-        text = f"{_judged(found, unit, records[0])}: {text}"
+        text = f"{_judged(found, records)}: {text}"
     if found.split == records[0].first_split and is_optimistic(records[0]):
         text += "; optimistic, because these rows also chose the epoch or an option"
     return text + (f"; only {rows} {'row' if rows == 1 else 'rows'}" if 0 < rows < FEW_ROWS else "")
 
 
-def _judged(found: Verdict, unit: str, record: RunRecord) -> str:
+def _judged(found: Verdict, records: Sequence[RunRecord]) -> str:
     """`14.0 points better than TF-IDF (95 % 9.0 to 19.1)`, and what follows from it."""
+    text, metric = _against(found), found.metric
+    if not found.difference or not math.isfinite(found.difference):
+        return text
+    if found.difference_interval is not None:
+        text += f" (95 %: {_ends(metric, found.difference_interval)})"
+    failures = _failures(records, found.split) if records[0].is_pretraining else ""
+    failures += " (more updates or a higher learning rate may help)" if failures else ""
+    if found.level == "worse":
+        return f"{text}, {f'and {failures}' if failures else _advice(records[0])}"
+    doubt = ", which may be chance" if found.level == "unclear" and found.difference_interval else ""
+    simpler = ["the baseline is simpler"] * (metric.rank(found.difference) < 0)
+    return "; ".join([text + doubt, *simpler, *filter(None, [failures])])
+
+
+def _against(found: Verdict) -> str:
+    """`14.0 points better than TF-IDF`"""
     assert found.baseline is not None and found.difference is not None
     name, metric = baseline_words(found.baseline), found.metric
     if not math.isfinite(found.difference):
         return f"not comparable with {name}, since a score is undefined"
     if not found.difference:
         return f"no better than {name}, which is simpler"
-    worse = (found.difference < 0) == metric.greater_is_better
-    text = f"{metric.shown(abs(found.difference))}{unit} {'worse' if worse else 'better'} than {name}"
-    if found.difference_interval is not None:
-        text += f" (95 %: {_ends(metric, found.difference_interval)})"
-    if found.level == "worse":
-        return f"{text}, {_advice(record, found.split)}"
-    doubt = ", which may be chance" if found.level == "unclear" and found.difference_interval else ""
-    return text + doubt + ("; the baseline is simpler" if worse else "")
+    unit = " points" if metric.scale == 100 else ""
+    word = "better" if metric.rank(found.difference) > 0 else "worse"
+    return f"{metric.shown(abs(found.difference))}{unit} {word} than {name}"
 
 
-def _advice(record: RunRecord, split: str) -> str:
+def _advice(record: RunRecord) -> str:
     """What to do with a run that is worse than a baseline: one on a text has no better one to use instead."""
-    if not record.is_pretraining:
-        return "do not use it"
-    if failed(record, split):
-        return "and no better than how frequent each token is (more updates or a higher learning rate may help)"
-    return "but better than how frequent each token is (more updates or text may help)"
+    better = f"but better than {FREQUENCIES} (more updates or text may help)"
+    return better if record.is_pretraining else "do not use it"
+
+
+def _failures(records: Sequence[RunRecord], split: str) -> str:
+    """How many runs are no better than a constant prediction, in words; empty where none is so."""
+    count = sum(bool(failed(record, split)) for record in records)
+    which = f"{count} of {len(records)} runs {noun(count, 'is', 'are')} " if len(records) > 1 else ""
+    constant = FREQUENCIES if records[0].is_pretraining else "a constant prediction"
+    return f"{which}no better than {constant}" if count else ""
 
 
 def _ends(metric: Metric, interval: Interval) -> str:

@@ -44,7 +44,7 @@ def margin(
     theirs = best and resampled_metrics(task, baselines[best], rows)[metric.name]
     if not theirs or not math.isfinite(theirs.score):
         return Margin(interval=interval)
-    found = paired_bootstrap([theirs], [ours], resamples=resamples)
+    found = paired_bootstrap([theirs], [ours], resamples=resamples, spacing=metric.spacing)
     return Margin(
         interval=interval, baseline=best, difference=found.value, difference_interval=found.interval, p=found.p
     )

@@ -9,8 +9,8 @@ import numpy as np
 from finetune.data.characters import CONJOINING, SCRIPTS, census, kind_number
 from finetune.data.messages import percent
 from finetune.data.rows import OwnRow, Row, StreamedRows
-from finetune.models.encoder_sizes import is_new
 from finetune.models.tokenizers.load import TextTokenizer
+from finetune.runs.recipe import is_new
 
 SAMPLE = 2_000  # texts
 FIRST = 200  # texts of a stream, of which a spread sample would read all

@@ -18,7 +18,7 @@ from finetune.runs.cost import logged_seconds
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
-from finetune.runs.interrupted import same_but_for_data
+from finetune.runs.interrupted import same_but_for_facts
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
@@ -91,21 +91,28 @@ def run(
 
 
 def _require_unchanged_text(planned: PlannedRun, folder: RunFolder) -> None:
-    """Raises UserError where a run of the same settings was interrupted, and its text has changed since it began."""
+    """Raises UserError where a run of the same settings was interrupted, and its text or model has changed since."""
     if not isinstance(planned.train_rows, StreamedRows):
         return
-    other = same_but_for_data(folder, planned.recipe.model_dump(exclude_defaults=True))
-    if other is not None:
+    found = same_but_for_facts(folder, planned.recipe.model_dump(exclude_defaults=True), _fingerprints(planned))
+    if found is not None:
+        other, changed = found
+        what = "the model" if changed == ["weights"] else "the text"
         raise UserError(
-            f"{planned.task.name}: text or model has changed since the run {other.path} began, which was interrupted",
+            f"{planned.task.name}: {what} has changed since the run {other.path} began, which was interrupted",
             "Restore it to resume that run, or train on what is there now: `force`",
         )
+
+
+def _fingerprints(planned: PlannedRun) -> dict[str, str]:
+    """The facts of a run's start that are not settings, those of a new encoder its vocabulary's, so of the text too."""
+    return {"data": planned.data, "weights": planned.weights.fingerprint}
 
 
 def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watcher) -> None:
     """Says what is trained, and what is unusual about it."""
     settings = planned.recipe.model_dump(exclude_defaults=True)
-    log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device)))
+    log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device), **_fingerprints(planned)))
     for note in built.notes:
         log(Note(note))
 

@@ -16,7 +16,9 @@ from support.cli import InProcess, assert_error
 from support.processes import started
 from support.results import results_of
 
+import finetune
 from finetune.api.planning import execute, plan
+from finetune.errors import UserError
 from finetune.machines import cluster
 from finetune.training.executors import on_slurm
 
@@ -167,6 +169,20 @@ def test_slurm_needs_sbatch_and_whole_gpus(
         code, _, err = in_process(*command, *options, data=rte)
         assert code == 2
         assert_error(err, *words)
+
+
+@pytest.mark.parametrize("options", [{"workers": 2}, {"on": "rya"}, {"on": "ray", "workers": 0}])
+def test_a_wrong_executor_is_refused_before_data_is_read(
+    in_process: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    for module in ("finetune.cli.run", "finetune.api.train"):
+        monkeypatch.setattr(f"{module}.plan", lambda *_, **__: pytest.fail("the data was read"))
+    given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    code, _, err = in_process("run", "corpus.txt", *given, data=tmp_path)
+    assert code == 2
+    assert_error(err, "workers" if "workers" in options else "rya")
+    with pytest.raises(UserError, match=r"workers|rya"):
+        finetune.train("corpus.txt", **options)
 
 
 def test_wrong_numbers_and_addresses_are_refused_before_anything_starts(

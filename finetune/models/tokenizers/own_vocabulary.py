@@ -6,12 +6,11 @@ from pathlib import Path
 
 from finetune.data.messages import so_many
 from finetune.errors import UserError
-from finetune.models.encoder_sizes import is_new
 from finetune.models.tokenizers.train import train_tokenizer
 from finetune.models.tokenizers.word_counts import Texts
 from finetune.runs.cache import FACTS, entry, hash_of, locked
 from finetune.runs.events import Event, Note, Watcher
-from finetune.runs.recipe import Recipe
+from finetune.runs.recipe import Recipe, is_new
 
 FORMAT = 1
 SIZE = 8192  # tokens

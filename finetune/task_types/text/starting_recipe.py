@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from finetune.models.encoder_sizes import is_new
+from finetune.runs.recipe import is_new
 from finetune.task_types.text.columns import Text
 from finetune.task_types.text.own import reading_lines
 from finetune.task_types.text.reader import CorpusReader

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from finetune.errors import UserError
@@ -211,7 +210,7 @@ class Study:
     def _mean_after(self, trial: Trial, epoch: int) -> float:
         """The mean score over a trial's seeds after an epoch."""
         scores = [score_after(run, epoch, self.out) for run in trial.runs]
-        return fmean(score for score in scores if score is not None)
+        return self.metric.spacing.mean([score for score in scores if score is not None])
 
     def _require_some(self) -> None:
         if len(self.found) >= GIVES_UP and all(trial.failure for trial in self.found):

@@ -50,7 +50,8 @@ class Trial:
         """The mean score over its seeds; None unless it is finished and the mean is a number."""
         if self.failure or self.pruned_at is not None or not self.records:
             return None
-        mean = fmean(self.scores)
+        first = self.records[0]
+        mean = first.metric(first.headline).spacing.mean(self.scores)
         return mean if isfinite(mean) else None
 
     def finish(self, records: Sequence[RunRecord]) -> None:

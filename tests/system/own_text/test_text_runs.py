@@ -174,8 +174,24 @@ def test_a_text_that_changed_since_its_run_began_is_one_line(
     corpus.write_text(before + "\nOne more document.\n")
     code, _, err = in_process("run", "corpus.txt", *settings, data="")
     assert code == 2
-    assert_error(err, "corpus.txt", folder.name, "--force")
+    assert_error(err, "corpus.txt: the text has changed", folder.name, "--force")
     assert in_process("run", "corpus.txt", *settings, "--force", data="")[0] == 0
     corpus.write_text(before)
     assert in_process("run", "corpus.txt", *settings, data="")[0] == 0
     assert (folder / "record.json").exists()
+
+
+def test_another_precision_is_no_change_of_the_text(
+    corpus: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`auto` is bf16 on another device: the run of there is another, and starts."""
+    monkeypatch.chdir(tmp_path)
+    settings = (*TINY_RUN[::2], "train.updates=10")
+    planned = load_target("corpus.txt", split_arguments(list(settings))[1])
+    precisions = iter(["fp32", "bf16"])
+    monkeypatch.setattr("finetune.training.prepared_run.resolve_precision", lambda *_: next(precisions))
+    with pytest.raises(Paused):
+        run(planned.recipe, source=source_of(None), out=Path("results"), watch=unwatched, pause_after=2)
+    code, _, err = in_process("run", "corpus.txt", *settings, data="")
+    assert code == 0, err
+    assert len(list((corpus.parent / "results" / "corpus.txt").iterdir())) == 2

@@ -75,6 +75,27 @@ def test_a_difference_of_few_seeds_is_within_what_two_scores_can_have(tmp_path: 
     assert found.differences["accuracy"].interval == (-1.0, 1.0)
 
 
+def test_runs_that_failed_or_are_below_their_baseline_are_said_to(tmp_path: Path) -> None:
+    rows = sentence_rows(90)
+    constant = [Answer(value="not_entailment") for _ in rows]
+    nearly = [answered(rows, wrong=[])[0], *constant[1:]]
+    baselines = {"majority": constant, "tfidf-logistic": answered(rows, wrong=[4, 50])}
+
+    def saved(answers: Sequence[Answer], rate: int) -> str:
+        recipe = {"task": "rte", "seed": 1, "lr": rate}
+        return save_run(tmp_path, find("rte"), rows, answers, baselines=baselines, recipe=recipe).name
+
+    every = [constant, nearly, answered(rows, wrong=[5]), answered(rows, wrong=[])]
+    a, b, good, better = (saved(answers, rate) for rate, answers in enumerate(every))
+    (said,) = [note for note in compare(a, b, out=tmp_path).notes if "TF-IDF" in note]
+    assert said == (
+        "A: 31.1 points worse than TF-IDF, and no better than a constant prediction; B: 30.0 points worse than TF-IDF "
+        "(dev accuracy): a difference to such a run says little"
+    )
+    assert compare(good, b, out=tmp_path).notes[0].startswith("B: 30.0 points worse than TF-IDF (dev accuracy)")
+    assert not any("TF-IDF" in note for note in compare(good, better, out=tmp_path).notes)
+
+
 def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     every = {task.name: task for task in every_shape()}
     monkeypatch.setattr("finetune.task_types.registry.available", lambda: every)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import tomllib
 from pathlib import Path
 
 from support.cli import Finetune, InProcess
@@ -32,3 +33,14 @@ def test_cp_gives_a_recipe_of_ones_own(here: Finetune, rte: Path, tiny_bert: Pat
     resolved = here("show", "glue-rte.toml", "seed=3").stdout
     assert "init_seed = 3" in resolved
     assert "weight_decay = 0.01" in resolved
+
+
+def test_a_recipe_for_a_text_is_shown_with_one_length_and_no_warning(in_process: InProcess, tmp_path: Path) -> None:
+    for as_json in ([], ["--json"]):
+        code, out, err = in_process("show", "pretrain", *as_json, data=tmp_path)
+        assert (code, err) == (0, "")
+        shown = json.loads(out) if as_json else tomllib.loads(out)
+        assert shown["train"]["updates"] and "epochs" not in shown["train"]
+        assert shown["options"]["replace"] == [0.8, 0.1, 0.1]
+    (tmp_path / "again.toml").write_text(in_process("show", "pretrain", data=tmp_path)[1])
+    assert in_process("show", "again.toml", data=tmp_path)[0] == 0

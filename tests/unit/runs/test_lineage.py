@@ -9,6 +9,7 @@ from support.records import run
 
 from finetune.analysis.paper_table import Row, Table, lines_of
 from finetune.cli.run_tables import summary_lines, summary_table
+from finetune.runs.data_sizes import by_share
 from finetune.runs.encoder_runs import lineage_of
 from finetune.runs.lineage import Lineage
 from finetune.runs.record import RunRecord
@@ -61,6 +62,31 @@ def test_seeds_of_an_earlier_run_are_seeds_and_its_other_settings_are_not() -> N
     assert differ[0]["lineage.task"] == "corpus.txt"
     assert differ[1]["lineage.train.epochs"] == 5
     assert not [key for one in differ for key in one if key.endswith((".seed", ".run"))]
+
+
+def new(score: float, *, seed: int, weights: str, model: str = "new:mini", **recipe: Any) -> RunRecord:
+    return run(score, task="corpus.txt", seed=seed, model=model, **recipe).model_copy(update={"weights": weights})
+
+
+def test_new_encoders_whose_vocabularies_differ_by_seed_belong_together() -> None:
+    """Each share of the text that a seed draws has a vocabulary, and so the hash of the encoder, of its own."""
+    seeds = [new(0.5, seed=seed, weights=f"{seed}", train_share=0.5) for seed in (1, 2, 3)]
+    others = [
+        new(0.5, seed=1, weights="small", model="new:small", train_share=0.5),
+        new(0.5, seed=1, weights="smaller", tokenizer=4096, train_share=0.5),
+        *(new(0.5, seed=seed, weights=f"given {seed}", tokenizer="vocabulary") for seed in (1, 2)),
+    ]
+    assert [len(group) for group in groups([*seeds, *others])] == [3, 1, 1, 1, 1]
+    assert len(groups([after(record, 0.8, seed=seed) for seed, record in enumerate(seeds)])) == 1
+    assert len(groups([after(record, 0.8) for record in others])) == 4
+
+
+def test_new_encoders_have_a_curve_over_the_size_of_the_text() -> None:
+    records = [
+        new(0.5, seed=seed, weights=f"{share} {seed}", train_share=share) for share in (0.5, 1.0) for seed in (1, 2)
+    ]
+    (sizes,) = by_share(records)
+    assert {share: len(some) for share, some in sizes.items()} == {0.5: 2, 1.0: 2}
 
 
 def test_an_interval_over_seeds_covers_the_earlier_run() -> None:

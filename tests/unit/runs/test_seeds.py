@@ -11,6 +11,7 @@ from support.records import BASE, run
 from finetune.analysis.paper_table import lines_of, load_table
 from finetune.cli.run_tables import summary_lines, summary_table
 from finetune.metrics.scores import accuracy, matthews
+from finetune.metrics.words import perplexity
 from finetune.runs.lineage import Lineage
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records
@@ -180,3 +181,15 @@ def test_the_difference_of_pairs_is_that_of_a_t_test() -> None:
     assert found.half == pytest.approx(stats.t.ppf(0.975, 2) * found.sd / math.sqrt(3))
     assert found.half == pytest.approx(2.48 * found.sd, rel=1e-2)
     assert paired([(0.1, 0.9), (0.9, 0.1)], accuracy).interval == (-1.0, 1.0)
+
+
+def test_perplexities_are_summarised_by_their_ratios() -> None:
+    found, log = summarised([100.0, 1_000.0, 10_000.0], perplexity), math.log(10)
+    half = stats.t.ppf(0.975, 2) * log / math.sqrt(3)
+    assert found.mean == pytest.approx(1_000)
+    assert found.interval == pytest.approx((1_000 / math.exp(half), 1_000 * math.exp(half)))
+    assert summarised([42.0], perplexity).mean == 42.0
+    same = paired([(100.0, 50.0), (1_000.0, 400.0), (10_000.0, 6_000.0)], perplexity)
+    steps = stats.ttest_1samp([math.log(ratio) for ratio in (0.5, 0.4, 0.6)], 0).confidence_interval()
+    assert same.interval is not None and same.interval[1] < 0 and steps.high < 0
+    assert same.interval[0] < same.mean < same.interval[1]

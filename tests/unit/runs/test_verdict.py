@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from support.records import run
 
+from finetune.metrics.spacing import RATIOS
 from finetune.runs.margin import Margin
 from finetune.runs.record import RunRecord, SavedMetric
 from finetune.runs.verdict import verdict_of
@@ -154,3 +155,44 @@ def test_differences_of_a_perplexity_are_higher_or_lower(ends: tuple[float, floa
         }
     )
     assert f"100 worse than a unigram of tokens (95 %: {said})" in str(verdict_of([given]))
+
+
+def perplexities(*scores: float, unigram: float, bigram: float) -> list[RunRecord]:
+    """Runs on a text that differ in seeds."""
+    baselines = {"dev": {"unigram": {"perplexity": unigram}, "bigram": {"perplexity": bigram}}}
+    return [
+        run(score, seed=seed).model_copy(
+            update={
+                "headline": "perplexity",
+                "scores": {"dev": {"perplexity": score}},
+                "baselines": baselines,
+                "margins": {"dev": Margin(interval=(score / 9, 9 * score), difference_interval=_around(score, bigram))},
+                "metrics": {"perplexity": SavedMetric(scale=1, greater_is_better=False, magnitudes=True)},
+            }
+        )
+        for seed, score in enumerate(scores)
+    ]
+
+
+def _around(score: float, baseline: float) -> tuple[float, float]:
+    """The interval of a ratio to a baseline that is 1.5 times less to 1.5 times more."""
+    low, high = (RATIOS.difference(math.log(score / baseline * by), baseline, score) for by in (1 / 1.5, 1.5))
+    return low, high
+
+
+def test_perplexities_of_seeds_have_a_geometric_mean_and_an_interval_of_ratios() -> None:
+    found = verdict_of(perplexities(2e8, 4e8, 8e8, unigram=3e8, bigram=2e7))
+    assert found.score == pytest.approx(4e8)
+    half = math.hypot(math.log(9), 4.302653 * math.log(2) / math.sqrt(3))
+    assert found.interval == pytest.approx((4e8 / math.exp(half), 4e8 * math.exp(half)))
+    assert found.level == "worse"  # 20 times the bigram's, and seeds differ by a factor of 4
+    low, high = found.difference_interval or (0.0, 0.0)
+    assert 0 < low < 3.8e8 < high < 1e10
+
+
+def test_several_seeds_that_learned_nothing_from_context_are_said_to() -> None:
+    said = "2 of 3 runs are no better than how frequent each token is (more updates or a higher learning rate may help)"
+    assert f", and {said}: dev" in str(verdict_of(perplexities(2e8, 4e8, 8e8, unigram=3e8, bigram=2e7)))
+    unclear = verdict_of(perplexities(2e8, 4e8, 8e8, unigram=3e8, bigram=1e8))
+    assert f"which may be chance; the baseline is simpler; {said}: dev" in str(unclear)
+    assert "but better than how frequent" in str(verdict_of(perplexities(2e8, 2.1e8, 2.2e8, unigram=3e8, bigram=2e7)))
