@@ -132,8 +132,8 @@ def _notes(left: Side, right: Side, *, split: str, rows: int) -> list[str]:
 def _shortfalls(left: Side, right: Side, split: str) -> list[str]:
     """A line on the sides that failed, or are worse than their best baseline."""
     sides = {name: shortfall(side.records, split=split) for name, side in (("A", left), ("B", right))}
-    if said := [f"{name}: {words}" for name, words in sides.items() if words]:
-        return ["; ".join(said) + f" ({split} {left.records[0].headline}): a difference to such a run says little"]
+    if words := [f"{name}: {words}" for name, words in sides.items() if words]:
+        return ["; ".join(words) + f" ({split} {left.records[0].headline}): a difference to such a run says little"]
     return []
 
 
