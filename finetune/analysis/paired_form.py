@@ -77,4 +77,6 @@ def _notes(table: Table, lines: Sequence[PairedLine]) -> list[str]:
             f"* {table.source}, of encoders of another size and text: another scale, in which only the order of the "
             "rows can be compared; in brackets the change from the paper's first row."
         )
+    if pairs and max(len(one.line.runs) for one in lines) > min(pairs):
+        notes.append("A run without a partner of the same seed, data and precision counts in dev, not in the change.")
     return [*notes, *about_runs([one.line for one in lines])]

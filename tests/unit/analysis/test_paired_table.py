@@ -111,6 +111,8 @@ def test_other_runs_are_not_those_of_the_recipe() -> None:
     assert len(second.line.runs) == 2
     assert second.difference is not None
     assert (second.difference.n, second.difference.interval) == (1, None)
+    assert any("without a partner" in note for note in paired_form(TABLE, [first, second]).notes)
+    assert not any("without a partner" in note for note in paired_form(TABLE, lines_of(*ours[:2])).notes)
     newer = record("first", 1, 0.55, finished="2026-02-01T00:00:00+00:00")
     assert [one.scores["dev"]["accuracy"] for one in lines_of(newer, *ours)[0].line.runs] == [0.55]
     apart = record("first objective=ltr", 1, 0.6, data="other")
