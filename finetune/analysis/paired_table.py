@@ -28,7 +28,8 @@ class PlannedPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class PairedLine:
-    """A system on a score: its line, the difference to the first system over pairs of runs, and the paper's.
+    """A system on a score: its line, the differences to the first system and to the table's control over pairs of runs,
+    and the paper's.
 
     `planned` is the number of runs of the recipe, of which `line` has those that are finished.
     """
@@ -37,6 +38,7 @@ class PairedLine:
     system: System
     planned: int
     difference: Summary | None
+    from_control: Summary | None
     paper: float | None
     paper_difference: float | None
 
@@ -64,23 +66,24 @@ def _of_row(
     row: Row, table: Table, found: Sequence[tuple[Point, RunRecord]], plan: Sequence[PlannedPoint]
 ) -> Iterator[PairedLine]:
     metric = next((one.metric(row.metric) for _, one in found if one.task == row.task), Metric(row.metric))
-    first: Mapping[int, RunRecord] | None = None
-    first_in_paper: float | None = None
-    for system in table.system:
-        mine = _planned(system, row, plan)
-        runs = _runs(mine, row, found)
-        paper = _in_paper(system, row, table)
-        first = runs if first is None and mine else first
-        first_in_paper = paper if first_in_paper is None else first_in_paper
+    planned = [_planned(system, row, plan) for system in table.system]
+    finished = [_runs(mine, row, found) for mine in planned]
+    papers = [_in_paper(system, row, table) for system in table.system]
+    first = next((runs for mine, runs in zip(planned, finished, strict=True) if mine), {})
+    control = next(
+        (runs for system, runs in zip(table.system, finished, strict=True) if system.name == table.control), {}
+    )
+    first_in_paper = next((paper for paper in papers if paper is not None), None)
+    for system, mine, runs, paper in zip(table.system, planned, finished, papers, strict=True):
         if not mine and paper is None:
             continue
         line = _line(system, row, metric, list(runs.values()))
-        compared = first is not None and first is not runs
         yield PairedLine(
             line=line,
             system=system,
             planned=len({one.seed for one in mine}),
-            difference=_difference(first or {}, runs, row, line.metric) if compared else None,
+            difference=_difference(first, runs, row, line.metric),
+            from_control=_difference(control, runs, row, line.metric),
             paper=paper,
             paper_difference=None if paper is None or paper == first_in_paper else paper - (first_in_paper or 0.0),
         )
@@ -108,13 +111,17 @@ def _seed(record: RunRecord) -> int:
 
 
 def _difference(
-    first: Mapping[int, RunRecord], runs: Mapping[int, RunRecord], row: Row, metric: Metric
+    others: Mapping[int, RunRecord], runs: Mapping[int, RunRecord], row: Row, metric: Metric
 ) -> Summary | None:
-    """Over the seeds of both whose runs have the same data and precision; None without any."""
+    """From others, over the seeds of both whose runs have the same data and precision; None without any, and of the
+    others themselves.
+    """
+    if others is runs:
+        return None
     pairs = [
         (before.scores[row.split][row.metric], after.scores[row.split][row.metric])
         for seed, after in runs.items()
-        if (before := first.get(seed)) is not None and (before.data, before.precision) == (after.data, after.precision)
+        if (before := others.get(seed)) is not None and (before.data, before.precision) == (after.data, after.precision)
     ]
     return paired(pairs, metric) if pairs else None
 

@@ -54,7 +54,7 @@ class Table(Settings):
     """A file of recipes/tables. `margin`, in points, is the difference from a published score that counts as equal.
     `source` is a prefix of the sources to show; without it, all sources of loadable models are shown.
 
-    One with a `recipe` shows its runs, for each row a line a `system`, compared with the first.
+    One with a `recipe` shows its runs, for each row a line a `system`, compared with the first and with the `control`.
     """
 
     title: str
@@ -63,16 +63,20 @@ class Table(Settings):
     recipe: str = ""
     heading: str = Field("system", description="heading of the systems' names")
     system: list[System] = Field([])
+    control: str = Field("", description="a system that the others are compared with too")
     row: list[Row]
 
     @model_validator(mode="after")
     def _reads_all(self) -> Self:
         """Refuses settings that the other kind of table has."""
-        ours = {"margin", *UNREAD_OF_A_ROW} if self.recipe else {"system", "heading"}
+        ours = {"margin", *UNREAD_OF_A_ROW} if self.recipe else {"system", "heading", "control"}
         given = self.model_fields_set.union(*(row.model_fields_set for row in self.row)) & ours
         if given:
             kind = "with" if self.recipe else "without"
             raise ValueError(f"{', '.join(sorted(given))}: not for a table {kind} a recipe")
+        names = [one.name for one in self.system]
+        if self.control and self.control not in names:
+            raise ValueError(f"control '{self.control}' is not a system: {', '.join(names)}")
         return self
 
 

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from finetune.checks.corpus import CorpusFacts, corpus_facts
 from finetune.checks.earlier_runs import earlier_runs
 from finetune.checks.finding import Finding
 from finetune.checks.fix import require_new_file, write_fixed
-from finetune.checks.read_before import read_before
+from finetune.checks.read_before import ReadBefore, read_before
 from finetune.checks.run_checks import Report, check_data
 from finetune.checks.tokenization import NO_TOKENS
 from finetune.data.messages import places, so_many
@@ -52,18 +52,21 @@ class Findings(Report):
         findings: What was found, the most severe first; each has `severity`, `code`, `what`, `remedy`, `rows`, `count`.
         corpus: Of unlabelled text, what it holds: documents, lines, words, tokens; else None.
         trial: Of unlabelled text, what a run would take by its first updates; None where it cannot be run.
+        read_before: For each text on which the encoder was pre-trained, how many texts of dev and test occur in it:
+            `{"corpus.txt": {"dev": "0 of 872"}}`; empty where it is not known.
     """
 
     corpus: CorpusFacts | None = None
     trial: "Trial | None" = None
+    read_before: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """The findings as JSON values; of a text also what it holds, and what a run would take."""
         if self.corpus is None:
-            return super().as_json()
+            return super().as_json() | {"read_before": self.read_before}
         facts = {name: value for name, value in asdict(self.corpus).items() if name != "findings"}
         trial = None if self.trial is None else self.trial.as_json()
-        return {"corpus": facts, "trial": trial} | self.counted_findings()
+        return {"corpus": facts, "layout": asdict(self.layout), "trial": trial} | self.counted_findings()
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -144,7 +147,8 @@ def findings_of(path: str, settings: dict[str, Any], out: Path) -> Findings:
         if recipe_named(str(settings.get("model", ""))) is not None:
             found = replace(found, findings=tuple(_before_its_run(one, settings["model"]) for one in found.findings))
         read = _read_before(path, settings, out)
-    return Findings(layout=found.layout, parts=found.parts, findings=tuple(worst_first([*found.findings, *read])))
+    every = worst_first([*found.findings, *read.findings])
+    return Findings(layout=found.layout, parts=found.parts, findings=tuple(every), read_before=read.facts)
 
 
 def _before_its_run(finding: Finding, model: str) -> Finding:
@@ -155,16 +159,16 @@ def _before_its_run(finding: Finding, model: str) -> Finding:
     return replace(finding, what=what, remedy="Run it, and check with model=RUN")
 
 
-def _read_before(path: str, settings: dict[str, Any], out: Path) -> Sequence[Finding]:
-    """Findings of the texts that the encoder of a run, or of a recipe that is run first, has read."""
+def _read_before(path: str, settings: dict[str, Any], out: Path) -> ReadBefore:
+    """The texts that the encoder of a run, or of a recipe that is run first, has read."""
     if not settings.get("model"):
-        return ()
+        return ReadBefore()
     try:
         (planned,) = with_first_runs(expand_targets([path], settings), out)
     except UserError:  # a finding tells what a run refuses
-        return ()
+        return ReadBefore()
     earlier = earlier_runs(planned.recipe, recipes_before(planned))
-    return read_before(planned.task, earlier, source_of(None), limit=planned.recipe.limit, name=path).findings
+    return read_before(planned.task, earlier, source_of(None), limit=planned.recipe.limit, name=path)
 
 
 def findings_of_text(path: str, settings: Mapping[str, Any]) -> Findings:

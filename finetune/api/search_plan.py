@@ -13,7 +13,7 @@ from finetune.runs.search_space import Choices, Space, parse_space
 from finetune.runs.toml import read_toml
 from finetune.task_types.options import configured
 from finetune.task_types.own_data import OPTIONS
-from finetune.training.first_runs import with_first_runs
+from finetune.training.first_runs import checkpoint_of, with_first_runs
 from finetune.training.targets import PRESET, Planned, load_target, space_files
 
 GivenSpace = str | Path | Mapping[str, Any] | None
@@ -37,7 +37,8 @@ def plan_search(
     Raises UserError for a wrong recipe or space and for data with an error, and Ambiguous where its columns could be
     read in two ways.
     """
-    (base,) = with_first_runs([load_target(target, dict(settings))], out)
+    named = load_target(target, dict(settings), checkpoint=checkpoint_of(settings, out))
+    (base,) = with_first_runs([named], out)
     if base.first is not None:
         raise UserError(
             f"{target}: its model is the recipe {base.recipe.model}, and a search starts from an encoder",

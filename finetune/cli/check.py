@@ -14,7 +14,7 @@ from finetune.checks.finding import Finding
 from finetune.checks.fix import require_new_file
 from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, complete
 from finetune.cli.asking import asking
-from finetune.cli.console import facts_table, standard_output
+from finetune.cli.console import facts_table, plain, standard_output
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.options import note_line, with_options
@@ -27,7 +27,7 @@ from finetune.data.writing import encoding_note, written_suffix
 from finetune.errors import UserError
 from finetune.runs.pace import duration
 from finetune.task_types.first_rows import first_rows
-from finetune.task_types.text.own import is_text
+from finetune.task_types.text.own import column_words, is_text
 from finetune.training.first_runs import in_order, recipes_before, with_first_runs
 from finetune.training.targets import Planned, expand_targets, split_arguments
 
@@ -184,9 +184,11 @@ def _print_report(report: Findings) -> None:
             console.print_line(line)
         console.print(layout_table(report.layout))
     if report.corpus is not None:
-        console.print(facts_table("text", report.corpus.shown()))
+        console.print(facts_table("text", {"column": column_words(report.layout), **report.corpus.shown()}))
     if report.trial is not None:
         console.print(facts_table("a run", trial_facts(report.trial)))
+    for corpus, counted in report.read_before.items():
+        console.print_line(f"texts that occur in {corpus}, on which the encoder is pre-trained: {plain(counted)}")
     _print_findings(report.findings)
     console.print(report.counted)
 

@@ -30,6 +30,7 @@ from finetune.task_types.options import option_values
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.starting_recipe import commented, starting_recipe
 from finetune.task_types.view import Line, View
+from finetune.training.first_runs import checkpoint_of
 from finetune.training.targets import find_recipes, load_target, recipe_files, split_arguments
 
 SIDES = ("label", "prediction")  # columns of a prediction that are shown even where all rows have the same
@@ -102,7 +103,8 @@ def init(
     from finetune.checks.refusal import require_sound_data
 
     _, given = split_arguments(settings or [])
-    recipe, task = asking(lambda settings: starting_recipe(data, settings), given)
+    checkpoint = checkpoint_of(given, RESULTS)
+    recipe, task = asking(lambda settings: starting_recipe(data, settings, checkpoint=checkpoint), given)
     require_sound_data([task])
     echo(commented(recipe, task), nl=False)
 

@@ -95,13 +95,13 @@ def require_output_for(path: Path, output: Path) -> None:
 
 
 def default_output(path: Path) -> Path:
-    """`new.predicted.csv` in this folder for `new.csv`; JSON Lines for an unknown suffix."""
+    """`new.predicted.csv` in this folder for `new.csv`; TSV for a .txt, JSON Lines for an unknown suffix."""
     gzip = ".gz" * (path.suffix == ".gz")
     plain = Path(path.name.removesuffix(gzip))
-    known = plain.suffix.lower() in BY_SUFFIX
-    return Path(
-        f"{plain.stem if known else plain.name}.predicted{plain.suffix if known else '.jsonl'}{gzip if known else ''}"
-    )
+    if plain.suffix.lower() not in BY_SUFFIX:
+        return Path(f"{plain.name}.predicted.jsonl")
+    suffix = ".tsv" if plain.suffix.lower() == ".txt" else plain.suffix
+    return Path(f"{plain.stem}.predicted{suffix}{gzip}")
 
 
 def layout_for(

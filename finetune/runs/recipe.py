@@ -91,7 +91,12 @@ class Train(Settings):
     layer_decay: float = Field(
         1.0, ge=0.001, le=1, description="factor of the learning rate from each layer to the one below it"
     )
-    dropout: float | None = Field(None, ge=0, le=0.99, description="every dropout; default: as the checkpoint says")
+    dropout: float | None = Field(
+        None,
+        ge=0,
+        le=0.99,
+        description="every dropout; default: as the checkpoint says, none where new:SIZE is pre-trained",
+    )
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="auto: bf16 where it is native")
     select: Literal["last", "best"] = Field("last", description="which epoch's weights are the result")
     patience: int | None = Field(

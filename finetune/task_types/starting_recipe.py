@@ -5,6 +5,7 @@ from typing import Any
 
 from finetune.data.reading import table_of
 from finetune.data.values import as_text
+from finetune.models.encoder_sizes import is_new, size_of
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
@@ -17,6 +18,7 @@ from finetune.task_types.types import named_type
 
 MODEL = "minilm"  # small enough to train in minutes without a GPU
 RATES = {MODEL: 1e-4}  # small encoders need a higher learning rate than the paper's
+NARROW, NARROW_RATE = 384, 5e-4  # new encoders less wide learn nothing at the paper's
 SAMPLE = 2_000
 
 
@@ -33,9 +35,16 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
     if read is None:
         table = text_recipe(path, model, settings, given)
     else:
-        table = _table(path, model, read, given, rate=RATES.get(checkpoint or model, 2e-5))
+        table = _table(path, model, read, given, rate=default_rate(checkpoint or model))
     recipe = parse(table, origin=path)
     return recipe.with_settings(dict(settings), origin="settings", options=lambda _: every_option()), task
+
+
+def default_rate(encoder: str) -> float:
+    """The learning rate for labelled data, by the encoder with which training began, also if a run trained it since."""
+    if is_new(encoder) and size_of(encoder).width < NARROW:
+        return NARROW_RATE
+    return RATES.get(encoder, 2e-5)
 
 
 def _table(path: str, model: str, read: OwnData, given: Mapping[str, Any], *, rate: float) -> dict[str, Any]:

@@ -162,10 +162,13 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     return flat(table) | ({"grid": grid} if grid else {}) | own
 
 
-def load_target(target: str, settings: dict[str, Any]) -> Planned:
-    """The one recipe that a target names, with these settings and its task; its grid is not expanded."""
+def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") -> Planned:
+    """The one recipe that a target names, with these settings and its task; its grid is not expanded.
+
+    `checkpoint` is as for `expand_targets`.
+    """
     defaults: dict[str, Task] = {}
-    found = list(_loaded(target, settings, defaults))
+    found = list(_loaded(target, settings, defaults, checkpoint))
     if len(found) > 1:
         raise UserError(f"'{target}' names {len(found)} recipes", "Name one")
     ((origin, loaded),) = found

@@ -17,6 +17,7 @@ from finetune.data.messages import shown, size_words, so_many
 from finetune.data.paths import is_file, is_pattern, matching, require_utf_8
 from finetune.errors import UserError
 from finetune.runs.folder import data_name
+from finetune.task_types.columns import Layout
 from finetune.task_types.task import Task
 from finetune.task_types.text.columns import Text
 from finetune.task_types.text.reader import CorpusReader, little_text
@@ -95,6 +96,12 @@ def own_text(task: Task) -> CorpusReader | None:
     return read if isinstance(read, CorpusReader) else None
 
 
+def column_words(layout: Layout) -> str:
+    """The column of texts, and that it was found if the user did not name it; empty for lines."""
+    found = "" if "text" in layout.reasons else " (found; text=COLUMN names another)"
+    return "".join(f"'{name}'{found}" for name in layout.text)
+
+
 def reading_lines(read: CorpusReader) -> Iterator[str]:
     """`train corpus.txt: 5,000 documents, 1.2 MB; dev 100 of them`, how the first documents begin, and a note on a
     short text.
@@ -102,7 +109,7 @@ def reading_lines(read: CorpusReader) -> Iterator[str]:
     corpus, dev = read.documents, read.splits["dev"].rows
     of_them = f"dev {read.dev}: {so_many(len(dev), 'document')}" if read.dev else f"dev {len(dev):,} of them"
     size = size_words(corpus.survey.size)
-    column = f", column '{read.column}'" if read.column else ""
+    column = f", column {found}" if (found := column_words(read.layout)) else ""
     yield f"train {read.path}{column}: {so_many(len(corpus), 'document')}, {size} of text; {of_them}"
     for document in islice(iter(corpus), SHOWN):
         more = f", and {so_many(len(document.lines) - 1, 'line')} more" if len(document.lines) > 1 else ""

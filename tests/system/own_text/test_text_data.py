@@ -137,6 +137,16 @@ def test_what_may_be_text_without_labels_is_told_how_it_is_read(tmp_path: Path, 
         assert in_process("check", data, "shape=text", *TINY_RUN, data="")[0] == 0
 
 
+def test_the_column_that_was_found_is_told_before_a_check_and_a_run(tmp_path: Path, in_process: InProcess) -> None:
+    rows = "".join(f"{'news' if n % 2 else 'film'},{sentence(n)},{n % 2}\n" for n in range(300))
+    (tmp_path / "a.csv").write_text(f"kind,body,label\n{rows}")
+    code, checked, err = in_process("check", "a.csv", "shape=text", *TINY_RUN, data="")
+    assert code == 0 and "'body' (found; text=COLUMN names another)" in checked, err
+    _, checked, _ = in_process("check", "a.csv", "shape=text", "text=kind", *TINY_RUN, data="")
+    assert "'kind'" in checked and "found" not in checked
+    assert "column 'body' (found" in in_process("run", "a.csv", "shape=text", *TINY_RUN, data="")[2]
+
+
 def test_the_vocabulary_of_a_recipe_that_is_run_first_is_not_missing(corpus: Path, in_process: InProcess) -> None:
     (corpus.parent / "first.toml").write_text('task = "corpus.txt"\nmodel = "new:1x32x1"\n[train]\nupdates = 2\n')
     rows = "".join(f"{sentence(n)},{n % 2}\n" for n in range(60))

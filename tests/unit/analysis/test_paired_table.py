@@ -84,6 +84,20 @@ def test_differences_are_of_pairs_with_the_same_seed() -> None:
     assert form.rows[1][4:] == ["+2.0", f"{2 - half:+.1f} to {2 + half:+.1f}", f"{half:.1f}", "77.5 (-9.0)"]
 
 
+def test_a_table_may_have_a_control_that_is_not_its_first_system() -> None:
+    controlled = Table.model_validate(TABLE.model_dump(exclude_unset=True) | {"control": "ltr"})
+    scores = {"first": (0.5, 0.7, 0.6), "first objective=ltr": (0.52, 0.73, 0.61)}
+    runs = [record(name, seed, score) for name, each in scores.items() for seed, score in enumerate(each, start=1)]
+    first, second, *_ = paired_lines(controlled, runs, PLAN)
+    assert first.difference is None and second.from_control is None
+    assert first.from_control is not None and second.difference is not None
+    assert first.from_control.mean == pytest.approx(-second.difference.mean)
+    form = paired_form(controlled, [first, second])
+    assert [row[form.header.index("from ltr")] for row in form.rows] == ["-2.0 (-4.5 to +0.5)", ""]
+    with pytest.raises(ValueError, match="'lrt' is not a system: mlm, ltr"):
+        Table.model_validate(TABLE.model_dump(exclude_unset=True) | {"control": "lrt"})
+
+
 def test_a_system_may_have_runs_of_several_settings() -> None:
     either = Table.model_validate(TABLE.model_dump(exclude_unset=True))
     either.system[1].settings["model"] = ["another", "first objective=ltr"]
@@ -111,6 +125,8 @@ def test_other_runs_are_not_those_of_the_recipe() -> None:
     assert len(second.line.runs) == 2
     assert second.difference is not None
     assert (second.difference.n, second.difference.interval) == (1, None)
+    assert any("without a partner" in note for note in paired_form(TABLE, [first, second]).notes)
+    assert not any("without a partner" in note for note in paired_form(TABLE, lines_of(*ours[:2])).notes)
     newer = record("first", 1, 0.55, finished="2026-02-01T00:00:00+00:00")
     assert [one.scores["dev"]["accuracy"] for one in lines_of(newer, *ours)[0].line.runs] == [0.55]
     apart = record("first objective=ltr", 1, 0.6, data="other")

@@ -97,6 +97,8 @@ def test_check_tells_for_a_run_its_descendant_and_a_recipe(here: Path, in_proces
 
     code, out, err = in_process("check", "train.csv", *files, f"model={record.id}", data="")
     assert code == 0 and "warning read-before: 1 of 4 texts of dev" in out and "1 of 3 texts of test" in out, err
+    clean = in_process("check", "train.csv", "test=test.csv", f"model={record.id}", data="")[1]
+    assert "occur in corpus.txt, on which the encoder is pre-trained: dev 0 of 4, test 1 of 3" in clean
     Path("adapted.toml").write_text(
         'task = "corpus.txt"\nmodel = "new:1x32x1"\nmax_length = 16\n[train]\nupdates = 1\n'
     )

@@ -153,6 +153,6 @@ def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkey
         with pytest.raises(UserError, match=said):
             predict(reviewer, path, tmp_path / "out.csv", **given)
     assert not list(tmp_path.glob(".out*"))
-    assert [str(default_output(Path(name))) for name in ("a/new.csv", "new.tsv.gz", "train")] == [
-        "new.predicted.csv", "new.predicted.tsv.gz", "train.predicted.jsonl",
+    assert [str(default_output(Path(name))) for name in ("a/new.csv", "new.tsv.gz", "new.txt.gz", "train")] == [
+        "new.predicted.csv", "new.predicted.tsv.gz", "new.predicted.tsv.gz", "train.predicted.jsonl",
     ]  # fmt: skip

@@ -1,13 +1,16 @@
 """What a model's name means: a run, a recipe that is run first, or an encoder."""
 
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
+from support.cli import InProcess
 from support.records import change_record
 from support.runs import FinishedRun
 
 from finetune.api.planning import plan
+from finetune.api.search_plan import plan_search
 from finetune.errors import UserError
 from finetune.models.pretrained import resolve
 from finetune.runs.encoder_runs import encoder_run, lineage_at
@@ -183,3 +186,17 @@ def test_the_learning_rate_is_that_of_the_encoder_where_all_began(run: Path) -> 
     change_record(run / "record.json", model="somebody/encoder")
     assert plan(["reviews.csv"], {"model": run.name})[0].recipe.train.learning_rate == 2e-5
     assert plan(["reviews.csv"], {"model": run.name, "train.learning_rate": 3e-5})[0].recipe.train.learning_rate == 3e-5
+
+
+def test_a_narrow_new_encoder_has_a_higher_learning_rate(run: Path, in_process: InProcess) -> None:
+    def rate(model: str) -> float:
+        return plan(["reviews.csv"], {"model": model})[0].recipe.train.learning_rate
+
+    assert [rate(model) for model in ("new:tiny", "new:6x320", "new:2x384", "new:small")] == [5e-4, 5e-4, 2e-5, 2e-5]
+    change_record(run / "record.json", model="new:mini")
+    assert rate(run.name) == 5e-4
+    assert rate(write("pre.toml", "new:mini", "tokenizer = 500\n")) == 5e-4
+    for model in (run.name, "pre.toml", "pre.toml train.updates=5"):
+        printed = in_process("init", "reviews.csv", f"model={model}", data="")[1]
+        assert tomllib.loads(printed)["train"]["learning_rate"] == 5e-4
+    assert plan_search("reviews.csv", {"model": run.name}).base.recipe.train.learning_rate == 5e-4
