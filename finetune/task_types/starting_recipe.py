@@ -5,8 +5,8 @@ from typing import Any
 
 from finetune.data.reading import table_of
 from finetune.data.values import as_text
-from finetune.models.encoder_sizes import is_new, size_of
-from finetune.runs.recipe import Recipe, parse
+from finetune.models.encoder_sizes import size_of
+from finetune.runs.recipe import Recipe, is_new, parse
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.first_rows import first_rows
