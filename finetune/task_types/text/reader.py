@@ -15,6 +15,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.events import unwatched
 from finetune.task_types.columns import Layout
+from finetune.task_types.text.chosen_words import LONGEST, chosen_words
 from finetune.task_types.text.corpus import kept_documents, open_corpus
 
 LITTLE = 10_000  # bytes of text, about three pages, from which an encoder learns nothing
@@ -109,6 +110,15 @@ def little_text(documents: Documents) -> tuple[str, ...]:
 def _is_mostly(document: Document, lines: set[str]) -> bool:
     """Whether more than half of a document's characters are in these lines, however documents are divided."""
     return 2 * sum(len(line) for line in document.lines if line in lines) > sum(map(len, document.lines))
+
+
+def require_words(dev: Rows) -> None:
+    """Raises UserError unless these documents have a word that can be scored."""
+    if not any(map(chosen_words, dev.rows)):
+        raise UserError(
+            f"{dev.origin}: has no word of {LONGEST} letters or digits or fewer, and an encoder is scored on words",
+            "Give a text with words; in training dev=FILE names it",
+        )
 
 
 def require_pairs(dev: Rows, objective: str) -> None:

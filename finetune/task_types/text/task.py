@@ -31,7 +31,7 @@ from finetune.task_types.text.masks import Masking, Unit, next_words, paired
 from finetune.task_types.text.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
 from finetune.task_types.text.piece import PieceVocabulary, piece_vocabulary
 from finetune.task_types.text.pieces import pieces
-from finetune.task_types.text.reader import require_pairs
+from finetune.task_types.text.reader import require_pairs, require_words
 from finetune.task_types.text.tokens import token_file
 
 if TYPE_CHECKING:
@@ -89,10 +89,14 @@ class TextTask(Task):
         return f"objective={self.objective} takes texts that do not follow from the other documents of a batch"
 
     def load(self, source: Source, split: str) -> Rows:
-        """The documents of a split, those of train as a stream. Raises UserError where pairs need more lines."""
+        """The documents of a split, those of train as a stream. Raises UserError for a dev that cannot be scored:
+        without words, or with too few lines for pairs.
+        """
         loaded = self.read(source, split)
-        if self.paired and split == "dev":
-            require_pairs(loaded, self.objective)
+        if split == "dev":
+            require_words(loaded)
+            if self.paired:
+                require_pairs(loaded, self.objective)
         return loaded
 
     def labelled(self, rows: Sequence[Document]) -> bool:
