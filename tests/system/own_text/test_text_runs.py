@@ -40,6 +40,20 @@ def test_a_new_encoder_trains_its_vocabulary_once(corpus: Path, cache: Path, in_
     assert {one.id for one in all_records(corpus.parent / "results") if one.recipe.get("seed", 42) == 42} == {record.id}
 
 
+@pytest.mark.parametrize("written", ["", "{", "[]"])
+def test_a_vocabulary_whose_training_was_killed_is_trained_again(
+    written: str, corpus: Path, cache: Path, in_process: InProcess
+) -> None:
+    assert in_process("run", "corpus.txt", *TINY_RUN, data="")[0] == 0
+    (folder,) = (cache / "vocabularies").iterdir()
+    before = {name: (folder / name).read_bytes() for name in ("facts.json", "tokenizer.json")}
+    (folder / "facts.json").write_text(written)
+    (folder / "tokenizer.json").write_text("{")
+    code, _, err = in_process("run", "corpus.txt", *TINY_RUN, "seed=1", data="")
+    assert code == 0, err
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
 def test_a_second_run_does_not_read_the_text_again(
     corpus: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
