@@ -46,7 +46,7 @@ class CorpusReader:
     @property
     def splits(self) -> dict[str, Rows]:
         """Train and dev, read again where a file has changed."""
-        version = self._open(self.path).version
+        version = tuple(self._open(Path(path)).version for path in (self.path, self.dev) if path)
         if version not in self.kept:
             self.kept.clear()
             self.kept[version] = self._splits()
