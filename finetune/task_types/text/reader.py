@@ -13,7 +13,6 @@ from finetune.data.messages import noun, so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.events import unwatched
 from finetune.task_types.columns import Layout
 from finetune.task_types.text.chosen_words import LONGEST, chosen_words
 from finetune.task_types.text.corpus import kept_documents, open_corpus
@@ -56,7 +55,7 @@ class CorpusReader:
     @property
     def documents(self) -> Documents:
         """All documents of the file or folder, those of dev too where it has no file for them."""
-        return open_corpus(self.path, column=self.column, encoding=self.encoding, watch=unwatched)
+        return open_corpus(self.path, column=self.column, encoding=self.encoding)
 
     @cached_property
     def layout(self) -> Layout:
@@ -88,7 +87,7 @@ class CorpusReader:
 
     def _with_given_dev(self, documents: Documents) -> tuple[Documents, Documents]:
         """(train, dev): train has no document more than half of which are lines of dev, so that it may be empty."""
-        dev = open_corpus(self.dev, column=self.column, encoding=self.encoding, watch=unwatched)
+        dev = open_corpus(self.dev, column=self.column, encoding=self.encoding)
         lines = {line for document in dev for line in document.lines}
         known = np.fromiter((_is_mostly(document, lines) for document in documents), bool)
         return documents.choose(~known) if known.any() else documents, dev
