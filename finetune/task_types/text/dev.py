@@ -71,7 +71,7 @@ def dev_tokens(documents: Sequence[Document], vocabulary: PieceVocabulary) -> De
         of_lines = defaultdict[int, list[Word]](list)
         for word in words_of(document):
             of_lines[word.line].append(word)
-        lines.extend(_line(one, of_lines[number], chosen) for number, one in enumerate(encoded))
+        lines.extend(_line(one, of_lines[number], chosen, vocabulary) for number, one in enumerate(encoded))
     ids, units, words, shared = (np.concatenate(each) for each in zip(NOTHING, *lines, strict=True))
     file = TokenFile(
         ids=ids,
@@ -164,8 +164,12 @@ def pairs_of(document: Document) -> list[tuple[int, bool]]:
     return [(cut, random_bits(document, number) % 2 == 0) for number, cut in enumerate(cuts)]
 
 
-def _line(encoded: Any, words: Sequence[Word], chosen: Mapping[Word, int]) -> tuple[np.ndarray, ...]:
-    """Of a line's tokens the ids, units and chosen words, and how many words of the line each is of."""
+def _line(
+    encoded: Any, words: Sequence[Word], chosen: Mapping[Word, int], vocabulary: PieceVocabulary
+) -> tuple[np.ndarray, ...]:
+    """Of a line's tokens the ids, units and chosen words, which special tokens are never of, and how many words of the
+    line each is of.
+    """
     ids = np.array(encoded.ids, np.int64)
     numbers = np.array([NONE if word is None else word for word in encoded.word_ids], np.int64)
     units = np.where(np.diff(numbers, prepend=NONE - 1) != 0, STARTS, INSIDE).astype(np.int8)
@@ -176,6 +180,7 @@ def _line(encoded: Any, words: Sequence[Word], chosen: Mapping[Word, int]) -> tu
             tokens = (starts < word.end) & (ends > word.start)
             owners[tokens & (owners[:, 0] == NONE), 0] = index
             owners[tokens, 1] = index
+    owners[vocabulary.special[ids]] = NONE
     before = np.searchsorted([word.end for word in words], starts, side="right")
     shared = np.searchsorted([word.start for word in words], ends) - before
     return ids, units, owners, shared
