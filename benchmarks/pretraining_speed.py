@@ -86,7 +86,7 @@ def tokenisation(job: Job) -> dict[str, float]:
     """Megabytes of text a second that become a token file in an empty cache, and the share of padding in batches."""
     with TemporaryDirectory() as scratch:
         os.environ["FINETUNE_CACHE"] = scratch
-        documents, tokenizer = open_corpus(job.text, watch=unwatched), read_tokenizer(job.vocabulary)
+        documents, tokenizer = open_corpus(job.text), read_tokenizer(job.vocabulary)
         size, began = documents.survey.size, time.perf_counter()
         token_file(documents, tokenizer, unwatched)
         rate = size / 1e6 / (time.perf_counter() - began)

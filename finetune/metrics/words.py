@@ -25,6 +25,11 @@ def _perplexity_sums(_: Sequence[Any], answers: Sequence[Any]) -> Counted:
     return Counted(counts=np.asarray(counts, float), value=value)
 
 
+def perplexity_of(answers: Sequence[Any]) -> float:
+    """The perplexity of a word in some predictions."""
+    return _perplexity_sums([], answers).score
+
+
 def _probability_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
     """The geometric mean of the words' probabilities, 0 to 1."""
     found = _perplexity_sums(gold, answers)

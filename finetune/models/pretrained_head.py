@@ -5,14 +5,18 @@ from pathlib import Path
 import transformers
 
 from finetune.models.model import Model
+from finetune.models.pretrained import OWN_WEIGHTS
 from finetune.models.untrained import is_untrained
 from finetune.models.weight_files import from_pretrained
 
 
 def load_head(model: Model, folder: Path) -> list[str]:
-    """Loads the weights of a model's head that a checkpoint has; the names of the others, which stay new."""
+    """Loads the weights of a model's head that a checkpoint has; the names of the others, which stay new.
+
+    One in finetune's own format has a head for a task that was fine-tuned, and none for pre-training.
+    """
     own = model.head.to_checkpoint()
-    if is_untrained(folder):
+    if is_untrained(folder) or (folder / OWN_WEIGHTS).is_file():
         return sorted(own)
     shell, info = from_pretrained(getattr(transformers, model.head.auto_class), folder, config=model.backbone.config)
     new = set(info["missing_keys"]) & own.keys()

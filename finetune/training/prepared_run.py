@@ -12,8 +12,9 @@ from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models import pretrained
+from finetune.models.backbone import Head
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
-from finetune.models.encoder_sizes import size_of
+from finetune.models.encoder_sizes import is_new, size_of
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
 from finetune.models.lora import require_peft
@@ -23,6 +24,7 @@ from finetune.models.saving import build_model
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
+from finetune.models.weight_files import some
 from finetune.runs.encoder_runs import lineage_at
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.lineage import Lineage
@@ -167,7 +169,16 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     if size := trained_size(recipe):
         trained = Path(planned.vocabulary)
         notes = training_notes(trained, len(tokenizer), tokenizer_hash(tokenizer), size=size) + notes
+    notes += _head_notes(planned.weights.name, model.head, new)
     return BuiltRun(model=model, new_weights=new, tokenizer=tokenizer, features=features, notes=notes)
+
+
+def _head_notes(name: str, head: Head, new: Sequence[str]) -> list[str]:
+    """A note on the weights of a head for pre-training that a pretrained model lacks."""
+    lacking = (
+        [weight for weight in new if weight in head.to_checkpoint()] if head.pretrains and not is_new(name) else []
+    )
+    return [f"the head is new, since {name} lacks {some(lacking)}"] if lacking else []
 
 
 def _features(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from finetune.data.documents import Document
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.task_types.text.dev import dev_tokens
 from finetune.task_types.text.features import PieceFeatures
 from finetune.task_types.text.piece import piece_vocabulary
 from finetune.task_types.text.pieces import pieces
+from finetune.task_types.text.tokens import tokens_of
 from support.encoders import WORDS
 
 RARE = ("catlike", "houses", "redder", "moonsun", "x9", "dog's")  # words of several tokens
@@ -32,9 +32,9 @@ def documents(count: int, *, lines: tuple[int, int] = (1, 6), seed: int = 0) -> 
 
 def piece_features(rows: Sequence[Document], folder: Path, *, size: int) -> PieceFeatures:
     """The pieces of documents, of at most `size` tokens, as features of training."""
-    vocabulary = piece_vocabulary(load_tokenizer(folder))
-    tokens = dev_tokens(rows, vocabulary)
-    return PieceFeatures(tokens.file, pieces(tokens.file, size), vocabulary)
+    tokenizer = load_tokenizer(folder)
+    tokens = tokens_of(rows, tokenizer)
+    return PieceFeatures(tokens, pieces(tokens, size), piece_vocabulary(tokenizer))
 
 
 def _line(drawn: random.Random) -> str:

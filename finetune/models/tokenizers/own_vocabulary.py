@@ -3,7 +3,9 @@
 import json
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+from finetune.data.atomic import sync, write_atomically
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.models.tokenizers.train import train_tokenizer
@@ -30,7 +32,7 @@ def own_vocabulary(texts: Texts, *, content: str, size: int, watch: Watcher) -> 
     folder = entry("vocabularies", hash_of([FORMAT, size, content, version("tokenizers")]))
     try:
         with locked(folder):
-            if not (folder / FACTS).is_file():
+            if _facts(folder) is None:
                 _train(texts, folder, size, watch)
     except OSError as error:
         raise UserError(
@@ -46,8 +48,17 @@ def training_notes(folder: Path, tokens: int, fingerprint: str | None, *, size: 
     """
     fewer = f", fewer than {size:,} since the text has no more words" if tokens < size else ""
     named = f" ({fingerprint[:10]})" if fingerprint else ""
-    training = json.loads((folder / FACTS).read_text(encoding="utf-8")).get("notes", [])
+    training = (_facts(folder) or {}).get("notes", [])
     return [f"the vocabulary was trained on the text: WordPiece{named} of {tokens:,} tokens{fewer}", *training]
+
+
+def _facts(folder: Path) -> dict[str, Any] | None:
+    """What training wrote last; None where it did not end."""
+    try:
+        found = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _train(texts: Texts, folder: Path, size: int, watch: Watcher) -> None:
@@ -66,5 +77,6 @@ def _train(texts: Texts, folder: Path, size: int, watch: Watcher) -> None:
         remedy = f"{error.way_out}, as tokenizer=N; or name the folder of one: finetune tokenizer TEXTS -o vocabulary"
         raise UserError(f"no vocabulary of {so_many(size, 'token')} can be trained: {error.what}", remedy) from error
     trained.save_pretrained(folder)
-    facts = {"tokens": len(trained), "notes": notes}
-    (folder / FACTS).write_text(json.dumps(facts) + "\n", encoding="utf-8")
+    for file in folder.glob("*.json"):
+        sync(file)
+    write_atomically(folder / FACTS, json.dumps({"tokens": len(trained), "notes": notes}) + "\n")

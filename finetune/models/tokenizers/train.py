@@ -73,7 +73,7 @@ def train_backend(
     if lower and not accents and alphabet.has_hangul:
         watch(Note(HANGUL))
     trainer = _trainer(rules, size, alphabet)
-    trained.train_from_iterator(watched(texts(), "counting words", watch, then="merging pairs"), trainer)
+    trained.train_from_iterator(_lines(watched(texts(), "counting words", watch, then="merging pairs")), trainer)
     learned = trained.get_vocab_size()
     if learned < (size if least is None else least):
         raise UserError(
@@ -155,6 +155,11 @@ def _add_special_tokens(backend: "Tokenizer", kind: TokenizerKind) -> None:
 
     spaced = "" if kind.mark else kind.special.names["mask_token"]
     backend.add_special_tokens([AddedToken(token, lstrip=token == spaced) for token in kind.special.tokens])
+
+
+def _lines(texts: Iterable[str]) -> Iterator[str]:
+    """The lines of texts, which are encoded by themselves: the first word of each has a space before it."""
+    return (line for text in texts for line in text.split("\n"))
 
 
 def watched(texts: Iterable[str], what: str, watch: Watcher, *, then: str = "") -> Iterator[str]:

@@ -13,14 +13,13 @@ from finetune.data.documents import Document, Documents
 from finetune.data.documents.corpus_file import Paths
 from finetune.data.documents.documents import Survey
 from finetune.runs.cache import FACTS, entry, hash_of, locked, make_room
-from finetune.runs.events import Watcher, Working
 
 FORMAT = 1
 HASHES = "hashes.npy"
 DOCUMENTS = "documents.json"
 
 
-def open_corpus(paths: Paths, *, column: str = "", encoding: str = "", watch: Watcher) -> Documents:
+def open_corpus(paths: Paths, *, column: str = "", encoding: str = "") -> Documents:
     """The documents of files, whose survey is read from the cache, or made by reading all of them once.
 
     Raises UserError as `read_documents` does.
@@ -30,7 +29,6 @@ def open_corpus(paths: Paths, *, column: str = "", encoding: str = "", watch: Wa
     try:
         with locked(folder):
             if (known := _saved(folder)) is None:
-                watch(Working("reading text"))
                 known = documents.survey
                 _save(folder, known)
             else:

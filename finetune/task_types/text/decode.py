@@ -42,11 +42,12 @@ def predictions_of(
         if note.pair is not None:
             following[feature.row][note.pair] = bool(reduced[0, 2 + IS_NEXT] >= reduced[0, 3 - IS_NEXT])
             continue
-        found = zip(note.words.tolist(), feature.label[WORDS], reduced[:, :2].tolist(), strict=True)
-        for (first, last), label, (nats, given) in found:
-            for word in range(first, last + 1):  # the nats of a token of several words are divided among them
+        owners = zip(note.words.tolist(), note.shared.tolist(), strict=True)
+        found = zip(owners, feature.label[WORDS], reduced[:, :2].tolist(), strict=True)
+        for ((first, last), divided), label, (nats, given) in found:
+            for word in range(first, last + 1):  # of a token of several words, chosen or not, each costs its part
                 before = tokens[feature.row].get(word, (0.0, [], []))
-                nats_of_word = before[0] + nats / (last + 1 - first)
+                nats_of_word = before[0] + nats / divided
                 tokens[feature.row][word] = nats_of_word, [*before[1], int(label)], [*before[2], int(given)]
     vocabulary = features[0].note.vocabulary if features else None
     answers = []

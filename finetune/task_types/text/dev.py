@@ -3,7 +3,8 @@
 All pieces of a document with a chosen word are read, so that each is scored once, whatever the tokenizer.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from finetune.data.documents.document import Document
 from finetune.models.feature import IGNORED, Feature
-from finetune.task_types.text.chosen_words import Word, chosen_words, random_bits
+from finetune.task_types.text.chosen_words import Word, chosen_words, random_bits, words_of
 from finetune.task_types.text.label_names import NEXT, WORDS
 from finetune.task_types.text.masks import IS_NEXT, IS_RANDOM, pair_feature
 from finetune.task_types.text.piece import INSIDE, STARTS, Piece, PieceVocabulary
@@ -20,16 +21,19 @@ from finetune.task_types.text.tokens import TokenFile
 
 PAIRS = 4  # of a document, at most
 NONE = -1  # in place of the number of a word or token
-NOTHING = (np.zeros(0, np.int64), np.zeros(0, np.int8), np.zeros((0, 2), np.int64))  # the tokens of no line
+NO_IDS: np.ndarray = np.zeros(0, np.int64)
+NOTHING = (NO_IDS, np.zeros(0, np.int8), np.zeros((0, 2), np.int64), NO_IDS)  # the tokens of no line
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DevPiece:
-    """The note of a dev feature: the first and the last chosen word that each label is of, `(labels, 2)`, and the id of
-    the token before it in the document (or NONE), `(labels,)`; or the number of its pair.
+    """The note of a dev feature: the first and the last chosen word that each label is of, `(labels, 2)`, how many
+    words of the text, chosen or not, its token is of, `(labels,)`, and the id of the token before it in the document
+    (or NONE), `(labels,)`; or the number of its pair.
     """
 
     words: np.ndarray
+    shared: np.ndarray
     before: np.ndarray
     vocabulary: PieceVocabulary
     pair: int | None = None
@@ -37,13 +41,14 @@ class DevPiece:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DevTokens:
-    """The tokens of some documents with their units, `(tokens,)`, and the first and the last chosen word (or NONE) that
-    each is of, `(tokens, 2)`: a token may be of several, as of ideographs.
+    """The tokens of some documents with their units, `(tokens,)`, the first and the last chosen word (or NONE) that
+    each is of, `(tokens, 2)`, and how many words of the text it is of, `(tokens,)`: of several, as of ideographs.
     """
 
     file: TokenFile
     units: np.ndarray
     words: np.ndarray
+    shared: np.ndarray
 
     def document(self, number: int, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Ids and units of the lines [begin : end] of a document."""
@@ -62,17 +67,19 @@ def dev_tokens(documents: Sequence[Document], vocabulary: PieceVocabulary) -> De
     backend, lines = vocabulary.tokenizer.backend_tokenizer, list[Any]()
     for document in documents:
         encoded = backend.encode_batch(list(document.lines), add_special_tokens=False)
-        chosen = chosen_words(document)
-        for number, one in enumerate(encoded):
-            lines.append(_line(one, [(index, word) for index, word in enumerate(chosen) if word.line == number]))
-    ids, units, words = (np.concatenate(each) for each in zip(NOTHING, *lines, strict=True))
+        chosen = {word: index for index, word in enumerate(chosen_words(document))}
+        of_lines = defaultdict[int, list[Word]](list)
+        for word in words_of(document):
+            of_lines[word.line].append(word)
+        lines.extend(_line(one, of_lines[number], chosen, vocabulary) for number, one in enumerate(encoded))
+    ids, units, words, shared = (np.concatenate(each) for each in zip(NOTHING, *lines, strict=True))
     file = TokenFile(
         ids=ids,
         starts=np.packbits(units == STARTS),
         lines=np.cumsum([0, *(len(line[0]) for line in lines)]),
         documents=np.cumsum([0, *(len(document.lines) for document in documents)]),
     )
-    return DevTokens(file=file, units=units, words=words)
+    return DevTokens(file=file, units=units, words=words, shared=shared)
 
 
 def word_features(
@@ -99,7 +106,10 @@ def word_features(
                 reads=positions + len(before) - (0 if masked else 1),
                 label={WORDS: ids[positions]} | ({NEXT: IGNORED} if paired else {}),
                 note=DevPiece(
-                    words=words[positions], before=tokens.before(row, start + positions), vocabulary=vocabulary
+                    words=words[positions],
+                    shared=tokens.shared[start:end][positions],
+                    before=tokens.before(row, start + positions),
+                    vocabulary=vocabulary,
                 ),
             )
         )
@@ -133,7 +143,11 @@ def pair_features(
                     reads=[0],
                     label={WORDS: [IGNORED], NEXT: IS_NEXT if is_next else IS_RANDOM},
                     note=DevPiece(
-                        words=np.array([[NONE, NONE]]), before=np.array([NONE]), vocabulary=vocabulary, pair=pair
+                        words=np.array([[NONE, NONE]]),
+                        shared=np.array([0]),
+                        before=np.array([NONE]),
+                        vocabulary=vocabulary,
+                        pair=pair,
                     ),
                 )
             )
@@ -150,15 +164,23 @@ def pairs_of(document: Document) -> list[tuple[int, bool]]:
     return [(cut, random_bits(document, number) % 2 == 0) for number, cut in enumerate(cuts)]
 
 
-def _line(encoded: Any, chosen: Sequence[tuple[int, Word]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ids, units and chosen words of a line's tokens."""
+def _line(
+    encoded: Any, words: Sequence[Word], chosen: Mapping[Word, int], vocabulary: PieceVocabulary
+) -> tuple[np.ndarray, ...]:
+    """Of a line's tokens the ids, units and chosen words, which special tokens are never of, and how many words of the
+    line each is of.
+    """
     ids = np.array(encoded.ids, np.int64)
     numbers = np.array([NONE if word is None else word for word in encoded.word_ids], np.int64)
     units = np.where(np.diff(numbers, prepend=NONE - 1) != 0, STARTS, INSIDE).astype(np.int8)
-    offsets = np.array(encoded.offsets, np.int64).reshape(-1, 2)
-    words = np.full((len(ids), 2), NONE, np.int64)
-    for index, word in chosen:
-        tokens = (offsets[:, 0] < word.end) & (offsets[:, 1] > word.start)
-        words[tokens & (words[:, 0] == NONE), 0] = index
-        words[tokens, 1] = index
-    return ids, units, words
+    starts, ends = np.array(encoded.offsets, np.int64).reshape(-1, 2).T
+    owners = np.full((len(ids), 2), NONE, np.int64)
+    for word in words:
+        if (index := chosen.get(word)) is not None:
+            tokens = (starts < word.end) & (ends > word.start)
+            owners[tokens & (owners[:, 0] == NONE), 0] = index
+            owners[tokens, 1] = index
+    owners[vocabulary.special[ids]] = NONE
+    before = np.searchsorted([word.end for word in words], starts, side="right")
+    shared = np.searchsorted([word.start for word in words], ends) - before
+    return ids, units, owners, shared

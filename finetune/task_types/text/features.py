@@ -24,11 +24,13 @@ class PieceFeatures(LazyFeatures):
         """The feature with this index, which is not negative."""
         begin, end = int(self.pieces.start[index]), int(self.pieces.end[index])
         before, after = self.vocabulary.single.before, self.vocabulary.single.after
-        ids = np.concatenate([before, self.tokens.ids[begin:end], after])
+        own = self.tokens.ids[begin:end]
+        ids = np.concatenate([before, own, after])
         units = np.full(len(ids), SPECIAL, np.int8)
         text = units[len(before) : len(before) + end - begin]
         text[:] = np.where(self.tokens.word_starts(begin, end), STARTS, INSIDE)
         text[0] = STARTS
+        _mark_special(text, self.vocabulary.special[own])
         first, last = np.searchsorted(self.tokens.lines, [begin, end])
         lines = np.unique(self.tokens.lines[first:last]) - begin + len(before)
         return Feature(
@@ -37,3 +39,10 @@ class PieceFeatures(LazyFeatures):
             token_type_ids=np.zeros(len(ids), np.int8) if self.vocabulary.single.segments else None,
             note=Piece(units=units, lines=lines, vocabulary=self.vocabulary),
         )
+
+
+def _mark_special(units: np.ndarray, special: np.ndarray) -> None:
+    """Marks the names of special tokens in a text; what follows them begins a word."""
+    if special.any():
+        units[1:][special[:-1]] = STARTS
+        units[special] = SPECIAL

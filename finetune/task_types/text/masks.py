@@ -148,15 +148,16 @@ def _drawn(group: np.ndarray, sizes: np.ndarray, share: float, generator: np.ran
 
 def _cut(piece: Piece, draw: float) -> tuple[int, bool]:
     """Where the second text of a piece begins, and whether a line does there; all of a piece of one line may be one."""
-    first = int(np.argmax(piece.units != SPECIAL))
-    lines = piece.lines[piece.lines > first]
+    positions = np.flatnonzero(piece.units != SPECIAL)
+    first, last = (int(positions[0]), int(positions[-1])) if len(positions) else (0, 0)
+    lines = piece.lines[(piece.lines > first) & (piece.lines <= last)]
     return (int(lines[int(draw * len(lines))]), True) if len(lines) else (first, False)
 
 
 def _middle(piece: Piece) -> int:
     """Where the second half of a text begins, between special tokens."""
     positions = np.flatnonzero(piece.units != SPECIAL)
-    return int(positions[0]) + (len(positions) + 1) // 2
+    return int(positions[0]) + (len(positions) + 1) // 2 if len(positions) else 0
 
 
 def pair_feature(

@@ -18,6 +18,9 @@ SPECIAL, STARTS, INSIDE = 0, 1, 2  # units: a special token, the first token of 
 class PieceVocabulary:
     """What masking needs of a tokenizer: its templates, the ids of [MASK] and of unknown words, and `ordinary` ids, of
     tokens that are not special.
+
+    `special` says of each id whether it is of a special token, `(vocabulary,)`, which a text that names it has too. An
+    unknown word is a word, and not special.
     """
 
     tokenizer: "PreTrainedTokenizerBase"
@@ -26,6 +29,7 @@ class PieceVocabulary:
     mask_id: int
     unknown_id: int | None
     ordinary: np.ndarray
+    special: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,13 +48,16 @@ def piece_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
             "the tokenizer of this model has no [MASK] token, which pre-training needs",
             "Train one with `finetune tokenizer`, or name another model",
         )
-    special = set(tokenizer.all_special_ids)
-    ordinary = [number for number in sorted(tokenizer.get_vocab().values()) if number not in special]
+    names = set(tokenizer.all_special_ids)
+    numbers = np.array(sorted(tokenizer.get_vocab().values()))
+    special = np.zeros(numbers[-1] + 1, bool)
+    special[[number for number in names if number != tokenizer.unk_token_id]] = True
     return PieceVocabulary(
         tokenizer=tokenizer,
         single=single_template(tokenizer),
         pair=pair_template(tokenizer),
         mask_id=int(tokenizer.mask_token_id),
         unknown_id=tokenizer.unk_token_id,
-        ordinary=np.array(ordinary),
+        ordinary=numbers[~np.isin(numbers, list(names))],
+        special=special,
     )

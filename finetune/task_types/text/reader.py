@@ -13,8 +13,8 @@ from finetune.data.messages import noun, so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.events import unwatched
 from finetune.task_types.columns import Layout
+from finetune.task_types.text.chosen_words import LONGEST, chosen_words
 from finetune.task_types.text.corpus import kept_documents, open_corpus
 
 LITTLE = 10_000  # bytes of text, about three pages, from which an encoder learns nothing
@@ -45,7 +45,7 @@ class CorpusReader:
     @property
     def splits(self) -> dict[str, Rows]:
         """Train and dev, read again where a file has changed."""
-        version = self._open(self.path).version
+        version = tuple(self._open(Path(path)).version for path in (self.path, self.dev) if path)
         if version not in self.kept:
             self.kept.clear()
             self.kept[version] = self._splits()
@@ -55,7 +55,7 @@ class CorpusReader:
     @property
     def documents(self) -> Documents:
         """All documents of the file or folder, those of dev too where it has no file for them."""
-        return open_corpus(self.path, column=self.column, encoding=self.encoding, watch=unwatched)
+        return open_corpus(self.path, column=self.column, encoding=self.encoding)
 
     @cached_property
     def layout(self) -> Layout:
@@ -87,7 +87,7 @@ class CorpusReader:
 
     def _with_given_dev(self, documents: Documents) -> tuple[Documents, Documents]:
         """(train, dev): train has no document more than half of which are lines of dev, so that it may be empty."""
-        dev = open_corpus(self.dev, column=self.column, encoding=self.encoding, watch=unwatched)
+        dev = open_corpus(self.dev, column=self.column, encoding=self.encoding)
         lines = {line for document in dev for line in document.lines}
         known = np.fromiter((_is_mostly(document, lines) for document in documents), bool)
         return documents.choose(~known) if known.any() else documents, dev
@@ -109,6 +109,15 @@ def little_text(documents: Documents) -> tuple[str, ...]:
 def _is_mostly(document: Document, lines: set[str]) -> bool:
     """Whether more than half of a document's characters are in these lines, however documents are divided."""
     return 2 * sum(len(line) for line in document.lines if line in lines) > sum(map(len, document.lines))
+
+
+def require_words(dev: Rows) -> None:
+    """Raises UserError unless these documents have a word that can be scored."""
+    if not any(map(chosen_words, dev.rows)):
+        raise UserError(
+            f"{dev.origin}: has no word of {LONGEST} letters or digits or fewer, and an encoder is scored on words",
+            "Give a text with words; in training dev=FILE names it",
+        )
 
 
 def require_pairs(dev: Rows, objective: str) -> None:

@@ -15,7 +15,7 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.metrics.words import masked_accuracy, next_accuracy, perplexity, probability
+from finetune.metrics.words import masked_accuracy, next_accuracy, perplexity, perplexity_of, probability
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.own_vocabulary import own_vocabulary
 from finetune.runs.events import Watcher
@@ -31,8 +31,8 @@ from finetune.task_types.text.masks import Masking, Unit, next_words, paired
 from finetune.task_types.text.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
 from finetune.task_types.text.piece import PieceVocabulary, piece_vocabulary
 from finetune.task_types.text.pieces import pieces
-from finetune.task_types.text.reader import require_pairs
-from finetune.task_types.text.tokens import token_file
+from finetune.task_types.text.reader import require_pairs, require_words
+from finetune.task_types.text.tokens import token_file, tokens_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -89,10 +89,14 @@ class TextTask(Task):
         return f"objective={self.objective} takes texts that do not follow from the other documents of a batch"
 
     def load(self, source: Source, split: str) -> Rows:
-        """The documents of a split, those of train as a stream. Raises UserError where pairs need more lines."""
+        """The documents of a split, those of train as a stream. Raises UserError for a dev that cannot be scored:
+        without words, or with too few lines for pairs.
+        """
         loaded = self.read(source, split)
-        if self.paired and split == "dev":
-            require_pairs(loaded, self.objective)
+        if split == "dev":
+            require_words(loaded)
+            if self.paired:
+                require_pairs(loaded, self.objective)
         return loaded
 
     def labelled(self, rows: Sequence[Document]) -> bool:
@@ -104,7 +108,7 @@ class TextTask(Task):
     ) -> Sequence[Feature]:
         """Pieces of the documents, over a memory map unless the documents are in memory."""
         vocabulary = self._vocabulary(tokenizer)
-        file = token_file(rows, tokenizer, watch) if isinstance(rows, Documents) else dev_tokens(rows, vocabulary).file
+        file = token_file(rows, tokenizer, watch) if isinstance(rows, Documents) else tokens_of(rows, tokenizer)
         return PieceFeatures(file, pieces(file, self._size(vocabulary, max_length)), vocabulary)
 
     def vocabulary(self, rows: Sequence[Document], watch: Watcher, *, size: int) -> Path | None:
@@ -173,8 +177,7 @@ class TextTask(Task):
 
     def cells(self, answer: Answer, row: Document) -> dict[str, Any]:
         """The predicted words, and the perplexity of a word."""
-        scored = perplexity.sums([], [answer.value]) if perplexity.sums else None
-        return {"answer": " ".join(answer.value["words"]), "perplexity": scored and scored.score}
+        return {"answer": " ".join(answer.value["words"]), "perplexity": perplexity_of([answer.value])}
 
     def lost(self, max_length: int) -> str:
         return "are longer than max_length: they are read in pieces"

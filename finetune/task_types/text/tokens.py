@@ -6,7 +6,7 @@ whether it starts a word, and two bytes a line. Special tokens are not stored.
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -18,7 +18,7 @@ import numpy as np
 
 from finetune.data.atomic import write_atomically
 from finetune.data.checksums import sha256_of
-from finetune.data.documents import Documents
+from finetune.data.documents import Document, Documents
 from finetune.errors import UserError
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.cache import FACTS, entry, hash_of, locked, require_room
@@ -87,6 +87,17 @@ def token_file(documents: Documents, tokenizer: "PreTrainedTokenizerBase", watch
     if found is None or not len(found.ids):
         raise UserError(f"{documents.paths[0]}: the tokenizer finds no token in the text", "Is it the right file?")
     return found
+
+
+def tokens_of(documents: Sequence[Document], tokenizer: "PreTrainedTokenizerBase") -> TokenFile:
+    """The tokens of all lines of documents in memory, which stay there."""
+    encoded = line_encoder(tokenizer)([line for document in documents for line in document.lines])
+    return TokenFile(
+        ids=encoded.ids,
+        starts=np.packbits(encoded.starts),
+        lines=np.cumsum([0, *encoded.lengths]),
+        documents=np.cumsum([0, *(len(document.lines) for document in documents)]),
+    )
 
 
 def _opened(folder: Path, *, wide: bool) -> TokenFile | None:

@@ -13,6 +13,7 @@ from support.reports import read
 
 from finetune.data.documents import Document, documents, read_documents
 from finetune.data.source import source_of
+from finetune.models.pretrained import OWN_WEIGHTS
 from finetune.runs.events import unwatched
 from finetune.runs.lookup import find_run
 from finetune.runs.record_files import all_records
@@ -38,6 +39,20 @@ def test_a_new_encoder_trains_its_vocabulary_once(corpus: Path, cache: Path, in_
     (folder / "facts.json").unlink()
     in_process("run", "corpus.txt", *TINY_RUN, "--force", data="")
     assert {one.id for one in all_records(corpus.parent / "results") if one.recipe.get("seed", 42) == 42} == {record.id}
+
+
+@pytest.mark.parametrize("written", ["", "{", "[]"])
+def test_a_vocabulary_whose_training_was_killed_is_trained_again(
+    written: str, corpus: Path, cache: Path, in_process: InProcess
+) -> None:
+    assert in_process("run", "corpus.txt", *TINY_RUN, data="")[0] == 0
+    (folder,) = (cache / "vocabularies").iterdir()
+    before = {name: (folder / name).read_bytes() for name in ("facts.json", "tokenizer.json")}
+    (folder / "facts.json").write_text(written)
+    (folder / "tokenizer.json").write_text("{")
+    code, _, err = in_process("run", "corpus.txt", *TINY_RUN, "seed=1", data="")
+    assert code == 0, err
+    assert {name: (folder / name).read_bytes() for name in before} == before
 
 
 def test_a_second_run_does_not_read_the_text_again(
@@ -129,6 +144,26 @@ def test_documents_are_predicted_as_they_are_trained_on(corpus: Path, in_process
         assert [one["text"] for one in found] == expected
     (corpus.parent / "cells.csv").write_text("text\nriver hill\n")
     assert in_process("predict", record.id, "cells.csv", "-o", "found.jsonl", "--quiet", data="")[0] == 0
+
+
+@pytest.mark.parametrize(("objective", "setting"), [("ltr", "seed=42"), ("mlm", "layers=sum-all")])
+def test_a_run_in_our_own_format_is_pre_trained_further(
+    objective: str, setting: str, corpus: Path, in_process: InProcess
+) -> None:
+    """The format of a fine-tuned left-to-right encoder and of a layer mix, whose head is for another task."""
+    results = corpus.parent / "results"
+    rows = "".join(f"{sentence(n)},{n % 2}\n" for n in range(60))
+    (corpus.parent / "a.csv").write_text(f"text,label\n{rows}")
+    assert in_process("run", "corpus.txt", *TINY_RUN, f"objective={objective}", data="")[0] == 0
+    assert in_process("run", "a.csv", "model=corpus.txt", setting, "train.epochs=1", data="")[0] == 0
+    (tuned,) = (record for record in all_records(results) if record.task == "a.csv")
+    assert (results / "a.csv" / tuned.id / "model" / OWN_WEIGHTS).is_file()
+    further = ("run", "corpus.txt", f"model={tuned.id}", *TINY_RUN[1:], f"objective={objective}")
+    code, out, err = in_process(*further, data="")
+    assert code == 0 and "the head is new, since" in " ".join((out + err).split()), err
+    record = next(one for one in all_records(results) if tuned.id in one.recipe["model"])
+    assert any(name.endswith("dense.weight") for name in record.new_weights)
+    assert not any("embeddings" in name or "layer." in name for name in record.new_weights)
 
 
 def test_pairs_need_another_document_in_the_batch(corpus: Path, in_process: InProcess) -> None:

@@ -59,6 +59,14 @@ def test_ten_processes_write_the_same_bytes(tmp_path: Path) -> None:
         assert json.loads(whole) == json.loads(found.pop()), kind
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_lines_are_learned_as_they_are_encoded_wherever_documents_end(kind: str) -> None:
+    """By themselves, so that the first word of each has the mark of a word's start."""
+    every = list(lines())
+    whole = train_tokenizer(lambda: ["\n".join(every)], size=400, kind=kind).backend_tokenizer.to_str()
+    assert whole == train_tokenizer(lambda: every, size=400, kind=kind).backend_tokenizer.to_str()
+
+
 def test_wordpiece_has_its_ids_in_the_order_of_their_making(tmp_path: Path) -> None:
     vocabulary = trained(lines(), tmp_path).get_vocab()
     order = sorted(vocabulary, key=vocabulary.__getitem__)

@@ -219,15 +219,23 @@ def ideographs(folder: Path) -> PreTrainedTokenizerFast:
     )  # fmt: skip
 
 
-def test_a_token_of_two_chosen_words_counts_once(tmp_path: Path) -> None:
+def test_each_word_of_a_token_costs_its_part_whether_the_others_are_chosen_or_not(tmp_path: Path) -> None:
+    """So that equal nats of each ideograph are equal scores for a vocabulary of ideographs and of several at once."""
     drawn, tokenizer, task = random.Random(0), ideographs(tmp_path), text_task()
     rows = [Document(str(i), (" ".join(drawn.choices(["中国", "人", "水", "火山"], k=25)),)) for i in range(40)]
     features = task.encode(rows, tokenizer, 64)
-    shared = sum(int(np.count_nonzero(f.note.words[:, 0] != f.note.words[:, 1])) for f in features)
-    assert shared > 5
-    right = predictions_of(reduced(features, 1.0, [labels_in(f) for f in features]), features, rows, paired=False)
-    assert sum(sum(one["nats"]) for one in right) == pytest.approx(sum(len(f.label["words"]) for f in features))
+    both = [f.note.words[:, 0] != f.note.words[:, 1] for f in features]
+    assert sum(map(np.count_nonzero, both)) > 5
+    assert all((f.note.shared[of_both] == 2).all() for f, of_both in zip(features, both, strict=True))
+    logits = [np.column_stack([2.0 * f.note.shared, f.label["words"]]) for f in features]
+    right = predictions_of(logits, features, rows, paired=False)
+    assert {nats for one in right for nats in one["nats"]} == {2.0}
     assert [one["words"] for one in right] == [[word.text for word in chosen_words(row)] for row in rows]
+
+
+def test_a_token_within_a_word_is_of_one_word(tiny_bert: Path) -> None:
+    features = text_task().encode(ROWS, load_tokenizer(tiny_bert), 64)
+    assert {shared for f in features for shared in f.note.shared.tolist()} == {1}
 
 
 def test_pairs_are_half_the_documents_own_and_the_same_for_every_tokenizer(request: pytest.FixtureRequest) -> None:

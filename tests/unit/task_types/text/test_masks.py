@@ -3,24 +3,34 @@
 import copy
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import replace
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 from support.corpora import TOKENIZERS, documents, piece_features
+from support.training import CPU
 from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerBase
 
+from finetune.data.documents import Document
 from finetune.errors import UserError
+from finetune.models.batch import collate
 from finetune.models.feature import IGNORED, Feature
+from finetune.models.saving import build_model
+from finetune.models.tokenizers.kinds import KINDS
 from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.train import train_tokenizer
 from finetune.runs.events import unwatched
+from finetune.runs.recipe import Recipe
 from finetune.task_types.text.label_names import NEXT, WORDS
 from finetune.task_types.text.masks import IS_NEXT, IS_RANDOM, Masking, next_words, paired
 from finetune.task_types.text.piece import INSIDE, SPECIAL, STARTS, Piece, piece_vocabulary
 from finetune.task_types.text.task import TextTask
 
+TEXT = ("the red cat sat " * 9,)
 PAPER = (0.8, 0.1, 0.1)
 BY_CHANCE = 1e-3  # the least p-value; seeds are fixed
 
@@ -165,6 +175,47 @@ def test_masks_are_a_function_of_the_generator(tiny_bert: Path) -> None:
     )
     assert np.array_equal(one, two) and not np.array_equal(one, other)
     assert all(np.array_equal(was, feature.input_ids) for was, feature in zip(kept, features, strict=True))
+
+
+def naming(kind: str, folder: Path) -> tuple[list[Document], PreTrainedTokenizerBase]:
+    """Documents that name special tokens, some of them nothing else, and a tokenizer that has these."""
+    tokenizer = (
+        load_tokenizer(folder) if kind == "Unigram" else train_tokenizer(lambda: TEXT, size=270, least=0, kind=kind)
+    )
+    cls, sep, mask = tokenizer.cls_token, tokenizer.sep_token, tokenizer.mask_token
+    lines = (f"cat {sep} red {mask}cat", cls, f"the {cls} cat", f"{sep} {sep}", f"{mask}red")
+    return [Document(str(n), tuple(lines[(n + at) % 5] for at in range(1 + n % 6))) for n in range(30)], tokenizer
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "Unigram"])
+def test_special_tokens_that_a_text_names_are_never_predicted(kind: str, tiny_albert: Path) -> None:
+    rows, tokenizer = naming(kind, tiny_albert)
+    special = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
+    task = TextTask(name="text", read=None)  # type: ignore[arg-type]
+    features, predicted = list(task.train_features(rows, tokenizer, 12, unwatched)), Counter[int]()
+    assert sum(int(number) in special for feature in features for number in feature.input_ids[1:-1]) > 20
+    assert any(not (feature.note.units != SPECIAL).any() for feature in features)
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        for some in (features, features[:1], paired(features, generator, size=10)):
+            masked = [masking(unit, 0.5).masked(some, generator) for unit in ("tokens", "words")]
+            for feature in chain(next_words(some), *masked):
+                predicted.update(feature.label[WORDS].tolist())
+    for objective in ("mlm", "ltr"):
+        for feature in replace(task, objective=objective).encode(rows, tokenizer, 12):
+            predicted.update(feature.label[WORDS].tolist())
+    assert predicted and not special & predicted.keys()
+
+
+def test_a_piece_of_special_tokens_alone_has_no_loss(tiny_bert: Path) -> None:
+    task, row = TextTask(name="text", read=None), Document("1", ("[SEP] [SEP]", "[SEP]"))  # type: ignore[arg-type]
+    features = task.train_features([row], load_tokenizer(tiny_bert), 12, unwatched)
+    for objective in ("mlm", "mlm-nsp", "ltr"):
+        drawn = replace(task, objective=objective)
+        model, _ = build_model(tiny_bert, drawn.head, Recipe(task="any", seed=0), device=CPU)
+        batch = collate(drawn.draw(features, np.random.default_rng(0)), pad_id=0)
+        losses = model.head.losses(model(*batch.inputs()), batch.labels)
+        assert losses[WORDS].item() == 0
 
 
 def test_the_next_word_is_read_before_it(folder: Path) -> None:

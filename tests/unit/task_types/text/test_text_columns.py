@@ -9,6 +9,7 @@ from support.toys import text_task
 
 from finetune.data.documents import read_documents
 from finetune.data.reading import table_of
+from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.run_id import CANONICAL
 from finetune.task_types.columns import Layout
@@ -47,6 +48,15 @@ def test_a_model_keeps_the_column_that_it_was_trained_on(column: str, tmp_path: 
     saved = layout_of(task)
     assert saved is not None and saved["text"] == (column,)
     assert guess(table_of(path, ""), {"shape": "text"}, labelled=False).text == (column,)
+
+
+def test_a_dev_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n".join(REVIEW))
+    dev = tmp_path / "dev.txt"
+    task = own_task(str(tmp_path / "a.txt"), {"dev": str(dev)})
+    for lines in (2, 4):
+        dev.write_text("other words\n" * lines)
+        assert len(task.load(source_of(None), "dev").rows) == lines
 
 
 def test_the_column_of_lines_is_that_of_rows_to_predict(tmp_path: Path) -> None:

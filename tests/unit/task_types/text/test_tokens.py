@@ -13,15 +13,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.corpora import TOKENIZERS
 from support.encoders import WORDS
+from support.toys import text_task
 
 from finetune.data.array_file import Arrays
 from finetune.data.documents import Documents
+from finetune.data.documents.documents import Survey
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Working
-from finetune.task_types.text import encode_lines, token_writer, tokens
+from finetune.task_types.text import corpus as corpora
+from finetune.task_types.text import dev, encode_lines, token_writer, tokens
 from finetune.task_types.text.corpus import open_corpus
 from finetune.task_types.text.encode_lines import WordEncoder, line_encoder
 from finetune.task_types.text.features import PieceFeatures
@@ -50,7 +54,7 @@ def corpus(tmp_path: Path) -> Documents:
     drawn = random.Random(0)
     documents = ["\n".join(sentence(drawn) for _ in range(drawn.randint(1, 6))) for _ in range(120)]
     (tmp_path / "corpus.txt").write_text("\n\n".join([*documents, "\u200b", "cat cat"]), encoding="utf-8")
-    return open_corpus(tmp_path / "corpus.txt", watch=print)
+    return open_corpus(tmp_path / "corpus.txt")
 
 
 def ignore(event: Event) -> None:
@@ -191,7 +195,7 @@ def test_a_text_that_changes(corpus: Documents, tiny_bert: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8") + " more", encoding="utf-8")
     with pytest.raises(UserError, match="has changed"):
         token_file(corpus, load_tokenizer(tiny_bert), ignore)
-    assert len(token_file(open_corpus(path, watch=print), load_tokenizer(tiny_bert), ignore).ids)
+    assert len(token_file(open_corpus(path), load_tokenizer(tiny_bert), ignore).ids)
 
 
 def test_a_text_without_tokens(tmp_path: Path, tiny_bert: Path) -> None:
@@ -200,21 +204,38 @@ def test_a_text_without_tokens(tmp_path: Path, tiny_bert: Path) -> None:
         token_file(Documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert), ignore)
 
 
-def test_the_survey_of_a_corpus_is_cached_until_a_file_changes(tmp_path: Path) -> None:
+def test_the_survey_of_a_corpus_is_cached_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.txt"
     path.write_text("a\nb\nc\n")
-    steps: list[Event] = []
-    first = open_corpus(path, watch=steps.append)
-    second = open_corpus(path, watch=steps.append)
-    assert len(steps) == 1
+    saved: list[Survey] = []
+    save = corpora._save
+    monkeypatch.setattr(corpora, "_save", lambda folder, known: (saved.append(known), save(folder, known)))
+    first = open_corpus(path)
+    second = open_corpus(path)
+    assert len(saved) == 1
     assert (second.fingerprint, second.hashes.tolist()) == (first.fingerprint, first.hashes.tolist())
     assert second.survey.size == 3
     path.write_text("a\nb\nc\nd\n")
-    assert len(open_corpus(path, watch=steps.append)) == 4
+    assert len(open_corpus(path)) == 4
     for file in (tmp_path / "cache" / "texts").glob("*/hashes.npy"):
         file.write_bytes(b"damaged")
-    assert open_corpus(path, watch=steps.append).fingerprint != first.fingerprint
-    assert len(steps) == 3
+    assert open_corpus(path).fingerprint != first.fingerprint
+    assert len(saved) == 3
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_documents_in_memory_have_the_same_tokens(
+    name: str, corpus: Documents, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no word of them is chosen, which takes longer than the tokens."""
+    monkeypatch.setattr(dev, "chosen_words", lambda _: pytest.fail("chooses words"))
+    tokenizer, task = load_tokenizer(request.getfixturevalue(name)), text_task()
+    written, kept = (task.train_features(rows, tokenizer, 32, ignore) for rows in (corpus, list(corpus)))
+    assert len(written) == len(kept)
+    for one, other in zip(written, kept, strict=True):
+        assert (one.row, one.input_ids.tolist()) == (other.row, other.input_ids.tolist())
+        assert one.note.units.tolist() == other.note.units.tolist()
+        assert one.note.lines.tolist() == other.note.lines.tolist()
 
 
 def made_of(documents: list[list[list[int]]]) -> TokenFile:
