@@ -14,7 +14,7 @@ from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.backbone import Head
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
-from finetune.models.encoder_sizes import is_new, size_of
+from finetune.models.encoder_sizes import size_of
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
 from finetune.models.lora import require_peft
@@ -28,7 +28,7 @@ from finetune.models.weight_files import some
 from finetune.runs.encoder_runs import lineage_at
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.lineage import Lineage
-from finetune.runs.recipe import Recipe
+from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.run_id import data_fingerprint, run_id
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
