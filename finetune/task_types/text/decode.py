@@ -35,27 +35,34 @@ def predictions_of(
     `logits` are `Head.reduced`: nats and predicted ids, and logits of pairs. Where the vocabulary lacks a part of a
     word, it is not predicted, and costs CHARACTER nats for each character beyond those of the unknown token.
     """
-    tokens: defaultdict[int, dict[int, Scored]] = defaultdict(dict)
-    following: defaultdict[int, dict[int, bool]] = defaultdict(dict)
-    for reduced, feature in zip(logits, features, strict=True):
-        note: DevPiece = feature.note
-        if note.pair is not None:
-            following[feature.row][note.pair] = bool(reduced[0, 2 + IS_NEXT] >= reduced[0, 3 - IS_NEXT])
-            continue
-        owners = zip(note.words.tolist(), note.shared.tolist(), strict=True)
-        found = zip(owners, feature.label[WORDS], reduced[:, :2].tolist(), strict=True)
-        for ((first, last), divided), label, (nats, given) in found:
-            for word in range(first, last + 1):  # of a token of several words, chosen or not, each costs its part
-                before = tokens[feature.row].get(word, (0.0, [], []))
-                nats_of_word = before[0] + nats / divided
-                tokens[feature.row][word] = nats_of_word, [*before[1], int(label)], [*before[2], int(given)]
     vocabulary = features[0].note.vocabulary if features else None
+    of_rows = defaultdict[int, list[tuple[np.ndarray, Feature]]](list)
+    for reduced, feature in zip(logits, features, strict=True):
+        of_rows[feature.row].append((reduced, feature))
     answers = []
     for row, document in enumerate(rows):
-        words = [_word(word, tokens[row].get(index), vocabulary) for index, word in enumerate(chosen_words(document))]
-        pairs = {"next": [following[row][pair] for pair in range(len(pairs_of(document)))]} if paired else {}
+        tokens, following = _scored(of_rows[row])
+        words = [_word(word, tokens.get(index), vocabulary) for index, word in enumerate(chosen_words(document))]
+        pairs = {"next": [following[pair] for pair in range(len(pairs_of(document)))]} if paired else {}
         answers.append({"words": [word for word, _ in words], "nats": [nats for _, nats in words]} | pairs)
     return answers
+
+
+def _scored(found: Sequence[tuple[np.ndarray, Feature]]) -> tuple[dict[int, Scored], dict[int, bool]]:
+    """From the features of a document its chosen words by number, and whether the second text of each pair follows."""
+    tokens, following = dict[int, Scored](), dict[int, bool]()
+    for reduced, feature in found:
+        note: DevPiece = feature.note
+        if note.pair is not None:
+            following[note.pair] = bool(reduced[0, 2 + IS_NEXT] >= reduced[0, 3 - IS_NEXT])
+            continue
+        owners = zip(note.words.tolist(), note.shared.tolist(), strict=True)
+        each = zip(owners, feature.label[WORDS], reduced[:, :2].tolist(), strict=True)
+        for ((first, last), divided), label, (nats, given) in each:
+            for word in range(first, last + 1):  # of a token of several words, chosen or not, each costs its part
+                before = tokens.get(word, (0.0, [], []))
+                tokens[word] = before[0] + nats / divided, [*before[1], int(label)], [*before[2], int(given)]
+    return tokens, following
 
 
 def _word(word: Word, scored: Scored | None, vocabulary: Any) -> tuple[str, float]:

@@ -123,8 +123,8 @@ def pair_features(
     several = [number for number, document in enumerate(documents) if len(document.lines) > 1]
     found = []
     for row in several:
+        others = [number for number in several if number != row]
         for pair, (cut, is_next) in enumerate(pairs_of(documents[row])):
-            others = [number for number in several if number != row]
             source = row if is_next or not others else others[(random_bits(documents[row], pair) >> 1) % len(others)]
             begin = cut if source == row else max(1, len(documents[source].lines) // 2)
             base = Feature(row=row, note=Piece(units=tokens.units[:0], lines=tokens.units[:0], vocabulary=vocabulary))

@@ -211,11 +211,13 @@ def test_a_callback_that_fails_is_reported_and_the_run_continues(small: dict[str
 
 @pytest.fixture
 def own_handlers() -> Iterator[list[int]]:
-    """A program's own handler of SIGTERM."""
+    """A program's own handler of SIGTERM; that of SIGINT is Python's, also where a shell in the background ignores it."""
     received: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
+    handlers = {signal.SIGTERM: lambda number, _: received.append(number), signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     yield received
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_ctrl_c_saves_a_checkpoint_and_the_same_call_resumes(small: dict[str, Any], own_handlers: list[int]) -> None:
