@@ -211,7 +211,7 @@ def test_a_callback_that_fails_is_reported_and_the_run_continues(small: dict[str
 
 @pytest.fixture
 def own_handlers() -> Iterator[list[int]]:
-    """A program's own handler of SIGTERM; that of SIGINT is Python's, also where a shell in the background ignores it."""
+    """A handler of SIGTERM; that of SIGINT is Python's own, also where a shell in the background has it ignored."""
     received: list[int] = []
     handlers = {signal.SIGTERM: lambda number, _: received.append(number), signal.SIGINT: signal.default_int_handler}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
