@@ -27,7 +27,7 @@ LOSSES_AT_ONCE = 256  # features
 IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
 LOGITS_OF_TOKEN = 2_048  # as many logits take the place of a token of a batch
-LONG, STEP = 32, 8  # tokens: texts longer than LONG are padded to steps where logits are many
+LONG, STEP = 32, 4  # tokens: texts longer than LONG are padded to steps where logits are many
 TRIMMED = 8  # batches after which memory is returned where logits are many
 
 

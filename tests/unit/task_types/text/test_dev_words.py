@@ -125,7 +125,7 @@ def test_long_texts_are_padded_to_few_lengths(tiny_bert: Path) -> None:
     found = {length: predicting.batch([next(f for f in features if len(f) == length)]) for length in map(len, features)}
     padded = {length: batch.attention_mask.shape[1] for length, batch in found.items()}
     assert min(padded) < 20 and max(padded) == 61
-    assert padded == {length: length if length <= 32 else -(-length // 8) * 8 for length in padded}
+    assert padded == {length: length if length <= 32 else -(-length // 4) * 4 for length in padded}
     assert all(int(batch.attention_mask.sum()) == length for length, batch in found.items())
     predicting.model.backbone.config.max_position_embeddings = 61
     assert predicting.batch(features).attention_mask.shape[1] == 61
