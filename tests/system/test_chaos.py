@@ -23,6 +23,7 @@ SHORT = (
 LONGER = r"(kills|errors) at writes: .*1 of 2|^damaged|^full disk|at once|read-only|vanishes|again: pre-training"
 
 
+@pytest.mark.slow
 def test_one_fault_of_each_kind_is_survived(tmp_path: Path) -> None:
     """All in one test, since each process that runs some needs seconds to import the libraries."""
     plan = Plan(seed=1, scale=0.01, folder=tmp_path)
