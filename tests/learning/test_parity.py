@@ -81,16 +81,18 @@ OF_HEADS = (
 
 @each_task_and_family(PARITY, families=["roberta"])
 def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encoder: Path) -> None:
+    """At a learning rate at which rounding does not grow: at 3e-3, two CPUs differ by 1e-4 in one of these."""
+    settings = PLAIN.model_copy(update={"learning_rate": 1e-3})
     losses = Losses()
     if isinstance(task, SpanTask):
         task = of_one_length(task, tiny_encoder)
-    trainer, features = build(task, tiny_encoder, PLAIN, watch=losses, max_length=128)
+    trainer, features = build(task, tiny_encoder, settings, watch=losses, max_length=128)
     assert not isinstance(task, SpanTask) or len({len(feature) for feature in features}) == 1
-    theirs, expected = reference(features, tiny_encoder, PLAIN, trainer.model.head, count=52)
+    theirs, expected = reference(features, tiny_encoder, settings, trainer.model.head, count=52)
     rows = task.load(Source(), "dev").rows
     trainer.fit(features, Evaluation(task=task, rows={"dev": rows}, features={"dev": features}))
     assert len(losses.values) == 52
-    assert losses.values[:50] == pytest.approx(expected[:50], abs=1e-4)
+    assert losses.values[:50] == pytest.approx(expected[:50], abs=1e-5)
     assert expected[0] - expected[-1] > 0.05  # it trained, so the comparison means something
     with torch.no_grad():
         logits = logits_of(theirs, collate(features, pad_id=trainer.engine.pad_id)).numpy()
