@@ -28,6 +28,7 @@ IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
 LOGITS_OF_TOKEN = 2_048  # as many logits take the place of a token of a batch
 LONG, STEP = 32, 4  # tokens: texts longer than LONG are padded to steps where logits are many
+READ_STEP = 8  # positions, to whose multiples those that are read are padded there
 TRIMMED = 8  # batches after which memory is returned where logits are many
 
 
@@ -66,6 +67,8 @@ class Engine:
                 pieces += zip(indices.tolist(), self._logits(chosen), strict=True)
                 done += len(indices) * self.accelerator.num_processes
                 self.watch(Predicted(done=min(done, len(features)), total=len(features)))
+        if self.model.head.vocabulary:
+            trim_memory()
         self.stop_if_asked_anywhere()
         if self.accelerator.num_processes > 1:
             pieces = gather_object(pieces)
@@ -121,14 +124,12 @@ class Engine:
                 self.watch(Encoded(done=done, total=len(sequences), rate=rate))
 
     def batch(self, features: Sequence[Feature]) -> Batch:
-        """These features as padded tensors on the device."""
-        return collate(features, pad_id=self.pad_id, length=self._length(features)).to(self.accelerator.device)
-
-    def _length(self, features: Sequence[Feature]) -> int:
-        """The length to pad to where logits are many, else 0."""
-        if not self.model.head.vocabulary:
-            return 0
-        return stepped(max(map(len, features)), most=most_tokens(self.model.backbone.config))
+        """These features as padded tensors on the device, in few shapes where logits are many."""
+        length = reads = 0
+        if self.model.head.vocabulary:
+            length = stepped(max(map(len, features)), most=most_tokens(self.model.backbone.config))
+            reads = int(_stepped_reads(features).max())
+        return collate(features, pad_id=self.pad_id, length=length, reads=reads).to(self.accelerator.device)
 
     def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of a batch; where memory runs out, of its halves."""
@@ -151,7 +152,7 @@ class Engine:
         """Of each feature its tokens, or what its logits count as where that is more: `(features,)`."""
         if not (vocabulary := self.model.head.vocabulary):
             return lengths(features)
-        of_logits: np.ndarray = read_positions(features) * vocabulary // LOGITS_OF_TOKEN
+        of_logits: np.ndarray = _stepped_reads(features) * vocabulary // LOGITS_OF_TOKEN
         sizes: np.ndarray = -(-np.maximum(lengths(features), of_logits) // LONG) * LONG
         return sizes
 
@@ -166,6 +167,11 @@ def stepped(longest: int, *, most: int) -> int:
     and keeps for each shape in half precision takes several hundred MB.
     """
     return longest if longest <= LONG else min(-(-longest // STEP) * STEP, most)
+
+
+def _stepped_reads(features: Sequence[Feature]) -> np.ndarray:
+    """How many positions are read of each text, with padding to steps, for the same reason: `(features,)`."""
+    return np.asarray(-(-read_positions(features) // READ_STEP) * READ_STEP)
 
 
 def token_batches(lengths: Sequence[int] | np.ndarray, *, tokens: int) -> list[np.ndarray]:

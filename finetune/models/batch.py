@@ -54,35 +54,37 @@ class Batch:
         )
 
 
-def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0) -> Batch:
-    """Collates features into a batch, padded to the longest of them, and to `length` at least."""
+def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0, reads: int = 0) -> Batch:
+    """Collates features into a batch, padded to the longest of them, and to `length` tokens and `reads` positions that
+    are read at least.
+    """
     sequences = [sequence for f in features for sequence in f.choices or (f,)]
     counts = [len(f.choices) for f in features]
     shared: dict[str, Any] = {
         "counts": torch.tensor(counts) if any(counts) else None,
-        "labels": {name: _labels(labels) for name, labels in labels_by_name(features).items()},
+        "labels": {name: _labels(labels, length=reads) for name, labels in labels_by_name(features).items()},
     }
     if sequences[0].states is not None:
         states = [sequence.states() for sequence in sequences if sequence.states is not None]
         mask = _padded([[1] * len(each) for each in states], 0)
         return Batch(input_ids=None, attention_mask=mask, states=_padded_states(states), **shared)
     segments = [sequence.token_type_ids for sequence in sequences]
-    reads = [sequence.reads for sequence in sequences]
+    positions = [sequence.reads for sequence in sequences]
     return Batch(
         input_ids=_padded([sequence.input_ids for sequence in sequences], pad_id, length=length),
         attention_mask=_padded([[1] * len(sequence) for sequence in sequences], 0, length=length),
         token_type_ids=None if segments[0] is None else _padded(segments, 0, length=length),  # type: ignore[arg-type]
-        positions=None if reads[0] is None else _padded(reads, -1),  # type: ignore[arg-type]
+        positions=None if positions[0] is None else _padded(positions, -1, length=reads),  # type: ignore[arg-type]
         **shared,
     )
 
 
-def _labels(labels: Sequence[Any]) -> Tensor:
+def _labels(labels: Sequence[Any], *, length: int) -> Tensor:
     """The labels as a tensor: int64 for whole numbers, float32 where one has a fraction."""
     if np.isscalar(labels[0]):
         return torch.tensor(labels)
     fractions = any(np.asarray(label).dtype.kind == "f" for label in labels if len(label))
-    return _padded(labels, IGNORED, dtype=np.float32 if fractions else np.int64)
+    return _padded(labels, IGNORED, dtype=np.float32 if fractions else np.int64, length=length)
 
 
 def _padded_states(states: Sequence[np.ndarray]) -> Tensor:

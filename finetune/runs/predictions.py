@@ -24,6 +24,7 @@ def write_predictions(file: Path, lines: Sequence[Mapping[str, Any]], official: 
 
     with output_file(file) as scratch:
         pq.write_table(pa.Table.from_pylist(lines), scratch)
+    pa.default_memory_pool().release_unused()
     for name, content in official.items():
         with output_file(file.with_name(name)) as scratch:
             scratch.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

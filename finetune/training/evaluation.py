@@ -9,7 +9,7 @@ from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
-from finetune.models.kernels.malloc import release_memory
+from finetune.models.kernels.malloc import release_memory, trim_memory
 from finetune.runs.events import Working
 from finetune.runs.margin import Margin
 from finetune.task_types.options import configured
@@ -98,6 +98,7 @@ class Evaluation:
             | self.task.feature_baselines(train_features, features, self.rows[split])
             for split, features in self.features.items()
         }
+        trim_memory()
         if not found.chosen or not self.task.cross_fits:
             return given
         first, *others = given

@@ -20,6 +20,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths
+from finetune.models.kernels.malloc import trim_memory
 from finetune.models.lora import merged
 from finetune.models.model import Model
 from finetune.runs import interrupts
@@ -103,6 +104,7 @@ class Trainer:
         Raises Paused after the epoch `pause_after`, if it is not the last, and Interrupted after a signal to stop, in
         both cases with a checkpoint.
         """
+        trim_memory()  # that reading the data had
         optimizer = build_optimizer(self.model, self.settings)
         batches = self._batches(features)
         schedule = build_schedule(optimizer, self.settings, updates=len(batches))

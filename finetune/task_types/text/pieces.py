@@ -28,7 +28,8 @@ def pieces(tokens: TokenFile, size: int) -> Pieces:
     They end with a line where that wastes little, else before a word, and within a word only if it has more than `size`
     tokens. Where little would be left for the last piece, the last two are about equally long.
     """
-    row, start, end = np.arange(len(tokens.bounds) - 1), tokens.bounds[:-1], tokens.bounds[1:]
+    start, end = tokens.bounds[:-1], tokens.bounds[1:]
+    row = np.arange(len(start), dtype=start.dtype)
     found = [(row[:0], start[:0], end[:0])]
     left = end > start
     while left.any():  # the next piece of each document that has more tokens

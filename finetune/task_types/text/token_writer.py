@@ -126,9 +126,10 @@ def _entries(lengths: np.ndarray, last: np.ndarray) -> np.ndarray:
     return entries
 
 
-def line_bounds(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The bounds of lines in tokens, and of documents in lines, from their entries."""
+def line_bounds(entries: np.ndarray, *, tokens: int) -> tuple[np.ndarray, np.ndarray]:
+    """The bounds of lines in tokens, and of documents in lines, from their entries: int32 if the tokens have room."""
+    kind = np.int32 if tokens < 1 << 31 else np.int64
     complete = entries & GOES_ON == 0
-    ends = np.cumsum(entries & LONGEST, dtype=np.int64)[complete]
-    last = np.flatnonzero(entries[complete] & ENDS)
-    return np.concatenate([[0], ends]), np.concatenate([[0], last + 1])
+    ends = np.cumsum(entries & LONGEST, dtype=kind)[complete]
+    last = np.flatnonzero(entries[complete] & ENDS).astype(kind)
+    return np.concatenate([np.zeros(1, kind), ends]), np.concatenate([np.zeros(1, kind), last + 1])

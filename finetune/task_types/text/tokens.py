@@ -112,7 +112,7 @@ def _opened(folder: Path, *, wide: bool) -> TokenFile | None:
         )
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
-    lines, documents = line_bounds(entries)
+    lines, documents = line_bounds(entries, tokens=len(ids))
     return TokenFile(ids=ids, starts=starts, lines=lines, documents=documents)
 
 

@@ -28,6 +28,7 @@ from finetune.task_types.text import head
 from finetune.task_types.text.chosen_words import chosen_words
 from finetune.task_types.text.decode import CHARACTER, labels_of, predictions_of
 from finetune.task_types.text.dev import NONE, PAIRS, pairs_of
+from finetune.task_types.text.label_names import WORDS
 from finetune.task_types.text.masks import IS_NEXT, IS_RANDOM
 from finetune.task_types.text.task import TextTask
 
@@ -127,6 +128,8 @@ def test_long_texts_are_padded_to_few_lengths(tiny_bert: Path) -> None:
     assert min(padded) < 20 and max(padded) == 61
     assert padded == {length: length if length <= 32 else -(-length // 4) * 4 for length in padded}
     assert all(int(batch.attention_mask.sum()) == length for length, batch in found.items())
+    read = [(batch.positions, batch.labels[WORDS]) for batch in found.values()]
+    assert all(p is not None and p.shape == labels.shape and p.shape[1] % 8 == 0 for p, labels in read)
     predicting.model.backbone.config.max_position_embeddings = 61
     assert predicting.batch(features).attention_mask.shape[1] == 61
 

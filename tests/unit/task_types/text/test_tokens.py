@@ -304,7 +304,9 @@ def test_features_of_pieces(tiny_encoder: Path, corpus: Documents) -> None:
 def test_lines_of_more_tokens_than_an_entry_holds() -> None:
     lengths, last = np.array([0, 0x3FFF, 0x4000, 40_000, 7]), np.array([True, False, True, False, True])
     entries = token_writer._entries(lengths, last)
-    lines, documents = token_writer.line_bounds(entries)
-    assert np.diff(lines).tolist() == lengths.tolist()
-    assert documents.tolist() == [0, 1, 3, 5]
+    for count, kind in ((int(lengths.sum()), np.int32), (1 << 31, np.int64)):
+        lines, documents = token_writer.line_bounds(entries, tokens=count)
+        assert lines.dtype == documents.dtype == kind
+        assert np.diff(lines).tolist() == lengths.tolist()
+        assert documents.tolist() == [0, 1, 3, 5]
     assert entries.dtype == np.uint16
