@@ -76,8 +76,8 @@ def speed_table(measured: dict[str, Any]) -> str:
     if large := measured.get("large"):
         per_token, megabytes = large["disk_bytes"] / large["tokens"], large["first_start_bytes"] / 1e6
         whole = (
-            f" A whole run: {large['command_own_bytes'] / 1e6:,.0f} MB of its own,"
-            f" {large['command_bytes'] / 1e6:,.0f} MB with the pages of files."
+            f" A whole run of {large['command_updates']} updates: {large['command_own_bytes'] / 1e6:,.0f} MB of its"
+            f" own, {large['command_bytes'] / 1e6:,.0f} MB with the pages of files."
             if "command_bytes" in large
             else ""
         )
