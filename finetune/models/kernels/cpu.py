@@ -18,7 +18,7 @@ from finetune.models.kernels.malloc import keep_memory
 ATTENTION = "finetune_cpu"
 COMPILED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "16"}
 """How many matrix products, by shape, oneDNN and torch's layer above it keep the compiled code and buffers of in half
-precision. They read it at their first use; their default, 1,024 each, takes up to 700 MB.
+precision. They read it at their first use; their default, 1,024 each, takes several hundred MB.
 """
 _generator = np.random.SFC64(0)
 

@@ -127,8 +127,8 @@ def _entries(lengths: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 
 def line_bounds(entries: np.ndarray, *, tokens: int) -> tuple[np.ndarray, np.ndarray]:
-    """The bounds of lines in tokens, and of documents in lines, from their entries: int32 if the tokens have room."""
-    kind = np.int32 if tokens < 1 << 31 else np.int64
+    """The bounds of lines in tokens, and of documents in lines, from their entries: int32 if they have room."""
+    kind = np.int32 if max(tokens, len(entries)) < 1 << 31 else np.int64
     complete = entries & GOES_ON == 0
     ends = np.cumsum(entries & LONGEST, dtype=kind)[complete]
     last = np.flatnonzero(entries[complete] & ENDS).astype(kind)
