@@ -53,7 +53,7 @@ def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[T
     model, _ = build_model(folder, task.head, recipe, device=device)
     tokenizer = load_tokenizer(folder)
     rows = load_splits(task, source_of(data), limit=recipe.limit, names=[split])[split].rows
-    features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)
+    features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.encoder)
     accelerator = build_accelerator(device, "fp32")
     engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=unwatched)
     trainer = Trainer(engine=engine, settings=recipe.train, data_seed=0)

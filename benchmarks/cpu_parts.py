@@ -5,12 +5,10 @@ python benchmarks/cpu_parts.py --data DIR --out results/cpu_parts.json
 
 from functools import partial
 from itertools import pairwise
-from unittest.mock import patch
 
 from comparing import compare
 from measuring import as_in_a_run, train_ours
 
-from finetune.models import model as models
 from finetune.models.backbone import Backbone, Head
 from finetune.models.kernels import cpu
 from finetune.models.kernels.malloc import keep_memory
@@ -19,8 +17,7 @@ from finetune.models.model import Model
 
 def plain(backbone: Backbone, head: Head) -> Model:
     """transformers' attention, torch's dropout, and the last layer for all tokens."""
-    with patch.object(models, "last_layer_for_first_token"):
-        return Model(backbone, head)
+    return Model(backbone, head)
 
 
 def kept_memory(backbone: Backbone, head: Head) -> Model:

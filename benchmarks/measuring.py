@@ -19,7 +19,7 @@ from finetune.metrics.scores import Scores, accuracy
 from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone, Head
 from finetune.models.device import build_accelerator
-from finetune.models.kernels import cpu
+from finetune.models.fast_paths import take_fast_paths
 from finetune.models.model import Model
 from finetune.models.saving import load_backbone
 from finetune.models.tokenizers.load import load_tokenizer
@@ -120,7 +120,7 @@ def sample(job: Job) -> Sequence[SentenceRow]:
 def as_in_a_run(backbone: Backbone, head: Head) -> Model:
     """Our model as `finetune.training.run` builds it on a CPU: own attention, the last layer for the first token."""
     model = Model(backbone, head)
-    cpu.speed_up(model, backbone.encoder)
+    take_fast_paths(model, device=torch.device("cpu"), precision="fp32")
     return model
 
 
@@ -131,7 +131,7 @@ def train_ours(build: Callable[[Backbone, Head], Model], job: Job) -> Measuremen
     tokenizer = load_tokenizer(folder)
     torch.manual_seed(job.seed)
     backbone, _ = load_backbone(folder, Recipe(task="any"))
-    features = encode(MRPC, sample(job), tokenizer, MAX_LENGTH, backbone.config)
+    features = encode(MRPC, sample(job), tokenizer, MAX_LENGTH, backbone.encoder)
     model = build(backbone, MRPC.head(backbone))
     model.head.initialise()
 

@@ -52,7 +52,7 @@ def rate(task_name: str, settings: dict[str, Any], *, data: Path, groups: int) -
     model, _ = build_model(folder, task.head, recipe, device=device)
     tokenizer = load_tokenizer(folder)
     rows = load_splits(task, source_of(data), names=[task.train_split])[task.train_split].rows
-    features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.config)
+    features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.encoder)
     watch = Stopwatch(groups)
     accelerator = build_accelerator(device, resolve_precision("auto", device))
     engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)

@@ -83,7 +83,7 @@ def check(
     }
     examples: list[dict[str, Any]] = []
     for name, loaded in splits.items():
-        features = encode(task, loaded.rows, tokenizer, recipe.max_length, config)
+        features = encode(task, loaded.rows, tokenizer, recipe.max_length, probe.backbone.encoder)
         facts[name] = _split_facts(loaded, features)
         if name == task.train_split:
             facts["training"] = {"device": str(where), "precision": precision, **_updates(recipe, len(features))}

@@ -112,7 +112,7 @@ def _of_sequences(
     engine = Engine(
         model=model, accelerator=build_accelerator(where, precision), pad_id=tokenizer.pad_token_id, watch=watch
     )
-    features = encode(given.task, given.rows, tokenizer, given.recipe.max_length, model.backbone.config)
+    features = encode(given.task, given.rows, tokenizer, given.recipe.max_length, model.backbone.encoder)
     if cut := len({feature.row for feature in features if feature.truncated}):
         watch(Note(f"{cut:,} of {so_many(len(given.rows))} {given.task.lost(given.recipe.max_length)}"))
     sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))

@@ -127,7 +127,7 @@ class Engine:
         """These features as padded tensors on the device, in few shapes where logits are many."""
         length = reads = 0
         if self.model.head.vocabulary:
-            length = stepped(max(map(len, features)), most=most_tokens(self.model.backbone.config))
+            length = stepped(max(map(len, features)), most=most_tokens(self.model.backbone.encoder))
             reads = int(_stepped_reads(features).max())
         return collate(features, pad_id=self.pad_id, length=length, reads=reads).to(self.accelerator.device)
 

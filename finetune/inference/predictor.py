@@ -20,8 +20,8 @@ from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
 from finetune.models.config_bounds import saved_settings
 from finetune.models.device import build_accelerator, resolve_device, usable_precision
+from finetune.models.fast_paths import take_fast_paths
 from finetune.models.feature import Feature
-from finetune.models.kernels import cpu
 from finetune.models.pretrained import Weights
 from finetune.models.saving import load_config, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
@@ -114,7 +114,7 @@ class Predictor:
     def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
         """The features of rows, for `answers_and_truncated`. Raises UserError for rows that cannot be encoded."""
         with ENCODING:
-            return encode(self.task, rows, self.tokenizer, self.max_length, self.engine.model.backbone.config)
+            return encode(self.task, rows, self.tokenizer, self.max_length, self.engine.model.backbone.encoder)
 
     def answers_and_truncated(
         self, rows: Sequence[Row], features: Sequence[Feature] | None = None
@@ -226,12 +226,12 @@ def load(
     if len(loaded.head.labels) > 1 and str(found.config.id2label[0]).lower() == "label_0":
         names = ", ".join(loaded.head.labels)
         watch(Note(f"{found.name} does not name its labels: assumed to be {names}, in that order"))
-    if place.type == "cpu":
-        cpu.speed_up(loaded, loaded.backbone.encoder)
+    precision = _precision(found, place, watch)
+    take_fast_paths(loaded, device=place, precision=precision)
     tokenizer = load_tokenizer(found.files.folder)
     engine = Engine(
         model=loaded,
-        accelerator=build_accelerator(place, _precision(found, place, watch)),
+        accelerator=build_accelerator(place, precision),
         pad_id=tokenizer.pad_token_id,
         watch=watch,
     )

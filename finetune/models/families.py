@@ -7,16 +7,17 @@ without a row can still be trained, and is saved in finetune's own format.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from finetune.errors import UserError
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig
+    from transformers import PretrainedConfig, PreTrainedModel
 
 # A config's names of the dropout before a head's output layer; of several, the first that a family sets.
 POOLED_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
 TOKEN_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout")
+POSITIONS = ("position_embeddings", "embed_positions")  # names of tables of positions
 SPAN_DROPOUT = ("qa_dropout",)  # DistilBERT's; the others have none
 
 
@@ -77,8 +78,8 @@ DISTILBERT_WORDS = WordPrediction(
 class Family:
     """What differs by family: how a head on the pooled output is made, for texts and for choices.
 
-    `positions_after_padding`: positions are counted from behind the id of the padding token. `lora_targets` are the
-    names of the linear layers that LoRA adapts by default: the projections to queries and values (Hu et al. 2022).
+    `lora_targets` are the names of the linear layers that LoRA adapts by default: the projections to queries and
+    values (Hu et al. 2022).
     `words` is the head that predicts tokens; `next_sentence` the layer, by its name in transformers' checkpoints, that
     tells from the pooled output whether the second text follows the first, or None; `left_to_right` says whether
     transformers' class can attend to earlier tokens alone.
@@ -90,16 +91,13 @@ class Family:
     words: WordPrediction
     next_sentence: str | None = None
     left_to_right: bool = True
-    positions_after_padding: bool = False
     lora_targets: Sequence[str] = ("query", "value")
 
 
 BERT = Family(
     title="BERT", sentence=PRETRAINED, choice=PRETRAINED, words=BERT_WORDS, next_sentence="cls.seq_relationship"
 )
-ROBERTA = Family(
-    title="RoBERTa", sentence=NEW_TANH, choice=HIDDEN_DROPOUT, words=ROBERTA_WORDS, positions_after_padding=True
-)
+ROBERTA = Family(title="RoBERTa", sentence=NEW_TANH, choice=HIDDEN_DROPOUT, words=ROBERTA_WORDS)
 FAMILIES = {
     "bert": BERT,
     "roberta": ROBERTA,
@@ -126,11 +124,18 @@ SENTENCE = {name: family.sentence for name, family in FAMILIES.items()}
 CHOICE = {name: family.choice for name, family in FAMILIES.items()}
 
 
-def most_tokens(config: "PretrainedConfig") -> int:
-    """The longest sequence that an encoder has positions for."""
-    family = FAMILIES.get(config.model_type)
-    taken = config.pad_token_id + 1 if family is not None and family.positions_after_padding else 0
-    return int(getattr(config, "max_position_embeddings", 512)) - taken
+def most_tokens(encoder: "PreTrainedModel") -> int:
+    """The longest sequence that an encoder has positions for: by its config, and by its table of positions."""
+    counts = [int(getattr(encoder.config, "max_position_embeddings", None) or 512)]
+    for name, table in encoder.named_modules():
+        if name.rpartition(".")[2] in POSITIONS and hasattr(table, "weight"):
+            counts.append(len(table.weight) - positions_before(table))
+    return min(counts)
+
+
+def positions_before(table: Any) -> int:
+    """The rows of a table of positions before that of the first token: up to the padding token's, where it has one."""
+    return 0 if getattr(table, "padding_idx", None) is None else table.padding_idx + 1
 
 
 def takes_segments(config: "PretrainedConfig") -> bool:
@@ -168,9 +173,10 @@ def require_encoder(config: "PretrainedConfig") -> None:
 
     reads_another = getattr(config, "add_cross_attention", False) or not can_be_left_to_right(config)
     decoder = config.is_encoder_decoder or (is_left_to_right(config) and reads_another)
-    if config.model_type not in MASKED or decoder:
+    of_text = all(hasattr(config, name) for name in ("vocab_size", "hidden_size", "num_hidden_layers"))
+    if config.model_type not in MASKED or decoder or not of_text:
         raise UserError(
-            f"models of type '{config.model_type}' are not supported: not a bidirectional encoder",
+            f"models of type '{config.model_type}' are not supported: not a bidirectional encoder of text",
             f"Choose an encoder, such as one of the types {', '.join(FAMILIES)}",
         )
 

@@ -8,22 +8,20 @@ from torch import Tensor, nn
 
 from finetune.models.backbone import Backbone, Head, Logits
 from finetune.models.batch import Batch
-from finetune.models.kernels.first_token import last_layer_for_first_token
 
 HeadFor = Callable[[Backbone], Head]
 
 
 class Model(nn.Module):
-    """A backbone and a head."""
+    """A backbone and a head; `notes` are for the user, on how it is computed."""
 
     def __init__(self, backbone: Backbone, head: Head) -> None:
         super().__init__()
         self.backbone = backbone
         self.head = head
+        self.notes: list[str] = []
         if not head.uses_pooler:
             backbone.drop_pooler()
-        if self.pooled and not backbone.bilstm and not backbone.left_to_right:
-            last_layer_for_first_token(backbone.encoder)
 
     @property
     def pooled(self) -> bool:

@@ -17,9 +17,10 @@ from finetune.data.checksums import write_checksums
 from finetune.errors import UserError, first_line
 from finetune.models.backbone import Backbone, Head
 from finetune.models.config_bounds import FIXED, REMEDY, require_config
+from finetune.models.device import resolve_precision
 from finetune.models.families import FAMILIES, has_own_class, require_encoder, set_dropout
+from finetune.models.fast_paths import take_fast_paths
 from finetune.models.freezing import set_trainable
-from finetune.models.kernels import cpu
 from finetune.models.lora import POOLER, add_lora, merged_state, require_adapter
 from finetune.models.model import HeadFor, Model
 from finetune.models.pretrained import OWN_WEIGHTS
@@ -93,8 +94,7 @@ def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torc
             backbone.encoder.pooler = pooler.requires_grad_(False)  # saved as it is, for the task that follows
         if is_untrained(folder) and recipe.train.dropout is None:
             without_dropout(model)
-    if device.type == "cpu":
-        cpu.speed_up(model, backbone.encoder)
+    model.notes = take_fast_paths(model, device=device, precision=resolve_precision(recipe.train.precision, device))
     return model, new
 
 

@@ -24,11 +24,10 @@ from finetune.models.feature_arrays import ArrayFeatures, NoArrays, to_arrays
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.cache import FACTS, entry, hash_of, locked, make_room, most_bytes
 from finetune.runs.events import Note, Watcher, Working
-from finetune.task_types.prepare import require_positions
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
 FORMAT = 1
 AT_ONCE = 10_000  # rows that are encoded at once, to bound memory
@@ -41,15 +40,14 @@ class NoRoom(Exception):
 
 
 def array_features(
-    task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, config: "PretrainedConfig",
-    *, content: str, watch: Watcher,
+    task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, *,
+    content: str, watch: Watcher,
 ) -> Sequence[Feature]:  # fmt: skip
     """The features of a split, as `task.encode` gives them, in arrays: from the cache, whose size limit they fit, or
     else in memory. Features that have no array form are a list. `content` is a hash of the rows.
 
-    Raises UserError as `prepare.encode` does.
+    The encoder has positions for `max_length` (`prepare.require_positions`).
     """
-    require_positions(tokenizer, max_length, config)
     without_arrays = list[Feature]()
 
     def parts() -> Iterator[tuple[int, Arrays]]:

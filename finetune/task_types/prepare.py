@@ -15,7 +15,7 @@ from finetune.models.feature_arrays import lengths, truncated_rows
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 def load_splits(
@@ -45,16 +45,16 @@ def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
 
 
 def encode(
-    task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, config: "PretrainedConfig"
+    task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, encoder: "PreTrainedModel"
 ) -> list[Feature]:
     """The features of one split. Raises UserError for a max_length that exceeds the encoder's positions."""
-    require_positions(tokenizer, max_length, config)
+    require_positions(tokenizer, max_length, encoder)
     return task.encode(rows, tokenizer, max_length)
 
 
-def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, config: "PretrainedConfig") -> None:
+def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, encoder: "PreTrainedModel") -> None:
     """Raises UserError for a max_length that exceeds the encoder's positions."""
-    most = min(most_tokens(config), tokenizer.model_max_length)
+    most = min(most_tokens(encoder), tokenizer.model_max_length)
     if max_length > most:
         raise UserError(
             f"max_length is {max_length}; this encoder has positions for {most} tokens", f"Set max_length={most}"

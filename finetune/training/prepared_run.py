@@ -42,7 +42,7 @@ from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.logistic import require_linear
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,11 +161,13 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
         raise UserError(f"{given}: pre-training on a text changes the encoder", "Leave it out, or set lora")
     if recipe.train.solver == "logistic":
         require_linear(model, frozen=recipe.frozen)
-    tokenizer, config = load_tokenizer(planned.weights.folder), model.backbone.config
+    tokenizer = load_tokenizer(planned.weights.folder)
+    require_positions(tokenizer, recipe.max_length, model.backbone.encoder)
     features: dict[str, Sequence[Feature]] = {
-        split: _features(planned, split, tokenizer, config, watch) for split in planned.rows
+        split: _features(planned, split, tokenizer, watch) for split in planned.rows
     }
-    notes = vocabulary_notes(planned.train_rows, tokenizer, recipe.model) + family_notes(config)
+    notes = vocabulary_notes(planned.train_rows, tokenizer, recipe.model) + family_notes(model.backbone.config)
+    notes += model.notes
     if size := trained_size(recipe):
         trained = Path(planned.vocabulary)
         notes = training_notes(trained, len(tokenizer), tokenizer_hash(tokenizer), size=size) + notes
@@ -182,15 +184,14 @@ def _head_notes(name: str, head: Head, new: Sequence[str]) -> list[str]:
 
 
 def _features(
-    planned: PlannedRun, split: str, tokenizer: "PreTrainedTokenizerBase", config: "PretrainedConfig", watch: Watcher
+    planned: PlannedRun, split: str, tokenizer: "PreTrainedTokenizerBase", watch: Watcher
 ) -> Sequence[Feature]:
     """The features of a split: those that the task trains on, or what it encodes, from the cache."""
     task, rows, length = planned.task, planned.rows[split], planned.recipe.max_length
-    require_positions(tokenizer, length, config)
     own = task.train_features(rows, tokenizer, length, watch) if split == task.train_split else None
     if own is not None:
         return own
-    return array_features(task, rows, tokenizer, length, config, content=_content(planned, split), watch=watch)
+    return array_features(task, rows, tokenizer, length, content=_content(planned, split), watch=watch)
 
 
 def _content(planned: PlannedRun, split: str) -> str:

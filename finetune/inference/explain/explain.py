@@ -30,7 +30,7 @@ def explain(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
     if empty := [one.name for one in chain.from_iterable(texts) if not one.text.strip()]:
         raise CannotExplain(f"the {empty[0]} is empty", "Give it at least one word")
     features = encode(
-        predictor.task, [row], predictor.tokenizer, predictor.max_length, predictor.engine.model.backbone.config
+        predictor.task, [row], predictor.tokenizer, predictor.max_length, predictor.engine.model.backbone.encoder
     )
     _require_few(features)
     (answer,) = predictor.answers([row])

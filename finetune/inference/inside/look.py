@@ -14,7 +14,7 @@ from finetune.inference.inside.parts import Attention, Embeddings, Inside, Outpu
 from finetune.inference.inside.recorder import EAGER, recorded, stacked
 from finetune.inference.inside.word_vectors import word_vectors
 from finetune.inference.predictor import saved
-from finetune.models.families import FAMILIES, takes_segments
+from finetune.models.families import FAMILIES, positions_before, takes_segments
 from finetune.models.saving import load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
 
@@ -118,13 +118,12 @@ def _steps(encoder: Encoder, inputs: dict[str, Any]) -> Steps | None:
 def _embeddings(encoder: Encoder) -> Embeddings:
     """Evenly chosen positions, and all segments."""
     parts = getattr(encoder.model, "embeddings", None)
-    positions = _table(getattr(parts, "position_embeddings", None))
+    places_of = getattr(parts, "position_embeddings", None)
+    positions = _table(places_of)
     segments = _table(getattr(parts, "token_type_embeddings", None))
     places: list[int] = []
     if positions is not None:
-        kind = FAMILIES.get(encoder.model.config.model_type)
-        skipped = encoder.model.config.pad_token_id + 1 if kind is not None and kind.positions_after_padding else 0
-        positions = positions[skipped:]
+        positions = positions[positions_before(places_of) :]
         places = sorted({round(place) for place in np.linspace(0, len(positions) - 1, MOST_POSITIONS)})
         positions = positions[places]
     return Embeddings(places=places, positions=positions, segments=segments)

@@ -1,5 +1,7 @@
 """Computes the last layer for the first token only, where only the pooled output is read."""
 
+from collections.abc import Callable
+from functools import partial
 from types import MethodType
 from typing import Any
 
@@ -10,16 +12,20 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from finetune.models.kernels import cpu
 
 
-def last_layer_for_first_token(encoder: PreTrainedModel) -> None:
-    """Makes an encoder's last hidden state `(batch, 1, width)`; an encoder not built like BERT is left unchanged.
+def last_layer_for_first_token(encoder: PreTrainedModel) -> Callable[[], None] | None:
+    """Makes an encoder's last hidden state `(batch, 1, width)`, and returns what undoes it; an encoder whose layers do
+    not have BERT's names is left unchanged.
 
-    Keys and values still come from all tokens, so the first token's vector is the same.
+    Keys and values still come from all tokens, so the first token's vector is the same where layers normalise after
+    attention.
     """
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     attention = getattr(layers[-1], "attention", None) if layers else None
     inner = getattr(attention, "self", None)
     if all(hasattr(inner, name) for name in ("query", "key", "value", "attention_head_size", "scaling", "dropout")):
         attention.forward = MethodType(_attend, attention)  # type: ignore[union-attr]
+        return partial(delattr, attention, "forward")
+    return None
 
 
 def _attend(

@@ -23,6 +23,7 @@ from support.toys import (
 )
 from support.training import CPU, build, fit, logits_of
 from transformers import (
+    AutoModel,
     AutoTokenizer,
     BertModel,
     GPT2Config,
@@ -194,8 +195,8 @@ def test_a_trained_model_without_its_pooler_is_refused(tiny_bert: Path, tmp_path
 
 def test_positions_of_each_family(tiny_bert: Path, tiny_roberta: Path) -> None:
     """RoBERTa counts positions from behind its padding token: 130 of them hold 128 tokens."""
-    assert most_tokens(checkpoints.load_config(tiny_bert)) == 128
-    assert most_tokens(checkpoints.load_config(tiny_roberta)) == 128
+    assert most_tokens(AutoModel.from_pretrained(tiny_bert)) == 128
+    assert most_tokens(AutoModel.from_pretrained(tiny_roberta)) == 128
 
 
 def test_models_that_are_not_encoders_are_refused(tmp_path: Path) -> None:

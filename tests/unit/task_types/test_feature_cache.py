@@ -12,7 +12,7 @@ import pytest
 from support.new_types import NEW_SHAPES
 from support.toys import cat_rows, cat_task, labelled_shapes, late_task, tag_task
 from torch import Tensor
-from transformers import AutoConfig, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from finetune.data.source import Source
 from finetune.models.batch import Batch, collate
@@ -56,8 +56,8 @@ class Encodings:
 def encoded(
     task: Task, folder: Path, watch: Any = print, *, content: str = "rows", max_length: int = LENGTH
 ) -> Sequence[Feature]:
-    rows, config = task.load(Source(), "train").rows, AutoConfig.from_pretrained(folder)
-    return array_features(task, rows, load_tokenizer(folder), max_length, config, content=content, watch=watch)
+    rows = task.load(Source(), "train").rows
+    return array_features(task, rows, load_tokenizer(folder), max_length, content=content, watch=watch)
 
 
 def plain(feature: Feature) -> list[Any]:
