@@ -131,7 +131,9 @@ def _number(text: str, where: str) -> float:
 
 
 def _task(name: str, read: Glue, metrics: tuple[Metric, ...], dev_splits: tuple[str, ...] = ("dev",)) -> SentenceTask:
-    return SentenceTask(name=name, read=read, labels=read.labels, metrics=metrics, dev_splits=dev_splits)
+    return SentenceTask(
+        name=name, read=read, labels=read.labels, metrics=metrics, dev_splits=dev_splits, inputs=read.hub
+    )
 
 
 MNLI_LABELS = ("entailment", "neutral", "contradiction")
@@ -258,6 +260,7 @@ TASKS = [
         name="ax",
         read=read_ax,
         labels=MNLI_LABELS,
+        inputs=AX.hub,
         metrics=(matthews,),
         dev_splits=("test",),
     ),

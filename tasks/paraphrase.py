@@ -28,6 +28,7 @@ TASKS = [
         name="paraphrase",
         read=read,
         labels=("different", "same"),
+        inputs=("sentence1", "sentence2"),
         metrics=(accuracy, f1_of("same")),
     )
 ]

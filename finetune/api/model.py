@@ -4,14 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from finetune.api.explanation import Explanations, explained
 from finetune.api.inputs import column_setting
 from finetune.api.quiet import plainly, quiet
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
 from finetune.inference.model_source import ModelSource
+from finetune.inference.python_rows import names_read
 from finetune.inference.shards.begin import inputs
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RECORD
@@ -52,16 +54,31 @@ class Model:
         """The names of its labels, in the order of the probabilities."""
         return tuple(self.predictor.engine.model.head.labels)
 
-    @plainly
-    def __call__(self, *inputs: Any) -> Answer:
-        """The prediction for one row's inputs: a text, or two; a question and a context; words; a context and choices.
+    @overload
+    def __call__(self, rows: list[Any], /) -> list[Answer]: ...
 
-        Example: `model("a text").probabilities`
+    @overload
+    def __call__(self, *inputs: Any, **named: Any) -> Answer: ...
+
+    @plainly
+    def __call__(self, *inputs: Any, **named: Any) -> Answer | list[Answer]:
+        """The prediction for one row, or a list of them for a list of rows.
+
+        A row is a text; a text and its pair; a question and a context; a context and a list of choices. In a list, a
+        row of several inputs is a tuple, or a dictionary by their names.
+
+        Example: `model("a text").value`, `model(["a text", "another"])`, `model(tokens=["a", "text"])`
+
+        Args:
+            *inputs: A row's inputs in their order; or one list of rows.
+            **named: A row's inputs by name: `text` and `text_pair`, `question` and `context`, `context` and `choices`,
+                `tokens`, or the columns of the model's training data.
 
         Raises:
             UserError: For the wrong number of inputs, or inputs that are not texts.
         """
-        return self.predictor(*inputs)
+        found: Answer | list[Answer] = self.predictor(*inputs, **named)
+        return found
 
     @plainly
     def predict(self, data: Any, *, text: str | Sequence[str] | None = None) -> Any:
@@ -226,17 +243,18 @@ class Model:
     def _renamed(self, rows: Any, text: str | Sequence[str]) -> Any:
         """The rows with the model's inputs alone, under the names of training."""
         given = [text] if isinstance(text, str) else list(text)
-        layout = self.predictor.layout
-        if layout is None or len(layout.text) != len(given):
-            wanted = "" if layout is None else f", and the model takes {len(layout.text)}"
-            raise UserError(f"text= names {len(given)} columns{wanted}", "Leave text= out, or name the model's inputs")
+        known = names_read(self.predictor)
+        wanted = next((names for names in known if len(names) == len(given)), None)
+        if wanted is None:
+            what = f"text= names {so_many(len(given), 'column')}, and the model reads {' and '.join(known[0])}"
+            raise UserError(what, "Name one column for each of them")
         columns = rows if not isinstance(rows, list) else {name: [row.get(name) for row in rows] for name in given}
         names = columns.column_names if hasattr(columns, "column_names") else list(columns)
         if lacking := [name for name in given if name not in names]:
             raise UserError(
                 f"the rows have no column '{lacking[0]}'", f"Their columns are {', '.join(map(str, names))}"
             )
-        return {to: list(columns[name]) for name, to in zip(given, layout.text, strict=True)}
+        return {to: list(columns[name]) for name, to in zip(given, wanted, strict=True)}
 
 
 @plainly

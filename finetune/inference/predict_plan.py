@@ -105,15 +105,23 @@ def default_output(path: Path) -> Path:
 
 
 def layout_for(
-    kind: DataType, trained: Layout | None, sample: Table, options: Mapping[str, str]
+    kind: DataType,
+    trained: Layout | None,
+    sample: Table,
+    options: Mapping[str, str],
+    *,
+    inputs: tuple[str, ...] = (),
 ) -> tuple[Layout, list[str]]:
     """The columns that are the model's inputs, and notes on those that were inferred.
 
     They are those of training. They are inferred for a model that was not trained on columns, in a file that does not
-    name its columns, and for types that can read another number of them than in training. Raises UserError for a
-    missing column, and if the number of texts differs from training.
+    name its columns, and for types that can read another number of them than in training. `inputs` are the columns
+    that a shipped task declares. Raises UserError for a missing column, and if the number of texts differs from
+    training.
     """
     columns = set(sample.columns)
+    if trained is None and inputs and "text" not in options and set(inputs) <= columns:
+        options = {**options, "text": ",".join(inputs)}
     if trained is not None and "text" not in options and set(trained.text) <= columns:
         given = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
         kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
@@ -135,6 +143,8 @@ def layout_for(
             raise _lacks(sample, trained)
         kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
         found = replace(trained, text=found.text, label=kept, group="", rest=found.rest)
+    elif len(found.text) != len(inputs or found.text):
+        raise _lacks(sample, Layout(shape=kind.name, text=inputs))
     sure = "text" in options or len(columns) == 1
     return replace(found, id=""), [] if sure else [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
 

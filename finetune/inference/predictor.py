@@ -1,21 +1,19 @@
 """Predictor: a trained model with its task, as `finetune.load(RUN)` returns it and the commands use it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, overload
 
 import torch
 from transformers import PretrainedConfig
 
-from finetune.data.messages import so_many
 from finetune.data.paths import exists
 from finetune.data.rows import Row
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 from finetune.inference.engine import Engine
-from finetune.inference.python_rows import answer_values
+from finetune.inference.python_rows import answer_values, arranged, called_row
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
 from finetune.models.config_bounds import saved_settings
@@ -35,11 +33,10 @@ from finetune.task_types.options import configured, option_values
 from finetune.task_types.prepare import encode
 from finetune.task_types.run_task import named_by
 from finetune.task_types.task import Answer, Task
-from finetune.task_types.types import inputs_fault, layout_from, layout_of, trained_task
+from finetune.task_types.types import layout_from, layout_of, trained_task
 
 DEFAULT_LENGTH = 128
 ENCODING = Lock()  # a tokenizer must not be used by two threads at once
-Result = TypeVar("Result")
 
 
 def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, Any]:
@@ -47,7 +44,7 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
     layout = layout_of(task)
     return {
         "task": task.name if layout else recipe.task,
-        **({"layout": layout} if layout else {}),
+        **({"layout": layout} if layout else {"inputs": task.inputs} if task.inputs else {}),
         **recipe.model_dump(include={"layers", "bilstm"}, exclude_defaults=True),
         **({"bare": True} if recipe.train.solver == "logistic" else {}),
         "max_length": recipe.max_length,
@@ -60,9 +57,8 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
 class Predictor:
     """A trained model with its task; its probabilities are scaled by `temperature`.
 
-    Call it with one row's inputs, which depend on the task type:
-
-    a text, or two; a question and a context; words, or a text; a context and a list of choices.
+    Call it with one row's inputs, which depend on the task type, or with a list of rows: a text, or a tuple or mapping
+    of a pair; a question and a context; a text, or `tokens=[...]`; a context and a list of choices.
     """
 
     task: Task
@@ -73,34 +69,36 @@ class Predictor:
     layout: Layout | None = None
     temperature: float = 1.0
 
-    def __call__(self, *inputs: Any) -> Answer:
-        """The prediction for one row, e.g. a label as `value`. Raises UserError for invalid inputs."""
-        return self._with_texts(inputs, lambda row: self.answers([row])[0])
+    @overload
+    def __call__(self, rows: list[Any], /) -> list[Answer]: ...
 
-    def row(self, *inputs: Any) -> Row:
+    @overload
+    def __call__(self, *inputs: Any, **named: Any) -> Answer: ...
+
+    def __call__(self, *inputs: Any, **named: Any) -> Answer | list[Answer]:
+        """The prediction for one row, e.g. a label as `value`; for a list of rows a list of them.
+
+        Raises UserError for invalid inputs.
+        """
+        if len(inputs) != 1 or named or not isinstance(inputs[0], list):
+            return self._called([self.row(*inputs, **named)])[0]
+        rows = list[Row]()
+        for number, given in enumerate(inputs[0], start=1):
+            try:
+                rows.append(self.row(given if isinstance(given, Mapping) else arranged(self, given)))
+            except UserError as error:
+                raise UserError(f"row {number} of the list: {error.what}", error.way_out) from error
+        return self._called(rows)
+
+    def row(self, *inputs: Any, **named: Any) -> Row:
         """The row of these inputs. Raises UserError for invalid ones."""
-        return self._with_texts(inputs, lambda row: row)
+        return called_row(self, inputs, named)
 
-    def _with_texts(self, inputs: Sequence[Any], use: Callable[[Row], Result]) -> Result:
+    def _called(self, rows: Sequence[Row]) -> list[Answer]:
         try:
-            signature(self.task.row).bind(*inputs)
-        except TypeError as error:
-            wanted = ", ".join(signature(self.task.row).parameters)
-            raise UserError(
-                f"{self.task.name} does not take {so_many(len(inputs), 'input')}", f"Pass {wanted}"
-            ) from error
-        try:
-            row = self.task.row(*inputs)
-            if fault := inputs_fault(self.layout, sum(text is not None for text in inputs)) or self.task.fault(row):
-                raise UserError(f"the row {fault}", "Pass all inputs")
-            return use(row)
-        except (
-            TypeError,
-            ValueError,
-            AttributeError,
-        ) as error:  # from a library that was passed something other than text
-            wanted = ", ".join(f"{type(given).__name__}" for given in inputs)
-            raise UserError(f"{self.task.name} cannot read inputs of type {wanted}", "Pass texts") from error
+            return self.answers(rows)
+        except (TypeError, ValueError) as error:  # from a library, for text that is not Unicode
+            raise UserError(f"{self.task.name} cannot read the text ({first_line(error)})", "Pass texts") from error
 
     def answers(self, rows: Sequence[Row]) -> list[Answer]:
         """One prediction a row. Raises UserError for rows that cannot be encoded."""
@@ -173,7 +171,11 @@ class Saved:
         """The task that it was trained on. Raises UserError for a checkpoint of no run, and for a task in a file."""
         if self.layout is not None:
             return trained_task(self.layout, name=self.task_name)
-        return named_by(self.name, self.task_name)
+        return self.with_inputs(named_by(self.name, self.task_name))
+
+    def with_inputs(self, task: Task) -> Task:
+        """The task with the names of its texts, which its training rows had where it declares none."""
+        return replace(task, inputs=task.inputs or tuple(self.settings.get("inputs", ())))
 
 
 def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
@@ -218,7 +220,7 @@ def load(
     if found.candidates:
         watch(Note(latest_words(found.name, found.candidates)))
     settings = found.settings
-    task = found.task() if task is None else task
+    task = found.task() if task is None else found.with_inputs(task)
     known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}
     task = configured(task, known)
     place = resolve_device(device)

@@ -10,10 +10,13 @@ from typing import IO, Any
 from finetune.data.issues import Fault
 from finetune.data.messages import lacking, so_many
 from finetune.data.records import Record, column_names, whole
+from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
 from finetune.inference.answer_rows import ERROR, Predicts, answer_records, windows
+from finetune.inference.predict_plan import shown_names
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType
+from finetune.task_types.data_type import DataType, NoRow
+from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import UNUSABLE
 from finetune.task_types.types import inputs_fault, type_of
 
@@ -103,42 +106,141 @@ def _rows_of_table(
     return (dict(zip(columns, cells, strict=True)) for cells in rows)
 
 
+def names_read(predictor: Predicts) -> list[tuple[str, ...]]:
+    """The names under which the model finds a row's inputs: the columns of training first, then those of the task."""
+    kind, trained = _type_of(predictor), _columns_of(predictor)
+    known = kind.input_names(tuple(signature(predictor.task.row).parameters))
+    first = [] if trained is None else [trained.text]
+    return first + [names for names in known if trained is None or not kind.inputs_fault(trained, len(names))]
+
+
 def _require_columns(predictor: Predicts, columns: Sequence[str]) -> None:
     """Raises UserError where columns are neither those of training nor named as the inputs of the task's rows."""
-    inputs = list(signature(predictor.task.row).parameters)
-    wanted = predictor.layout.text if predictor.layout is not None else inputs[:1]
-    if set(wanted) <= set(columns) or set(inputs) & set(columns):
+    every = names_read(predictor)
+    if any(set(names) <= set(columns) for names in every):
         return
-    texts = ",".join(["COLUMN"] * len(wanted))
+    wanted = every[0]
+    names = ", ".join(['"COLUMN"'] * len(wanted))
+    them = f"it: text={names}" if len(wanted) == 1 else f"them: text=[{names}]"
     raise UserError(
         f"the data {lacking(wanted, columns)}, on which the model was trained",
-        f"It has {', '.join(columns)}; name {'it' if len(wanted) == 1 else 'them'}: text={texts}",
+        f"It has {shown_names(columns)}; name {them}",
     )
 
 
 def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout, str]:
     """The cells of a row, which of them are the model's inputs, and what is wrong with them, if anything."""
     kind = _type_of(predictor)
-    trained = predictor.layout
-    names = list(signature(predictor.task.row).parameters)
     if isinstance(given, Mapping):
-        cells = dict(zip(column_names(list(given)), given.values(), strict=True))
-        if trained is not None and set(trained.text) <= set(cells):
-            label = trained.label if set(trained.label) <= set(cells) else ()
-            return cells, replace(trained, id="", label=label), ""
-        text = tuple(name for name in names if name in cells)
-        fault = inputs_fault(trained, len(text)) if text else ""
-        spans = trained.spans if trained else ()
-        text = text or (trained.text if trained else tuple(names[:1]))
-        return cells, Layout(shape=kind.name, text=text, spans=spans), fault
+        return _named_values(predictor, kind, given)
     several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
-    inputs: tuple[Any, ...] = tuple(given) if several else (given,)
-    inputs = kind.arranged(inputs, names)
-    fault = inputs_fault(trained, len(inputs))
-    if len(inputs) > len(names):
-        fault = fault or f"has {so_many(len(inputs), 'input')}, but the model takes {' and '.join(names)}"
+    return _placed_values(predictor, kind, arranged(predictor, tuple(given) if several else given))
+
+
+def _named_values(predictor: Predicts, kind: DataType, given: Mapping[Any, Any]) -> tuple[dict[str, Any], Layout, str]:
+    """As `_as_values`, for inputs by name."""
+    trained = _columns_of(predictor)
+    cells = dict(zip(column_names(list(given)), given.values(), strict=True))
+    if predictor.layout is not None and set(predictor.layout.text) <= set(cells):
+        label = predictor.layout.label if set(predictor.layout.label) <= set(cells) else ()
+        return cells, replace(predictor.layout, id="", label=label), ""
+    every = [*([trained.text] if trained else []), *kind.input_names(tuple(signature(predictor.task.row).parameters))]
+    text = next((names for names in every if set(names) <= set(cells)), every[0])
+    fault = inputs_fault(trained, len(text)) if trained and text != trained.text else ""
+    return cells, _layout(predictor, kind, text, cells), fault
+
+
+def _placed_values(predictor: Predicts, kind: DataType, inputs: tuple[Any, ...]) -> tuple[dict[str, Any], Layout, str]:
+    """As `_as_values`, for inputs in the order of `Task.row`."""
+    every = signature(predictor.task.row).parameters
+    names, needed = list(every), sum(one.default is one.empty for one in every.values())
+    fault = inputs_fault(_columns_of(predictor), len(inputs))
+    if not needed <= len(inputs) <= len(names):
+        fault = fault or f"has {so_many(len(inputs), 'input')}, and the model reads {' and '.join(names)}"
     values = dict(zip(names, inputs, strict=False))
-    return values, Layout(shape=kind.name, text=tuple(values), spans=trained.spans if trained else ()), fault
+    return values, _layout(predictor, kind, tuple(values), values), fault
+
+
+def _layout(predictor: Predicts, kind: DataType, text: tuple[str, ...], values: Mapping[str, Any]) -> Layout:
+    """The layout of these inputs; spans of characters are those of a text, not of a list of words."""
+    spans = predictor.layout.spans if predictor.layout else ()
+    words = any(isinstance(values.get(name), list | tuple) for name in text)
+    return Layout(shape=kind.name, text=text, spans=() if words else spans)
+
+
+def _columns_of(predictor: Predicts) -> Layout | None:
+    """The columns of training, or those that the task declares; None where neither is known."""
+    inputs = predictor.task.inputs
+    if predictor.layout is not None or not inputs:
+        return predictor.layout
+    return Layout(shape=_type_of(predictor).name, text=inputs)
+
+
+def arranged(predictor: Predicts, given: Any) -> Any:
+    """A row of a list as a tuple with one item for each input of the task; choices and words may follow one another."""
+    kind, names = type_of(predictor.task), list(signature(predictor.task.row).parameters)
+    if not isinstance(given, list | tuple):
+        return (given,)
+    return tuple(given) if kind is None else kind.arranged(tuple(given), names)
+
+
+def called_row(predictor: Predicts, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> Row:
+    """The row of a call `model(*inputs, **named)`, of which a single tuple or mapping is a row too.
+
+    Raises UserError that says how to call the model, for another number of inputs and for what is not text.
+    """
+    kind = type_of(predictor.task)
+    if kind is None:
+        return predictor.task.row(*inputs, **named)
+    given: Any = named or inputs
+    if not named and len(inputs) == 1 and isinstance(inputs[0], tuple | Mapping):
+        (given,) = inputs
+    try:
+        if inputs and named:
+            raise NoRow("has inputs with and without a name")
+        values, layout = _called_values(predictor, kind, given)
+        if named and (more := [name for name in values if name not in layout.text]):
+            raise NoRow(f"has '{more[0]}', which the model does not read")
+        row = row_of(kind.without_labels(layout, predictor.task), whole(Record(row=1, line=1, values=values)))
+        fault = predictor.task.fault(row)
+    except NoRow as why:
+        fault = str(why)
+    if fault:
+        raise UserError(f"{predictor.task.name}: the row {fault}", how_to_call(predictor, kind))
+    return row
+
+
+def _called_values(predictor: Predicts, kind: DataType, given: Any) -> tuple[dict[str, Any], Layout]:
+    """The cells of a called row and its layout. Raises NoRow for missing inputs, and for those that are not text."""
+    if isinstance(given, Mapping):
+        values, layout, fault = _named_values(predictor, kind, given)
+        if missing := [name for name in layout.text if name not in values]:
+            fault = f"{lacking(missing, values)}; it has {shown_names(values) or 'none'}"
+    else:
+        values, layout, fault = _placed_values(predictor, kind, given)
+    if fault := fault or _type_fault([values[name] for name in layout.text]):
+        raise NoRow(fault)
+    return values, layout
+
+
+def how_to_call(predictor: Predicts, kind: DataType) -> str:
+    """What to write instead of a call with wrong inputs."""
+    example = kind.example(_columns_of(predictor))
+    words = ("tokens",) in kind.input_names(tuple(signature(predictor.task.row).parameters))
+    tokens = ', or model(tokens=["a", "text"])' if words else ""
+    row = f"({example})" if ", " in example else example
+    return f"Write model({example}){tokens}, or model([{row}]) for a list of rows"
+
+
+def _type_fault(inputs: Iterable[Any]) -> str:
+    """What is wrong with inputs that are no texts, nor lists of them; empty where nothing is."""
+    for given in inputs:
+        parts = given if isinstance(given, list | tuple) else [given]
+        if wrong := [part for part in parts if not isinstance(part, str)]:
+            return f"has a value of type {type(wrong[0]).__name__}, and the model reads text"
+        if not all(part.strip() for part in parts):
+            return "has an empty text"
+    return ""
 
 
 def _type_of(predictor: Predicts) -> DataType:

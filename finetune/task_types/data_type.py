@@ -241,6 +241,14 @@ class DataType(ABC):
         """The inputs of a row, one for each of the names that `Task.row` has for them."""
         return inputs
 
+    def input_names(self, names: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
+        """All names under which the inputs of a row may be given, of which `names` are those of `Task.row`."""
+        return [names]
+
+    def example(self, layout: Layout | None) -> str:
+        """The inputs of a row in Python, as an example for a model that was trained on a layout."""
+        return '"a text"'
+
     def inputs_fault(self, layout: Layout, count: int) -> str:
         """What is wrong with so many inputs for a model that was trained on a layout, in words; empty if nothing."""
         return ""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 AT_ONCE = 10_000  # rows that are encoded at once, to bound memory
 FILE = "features.bin"
-NOT_ENCODED = ("read", "metrics")  # fields of a task that do not decide its features
+NOT_ENCODED = ("read", "metrics", "inputs")  # fields of a task that do not decide its features
 
 
 class NoRoom(Exception):

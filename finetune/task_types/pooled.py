@@ -130,6 +130,11 @@ def tfidf_remarks(train: Sequence[TextRow]) -> list[str]:
     return [f"TF-IDF read {read:,} of the {len(train):,} training rows, sampled at random"] * (read < len(train))
 
 
+def names_of_texts(rows: Sequence[TextRow]) -> tuple[str, ...]:
+    """The names of the texts of such rows: one, or two of pairs; none without rows."""
+    return ("text", "pair")[: len(rows[0].texts)] if len(rows) else ()
+
+
 def pairs_or_none(loaded: Rows) -> Rows:
     """The rows unchanged. Raises UserError that names the first that is half a pair, or a pair among single texts."""
     paired = bool(loaded.rows) and loaded.rows[0].pair is not None

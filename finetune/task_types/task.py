@@ -47,7 +47,8 @@ class Task(ABC):
     a run is scored on, the first decides. A recipe may set the fields of the task and of its reader that are declared
     with `option`. `row_type` is the dataclass of its rows, which saved predictions are parsed to. With
     `cross_fits` each row of dev is scored with what `calibrate` chose on other rows of dev. With `missing_is_wrong` a
-    row without a prediction in a scored file counts 0.
+    row without a prediction in a scored file counts 0. `inputs` are the names of its texts where a row may have one or
+    two, such as sentence1 and sentence2; `seen` fills them in where the task declares none.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Task(ABC):
     metrics: tuple[Metric, ...]
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
+    inputs: tuple[str, ...] = ()
     row_type: ClassVar[type | None] = None
     cross_fits: ClassVar[bool] = False
     missing_is_wrong: ClassVar[bool] = False

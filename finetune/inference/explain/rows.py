@@ -1,7 +1,6 @@
 """The rows that are explained: of texts, of a run's saved predictions, or of a file."""
 
 from collections.abc import Sequence
-from inspect import signature
 from itertools import islice
 from pathlib import Path
 
@@ -11,13 +10,13 @@ from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.predict_plan import SAMPLE, known_type, layout_for
 from finetune.inference.predictor import Predictor
+from finetune.inference.python_rows import arranged
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record
 from finetune.task_types.data_type import NoRow
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.row_builder import row_of
-from finetune.task_types.types import type_of
 
 SHOWN = 3  # ids in a message
 
@@ -27,11 +26,9 @@ def row_of_texts(predictor: Predictor, texts: Sequence[str]) -> Row:
 
     Raises UserError for another number of texts, and for an empty one.
     """
-    kind = type_of(predictor.task)
-    names = list(signature(predictor.task.row).parameters)
     if any(not text.strip() for text in texts):
         raise UserError("the text is empty", "Give it at least one word")
-    return predictor.row(*(tuple(texts) if kind is None else kind.arranged(tuple(texts), names)))
+    return predictor.row(arranged(predictor, tuple(texts)))
 
 
 def row_of_run(predictor: Predictor, model: str, name: str, *, split: str | None, out: Path) -> Row:
@@ -58,7 +55,8 @@ def rows_of_file(predictor: Predictor, file: Path, *, most: int) -> tuple[list[R
     """
     form = detect(file, "")
     kind = known_type(predictor.task)
-    layout, notes = layout_for(kind, predictor.layout, first_rows(file, form, most=SAMPLE), {})
+    sample = first_rows(file, form, most=SAMPLE)
+    layout, notes = layout_for(kind, predictor.layout, sample, {}, inputs=predictor.task.inputs)
     rows, bare = list[Row](), kind.without_labels(layout, predictor.task)
     for record in islice(records(file, form), most):
         try:

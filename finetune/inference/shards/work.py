@@ -79,7 +79,8 @@ def predict_files(
     shards. Files that cannot be read are in `errors` of the result. Raises UserError as `begin` does.
     """
     started = time.perf_counter()
-    layout, notes = layout_for(known_type(predictor.task), predictor.layout, sample_of(stored), options)
+    task, sample = predictor.task, sample_of(stored)
+    layout, notes = layout_for(known_type(task), predictor.layout, sample, options, inputs=task.inputs)
     plan = begin(stored, output, layout=layout, model=model_hash(predictor, layout), notes=notes)
     before = plan.manifest.rows - sum(shard.rows for shard in plan.left())
     for note in notes:

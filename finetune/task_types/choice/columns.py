@@ -119,6 +119,9 @@ class Choice(DataType):
         lettered = layout.choices_by == "letter"
         return ChoiceTask(name=name, read=read, counted_from=layout.counted_from, lettered=lettered)
 
+    def example(self, layout: Layout | None) -> str:
+        return '"She opened the door and", ["went in.", "was a door."]'
+
     def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
         """The context, and the choices as a list."""
         return (inputs[0], list(inputs[1:])) if len(inputs) > len(names) else inputs

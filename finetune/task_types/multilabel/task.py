@@ -22,6 +22,7 @@ from finetune.task_types.pooled import (
     WINDOWS,
     TextRow,
     logits_by_row,
+    names_of_texts,
     pairs_or_none,
     read_by_tfidf,
     text_features,
@@ -83,6 +84,10 @@ class MultiLabelTask(Task):
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split. Raises UserError that names the row for a wrong label and for half a pair."""
         return pairs_or_none(self.checked(self.read(source, split)))
+
+    def seen(self, train: Sequence[MultiLabelRow]) -> "MultiLabelTask":
+        """The task with its inputs."""
+        return replace(self, inputs=self.inputs or names_of_texts(train))
 
     def fault(self, row: MultiLabelRow) -> str:
         if row.gold is None or self.fits(list(row.gold), row):

@@ -18,6 +18,7 @@ from finetune.task_types.pooled import (
     WINDOWS,
     TextRow,
     logits_by_row,
+    names_of_texts,
     pairs_or_none,
     read_by_tfidf,
     text_features,
@@ -73,12 +74,13 @@ class SentenceTask(Task):
         return pairs_or_none(self.checked(self.read(source, split)))
 
     def seen(self, train: Sequence[SentenceRow]) -> "SentenceTask":
-        """The task with class weights: n / (k * n of the class), whose mean over the rows is 1."""
+        """The task with its inputs and class weights: n / (k * n of the class), whose mean over the rows is 1."""
+        task = replace(self, inputs=self.inputs or names_of_texts(train))
         if self.class_weight == "none" or self.regression:
-            return self
+            return task
         counts = Counter(row.gold for row in train)
         each = len(train) / len(counts)
-        return replace(self, class_weights=tuple(each / counts.get(label, each) for label in self.labels))
+        return replace(task, class_weights=tuple(each / counts.get(label, each) for label in self.labels))
 
     def fault(self, row: SentenceRow) -> str:
         if row.gold is None or self.fits(row.gold, row):

@@ -102,6 +102,9 @@ class Span(DataType):
         label = "none" if row.answers is None else shown(" | ".join(row.answers) or "no answer", LONG)[1:-1]
         return {"question": shown(row.question, LONG), "context": shown(row.context, LONG), "label": label}
 
+    def example(self, layout: Layout | None) -> str:
+        return '"Who wrote it?", "The book was written by Ann Lee."'
+
     def unit(self, row: SpanRow) -> str:
         return same_text(row.context)
 

@@ -50,6 +50,13 @@ class TextType(DataType):
         """Whether it is a pair, which is truncated."""
         return len(layout.text) > 1
 
+    def input_names(self, names: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
+        """Those of transformers too; first those of a pair."""
+        return [names, ("text", "text_pair"), names[:1]]
+
+    def example(self, layout: Layout | None) -> str:
+        return '"a text"' if layout is None or len(layout.text) == 1 else '"a text", "another text"'
+
     def inputs_fault(self, layout: Layout, count: int) -> str:
         """The reason where the number of texts differs from that in training."""
         if count == len(layout.text):

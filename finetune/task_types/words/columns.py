@@ -36,6 +36,9 @@ class WordsType(DataType):
         """The words as one input."""
         return (list(inputs),) if len(inputs) > 1 else inputs
 
+    def input_names(self, names: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
+        return [names, ("tokens",), ("text",)]
+
 
 def words_for(
     columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], taken: Sequence[str]
