@@ -207,7 +207,7 @@ def called_row(predictor: Predicts, inputs: tuple[Any, ...], named: Mapping[str,
         fault = str(why)
     if fault:
         raise UserError(f"{predictor.task.name}: the row {fault}", how_to_call(predictor, kind))
-    return row
+    return replace(row, id="")
 
 
 def _called_values(predictor: Predicts, kind: DataType, given: Any) -> tuple[dict[str, Any], Layout]:
