@@ -109,7 +109,7 @@ def _split_facts(loaded: Rows, features: Sequence[Feature]) -> dict[str, Any]:
 
 def _updates(recipe: Recipe, features: int) -> dict[str, int]:
     an_epoch = math.ceil(features / recipe.train.batch_size)
-    updates = recipe.train.updates or an_epoch * recipe.train.epochs
+    updates = recipe.train.lengthened(features).updates or an_epoch * recipe.train.epochs
     return {
         "updates": updates,
         "updates an epoch": an_epoch,

@@ -27,8 +27,7 @@ def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
     """The facts of a run that most readers want."""
     changed = [one for one in settings_of([record]) if one.changed and one.key not in NOT_SETTINGS]
     rows = ", ".join(f"{split} {so_many(count)}" for split, count in record.rows.items())
-    updates = record.recipe.get("train", {}).get("updates")
-    length = so_many(updates, "update") if updates else so_many(len(record.epochs), "epoch")
+    length = so_many(record.updates, "update") if record.updates else so_many(len(record.epochs), "epoch")
     return {
         "model": record.model,
         **lineage_words(record.lineage),

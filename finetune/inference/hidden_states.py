@@ -109,7 +109,8 @@ def _positions(sequence: Feature, engine: Engine) -> int:
 def _fingerprint(facts: dict[str, object], sequences: Sequence[Feature], engine: Engine) -> str:
     """A hash of model, tokens and positions."""
     first = engine.model.pooled and not engine.model.backbone.bilstm
-    digest = hashlib.sha256(json.dumps([facts, first], sort_keys=True).encode())
+    mean = ["mean"] * (first and engine.model.backbone.pooling == "mean")
+    digest = hashlib.sha256(json.dumps([facts, first, *mean], sort_keys=True).encode())
     for sequence in sequences:
         for ids in (sequence.input_ids, sequence.token_type_ids, None if first else sequence.reads):
             digest.update(b"-" if ids is None else np.asarray(ids, dtype=np.int32).tobytes() + b";")

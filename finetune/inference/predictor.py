@@ -45,7 +45,7 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
     return {
         "task": task.name if layout else recipe.task,
         **({"layout": layout} if layout else {"inputs": task.inputs} if task.inputs else {}),
-        **recipe.model_dump(include={"layers", "bilstm"}, exclude_defaults=True),
+        **recipe.model_dump(include={"layers", "bilstm", "pooling"}, exclude_defaults=True),
         **({"bare": True} if recipe.train.solver == "logistic" else {}),
         "max_length": recipe.max_length,
         "precision": precision,

@@ -21,8 +21,8 @@ Logits = Tensor | dict[str, Tensor]
 class Backbone(nn.Module):
     """A pretrained encoder, its weights in fp32, and which of its hidden states a head reads.
 
-    `layers` and `bilstm` are as in a recipe; of a `frozen` encoder only the layer mix is trained. With `linear_only` a
-    head adds no layer but its output layer.
+    `layers`, `bilstm` and `pooling` are as in a recipe; of a `frozen` encoder only the layer mix is trained. With
+    `linear_only` a head adds no layer but its output layer.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class Backbone(nn.Module):
         *,
         layers: Layers | Sequence[int] = "last",
         bilstm: bool | int = False,
+        pooling: str = "family",
         frozen: bool = False,
         linear_only: bool = False,
     ) -> None:
@@ -38,6 +39,7 @@ class Backbone(nn.Module):
         self.encoder = encoder
         self.frozen = frozen
         self.linear_only = linear_only
+        self.pooling = pooling
         self.reader: LayerReader | None = None  # its name is in saved weights
         if layers != "last" or bilstm:
             mix = mix_of(layers, depth=self.config.num_hidden_layers)
@@ -101,8 +103,12 @@ class Backbone(nn.Module):
     def _pooled_vector(self, layer: Tensor, mask: Tensor) -> Tensor:
         """The vector of a layer `(batch, length, width)` that represents the text, `(batch, 1, width)`.
 
-        It is that of the first token; of a left-to-right encoder that of the last, which alone attends to all.
+        It is that of the first token, of a left-to-right encoder that of the last, which alone attends to all; or the
+        mean over all tokens, [CLS] and [SEP] included, as sentence-transformers does (Reimers and Gurevych 2019).
         """
+        if self.pooling == "mean":
+            weights = mask.unsqueeze(-1).to(layer.dtype)
+            return (layer * weights).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
         return _at_positions(layer, mask.sum(1, keepdim=True) - 1) if self.left_to_right else layer[:, :1]
 
     def _sequence(

@@ -57,6 +57,7 @@ SETTINGS: dict[str, Any] = {  # types in what a run saves for prediction
     "layout": dict,
     "layers": (str, list),
     "bilstm": int,
+    "pooling": str,
     "bare": bool,
     "max_length": int,
     "precision": str,
@@ -100,6 +101,8 @@ def saved_settings(config: Any) -> dict[str, Any]:
         raise UserError(f"config.json: max_length of 'finetune' is {length}", f"It is from 1 to {LONGEST:,}")
     if not 0 <= named.get("bilstm", 0) <= WIDEST_LSTM:
         raise UserError(f"config.json: bilstm of 'finetune' is {named['bilstm']}", f"It is at most {WIDEST_LSTM:,}")
+    if named.get("pooling", "mean") not in ("cls", "mean", "family"):
+        raise UserError(f"config.json: pooling of 'finetune' is {named['pooling'][:40]}", "It is cls, mean or family")
     return named
 
 

@@ -28,12 +28,13 @@ def take_fast_paths(model: Model, *, device: torch.device, precision: str) -> li
 
     Raises UserError for an encoder that gives no vector a token, or fails in this precision. No random state changes.
     """
-    encoder, notes = model.backbone.encoder, list[str]()
+    backbone, notes = model.backbone, list[str]()
+    encoder = backbone.encoder
     with _refused(model):
         plain = _tried(model)
         if not has_own_class(encoder.config) and not _close(_tried(model, rows=1)[0], plain[0, : LENGTHS[0]]):
             notes.append(f"vectors of type '{encoder.config.model_type}' depend on how far their batch is padded")
-    if model.pooled and not model.backbone.bilstm and not model.backbone.left_to_right:
+    if model.pooled and not backbone.bilstm and not backbone.left_to_right and backbone.pooling != "mean":
         undo = last_layer_for_first_token(encoder)
         if undo is not None and not _agrees(model, plain):
             undo()

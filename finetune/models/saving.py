@@ -53,6 +53,7 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
         encoder,
         layers=recipe.layers,
         bilstm=recipe.bilstm,
+        pooling=recipe.pooling,
         frozen=recipe.frozen,
         linear_only=recipe.train.solver == "logistic",
     )
@@ -79,6 +80,11 @@ def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torc
     pooler = getattr(backbone.encoder, POOLER, None)
     untrained = is_untrained(folder) or any(name.startswith(POOLER) for name in new)
     model = Model(backbone, head_for(backbone))
+    if recipe.pooling != "family" and not model.pooled:
+        raise UserError(
+            f"pooling = '{recipe.pooling}', and this task's head reads each token, not a vector of the text",
+            "Leave pooling out",
+        )
     model.head.initialise()
     new = _that_are_kept(new, backbone.encoder)
     if new and recipe.frozen:
@@ -226,10 +232,12 @@ def _save(model: Model, folder: Path, config: PretrainedConfig) -> None:
 
 
 def _has_class(model: Model) -> bool:
-    """Whether a class of transformers computes the same; none pools the last token of a left-to-right encoder."""
+    """Whether a class of transformers computes the same; none pools the last token of a left-to-right encoder, or the
+    mean.
+    """
     backbone = model.backbone
-    last_token = model.pooled and backbone.left_to_right
-    return backbone.reader is None and has_own_class(backbone.config) and not last_token
+    other_vector = model.pooled and (backbone.left_to_right or backbone.pooling != "family")
+    return backbone.reader is None and has_own_class(backbone.config) and not other_vector
 
 
 def load_config(folder: Path) -> PretrainedConfig:

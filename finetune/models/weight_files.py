@@ -54,7 +54,7 @@ def own_weights(folder: Path) -> dict[str, Tensor]:
 def reading(config: PretrainedConfig) -> dict[str, Any]:
     """The arguments of `Backbone` that a run saved in its model's config."""
     saved = saved_settings(config)
-    names = {"layers": "layers", "bilstm": "bilstm", "bare": "linear_only"}
+    names = {"layers": "layers", "bilstm": "bilstm", "pooling": "pooling", "bare": "linear_only"}
     return {ours: saved[name] for name, ours in names.items() if name in saved}
 
 

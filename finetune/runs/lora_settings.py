@@ -25,8 +25,7 @@ def lora_fault(settings: Mapping[str, Any]) -> str | None:
     for other, (there, why) in clashes.items():
         if there:
             return f"lora = {rank} with {other}: {why}; leave one of them out"
-    if settings["adapter"] and (settings["layers"] != "last" or settings["bilstm"]):
-        return (
-            "adapter = true with a layer mix or a BiLSTM, which transformers lacks: leave adapter out, or both of these"
-        )
+    own = settings["layers"] != "last" or settings["bilstm"] or settings["pooling"] in ("cls", "mean")
+    if settings["adapter"] and own:
+        return "adapter = true with layers, bilstm or pooling, which transformers lacks: leave adapter out, or these"
     return None

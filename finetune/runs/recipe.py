@@ -1,5 +1,6 @@
 """Recipe: the settings of a run, one TOML file; its keys, their types, limits and defaults."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,6 +23,7 @@ Layers = Literal[
     "weighted-sum-last-4",
     "weighted-sum-all",
 ]
+TextVector = Literal["family", "cls", "mean", "auto"]
 Schedule = Literal[
     "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "inverse_sqrt"
 ]
@@ -77,6 +79,7 @@ class Train(Settings):
         le=10_000_000,
         description="length in updates, instead of epochs; scored after each tenth",
     )
+    least_updates: int = Field(0, ge=0, le=1_000_000, description="the length in updates, where `epochs` make fewer")
     solver: Literal["adam", "logistic"] = Field("adam", description="logistic: scikit-learn's, on a frozen encoder")
     learning_rate: float = Field(2e-5, ge=1e-12, le=10, description="the peak, reached at the end of the warm-up")
     schedule: Schedule = Field("linear", description="what the learning rate does after the warm-up")
@@ -105,6 +108,11 @@ class Train(Settings):
         le=10_000,
         description="stop after so many epochs without a better score; `select` says with which weights",
     )
+
+    def lengthened(self, features: int) -> "Train":
+        """With a length in updates where its epochs make fewer than `least_updates` of so many features."""
+        short = self.epochs * math.ceil(features / self.batch_size) < self.least_updates
+        return self.model_copy(update={"updates": self.least_updates}) if short and self.updates is None else self
 
     @property
     def parts(self) -> int:
@@ -170,6 +178,12 @@ class Recipe(Settings):
     bilstm: bool | Annotated[int, Field(ge=2, le=WIDEST_LSTM)] = Field(
         False, description="a BiLSTM of two layers before the head; a number is its width, true is 768"
     )
+    pooling: TextVector = Field(
+        "family",
+        description="the vector of a text that the head reads: family: as the paper (BERT: [CLS] through its pooler); "
+        "cls: that of [CLS]; mean: the mean over its tokens; auto: what the encoder was trained with, where rows are "
+        "few or the encoder is frozen, else family",
+    )
     freeze_layers: int = Field(0, ge=0, le=1_000, description="freeze the embeddings and so many first layers")
     reinit_layers: int = Field(0, ge=0, le=1_000, description="re-initialise so many last layers and the pooler")
     lora: int = Field(0, ge=0, le=1_024, description="rank of LoRA, trained instead of the encoder's weights; 0: none")
@@ -203,6 +217,12 @@ class Recipe(Settings):
         """With a grid, each of its points is checked instead."""
         if not self.grid and (fault := lora_fault(self.model_dump())):
             raise ValueError(fault)
+        return self
+
+    @model_validator(mode="after")
+    def _pooled_once(self) -> Self:
+        if self.bilstm and self.pooling in ("cls", "mean"):
+            raise ValueError(f"pooling {self.pooling} and a BiLSTM, which pools by itself; leave one of them out")
         return self
 
     @property

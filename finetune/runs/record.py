@@ -137,7 +137,7 @@ class RunRecord(BaseModel):
     @property
     def scored_after(self) -> tuple[str, list[int]]:
         """`epoch` or `update`, and the number of the one that each entry of `epochs` comes after."""
-        updates, numbers = self.recipe.get("train", {}).get("updates"), range(1, len(self.epochs) + 1)
+        updates, numbers = self.updates, range(1, len(self.epochs) + 1)
         if updates is None:
             return "epoch", list(numbers)
         return "update", [updates * number // self.parts[1] for number in numbers]
@@ -145,8 +145,15 @@ class RunRecord(BaseModel):
     @property
     def parts(self) -> tuple[str, int]:
         """What the run is scored after, `epoch` or `part`, and how many of them its recipe has."""
-        train = self.recipe.get("train", {})
-        return scored_parts(train.get("updates"), train.get("epochs", len(self.epochs)))
+        return scored_parts(self.updates, self.recipe.get("train", {}).get("epochs", len(self.epochs)))
+
+    @property
+    def updates(self) -> int | None:
+        """The planned length in updates, where it is not in epochs."""
+        train: dict[str, Any] = self.recipe.get("train", {})
+        least, features = train.get("least_updates", 0), self.features.get("train", 0)
+        short = least and train["epochs"] * math.ceil(features / train["batch_size"]) < least
+        return train.get("updates") or (least if short else None)
 
     @property
     def is_pretraining(self) -> bool:

@@ -71,9 +71,10 @@ class DataType(ABC):
     row has one label as a whole; `empty_is_label`: an empty cell is a label too. `labels_are` and `units_are` are the
     words for labels and for what must be in one split only; a text with fewer than `least_words` may be repeated.
 
-    `batch_size` and `max_length` are those of the starting recipe; a `max_length` of None is fitted to the texts.
-    `capped` is the option of its tasks that limits the tokens of the first input. `issues` are those that its
-    `remarks` may report, and `row_issues` the reasons for which `row` raises NoRow, each with the shared ones.
+    `pooled`: its heads read a vector of the text. `batch_size` and `max_length` are those of the starting recipe; a
+    `max_length` of None is fitted to the texts. `capped` is the option of its tasks that limits the tokens of the first
+    input. `issues` are those that its `remarks` may report, and `row_issues` the reasons for which `row` raises NoRow,
+    each with the shared ones.
     """
 
     name: ClassVar[str]
@@ -88,6 +89,7 @@ class DataType(ABC):
     labels_rows: ClassVar[bool] = False
     empty_is_label: ClassVar[bool] = False
     capped: ClassVar[str] = ""
+    pooled: ClassVar[bool] = False
     by_text: ClassVar[bool] = False
     any_columns: ClassVar[bool] = False
     batch_size: ClassVar[int] = 16

@@ -17,7 +17,7 @@ class PooledHead(Head):
     def __init__(self, backbone: Backbone, labels: Sequence[str], *, table: dict[str, Pooling]) -> None:
         super().__init__(labels)
         config = backbone.config
-        own = backbone.reader is not None or backbone.left_to_right
+        own = backbone.reader is not None or backbone.left_to_right or backbone.pooling != "family"
         self.pooling = read_pooling(backbone) if own else pooling(table, config)
         self.dropout = nn.Dropout(head_dropout(config, self.pooling.dropout))
         if self.pooling.dense is None:
@@ -39,5 +39,8 @@ class PooledHead(Head):
 
 
 def read_pooling(backbone: Backbone) -> Pooling:
-    """A new tanh layer over one token of a layer mix or a left-to-right encoder; a BiLSTM's ends are already pooled."""
-    return Pooling() if backbone.bilstm or backbone.linear_only else Pooling(dense="dense", activation="tanh")
+    """A new tanh layer over one token of a layer mix or a left-to-right encoder. A BiLSTM's ends are already pooled,
+    and a vector that a recipe names is read as it is.
+    """
+    bare = backbone.bilstm or backbone.linear_only or backbone.pooling != "family"
+    return Pooling() if bare else Pooling(dense="dense", activation="tanh")

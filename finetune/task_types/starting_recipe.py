@@ -6,9 +6,11 @@ from typing import Any
 from finetune.data.reading import table_of
 from finetune.data.values import as_text
 from finetune.models.encoder_sizes import size_of
-from finetune.runs.recipe import Recipe, is_new, parse
+from finetune.runs.recipe import LARGEST, Recipe, is_new, parse
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import DataType
+from finetune.task_types.dev_split import SHARE
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
 from finetune.task_types.task import Task
@@ -20,13 +22,20 @@ MODEL = "minilm"  # small enough to train in minutes without a GPU
 RATES = {MODEL: 1e-4}  # small encoders need a higher learning rate than the paper's
 NARROW, NARROW_RATE = 384, 5e-4  # new encoders less wide learn nothing at the paper's
 SAMPLE = 2_000
+# Few rows need small batches and a least number of updates, or training ends while the head is still random: 24 rows in
+# batches of 32 made 10 updates, and a model below TF-IDF. docs/how-to/few-rows.md has what was measured.
+LEAST_UPDATES = 100
+SMALL_BATCHES = {8: 500, 16: 2_000}  # batch size: rows below which it is used
+# A score of few rows is noise: it neither chooses weights nor ends training.
+DEV_TO_CHOOSE, DEV_TO_STOP = 50, 100
+PATIENCE, PATIENT_UPDATES = 2, 50  # epochs without a better score that end training, and the least updates of these
 
 
 def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str = "") -> tuple[Recipe, Task]:
     """The recipe for a file or folder of data with `settings` (dotted keys) applied, and the task of that data.
 
-    It keeps the best epoch, and stops early. `checkpoint` is the encoder from which the settings' model began, if that
-    is of a run: it decides the learning rate. Raises UserError as reading does.
+    Where dev has enough rows it keeps the best epoch, and stops early. `checkpoint` is the encoder from which the
+    settings' model began, if that is of a run: it decides the learning rate. Raises UserError as reading does.
     """
     settings = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     given = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
@@ -35,7 +44,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
     if read is None:
         table = text_recipe(path, model, settings, given)
     else:
-        table = _table(path, model, read, given, rate=default_rate(checkpoint or model))
+        table = _table(path, read, settings, model=model, rate=default_rate(checkpoint or model))
     recipe = parse(table, origin=path)
     return recipe.with_settings(dict(settings), origin="settings", options=lambda _: every_option()), task
 
@@ -47,23 +56,42 @@ def default_rate(encoder: str) -> float:
     return RATES.get(encoder, 2e-5)
 
 
-def _table(path: str, model: str, read: OwnData, given: Mapping[str, Any], *, rate: float) -> dict[str, Any]:
-    """The recipe for labelled data, before the settings are applied; `given` are those of the data."""
-    rows = _rows(read)
-    files = {key: str(given[key]) for key in ("dev", "test", "split", "encoding") if key in given}
+def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str, rate: float) -> dict[str, Any]:
+    """The recipe for labelled data, before the settings are applied."""
+    kind, columns = named_type(read.layout.shape), _columns(read, "train")
+    names = ("dev", "test", "split", "encoding")
+    given = {name: str(settings[f"options.{name}"]) for name in names if f"options.{name}" in settings}
     return {
         "task": f"./{path}" if path in registry.available() else path,
         "model": model,
-        "max_length": fitting_length(read.layout, _columns(read)),
-        "options": {**read.layout.options(), **files},
-        "train": {
-            "batch_size": named_type(read.layout.shape).batch_size,
-            "epochs": 10 if rows < 2_000 else 5 if rows < 20_000 else 3,
-            "learning_rate": rate,
-            "select": "best",
-            "patience": 2,
-        },
+        "max_length": fitting_length(read.layout, columns),
+        **({"pooling": "auto"} if kind.pooled else {}),
+        "options": {**read.layout.options(), **given},
+        "train": {"learning_rate": rate, **_training(kind, *_counts(read, settings), settings)},
     }
+
+
+def _training(kind: DataType, rows: int, dev: int, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Batch size, length and choice of weights for so many rows to train on and of dev; see LEAST_UPDATES."""
+    size = next((size for size, below in SMALL_BATCHES.items() if rows < below), kind.batch_size)
+    size = min(size, kind.batch_size)
+    length = {"epochs": 10 if rows < 2_000 else 5 if rows < 20_000 else 3, "least_updates": LEAST_UPDATES}
+    patient = dev >= DEV_TO_STOP and PATIENCE * rows >= PATIENT_UPDATES * size
+    return {
+        "batch_size": size,
+        **({} if settings.keys() & {"train.epochs", "train.updates"} else length),
+        **({"select": "best"} if dev >= DEV_TO_CHOOSE else {}),
+        **({"patience": PATIENCE} if patient else {}),
+    }
+
+
+def _counts(read: OwnData, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """About how many rows are trained on, and how many dev has."""
+    most = int(settings.get("limit") or LARGEST)
+    rows = len(_columns(read, "train")[read.layout.text[0]])
+    if "dev" in read.files:
+        return min(most, rows), min(most, len(next(iter(_columns(read, "dev").values()), [])))
+    return min(most, rows - round(SHARE * rows)), min(most, round(SHARE * rows))
 
 
 def commented(recipe: Recipe, task: Task) -> str:
@@ -89,12 +117,8 @@ def _comments(task: Task) -> list[str]:
     return ["# The data as it is read:", *rows, *guessed, *larger]
 
 
-def _rows(read: OwnData) -> int:
-    return len(_columns(read)[read.layout.text[0]])
-
-
-def _columns(read: OwnData) -> Mapping[str, list[Any]]:
-    return table_of(read.files["train"], read.encoding).columns
+def _columns(read: OwnData, split: str) -> Mapping[str, list[Any]]:
+    return table_of(read.files[split], read.encoding).columns
 
 
 def fitting_length(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from finetune.runs.events import Watcher
 
 
+TEST = "test"  # the split that chooses nothing
 AT_ONCE = 10_000  # rows whose labels are looked at together
 
 
@@ -44,11 +45,12 @@ class Task(ABC):
     A custom task is an instance of one of the task types in `finetune.task_types`, or a subclass of this with every
     method below. `name` is its name on the command line, `version` is raised whenever its results may change.
     `metrics` are the scores, the first is the headline (`label/metric` are shown by label); `dev_splits` are what
-    a run is scored on, the first decides. A recipe may set the fields of the task and of its reader that are declared
-    with `option`. `row_type` is the dataclass of its rows, which saved predictions are parsed to. With
-    `cross_fits` each row of dev is scored with what `calibrate` chose on other rows of dev. With `missing_is_wrong` a
-    row without a prediction in a scored file counts 0. `inputs` are the names of its texts where a row may have one or
-    two, such as sentence1 and sentence2; `seen` fills them in where the task declares none.
+    a run is scored on, the first decides; `test` among them is predicted once, with the weights that were selected. A
+    recipe may set the fields of the task and of its reader that are declared with `option`. `row_type` is the dataclass
+    of its rows, which saved predictions are parsed to. With `cross_fits` each row of dev is scored with what
+    `calibrate` chose on other rows of dev. With `missing_is_wrong` a row without a prediction in a scored file counts
+    0. `inputs` are the names of its texts where a row may have one or two, such as sentence1 and sentence2; `seen`
+    fills them in where the task declares none.
     """
 
     name: str
@@ -110,6 +112,11 @@ class Task(ABC):
     def draw(self, features: "Sequence[Feature]", generator: "np.random.Generator") -> "Sequence[Feature]":
         """A training batch with what is random in it, such as masks, whenever it is used for an update."""
         return features
+
+    @property
+    def splits_in_training(self) -> tuple[str, ...]:
+        """Those of `dev_splits` that are scored after each epoch."""
+        return tuple(split for split in self.dev_splits if split != TEST)
 
     @property
     def metric_names(self) -> tuple[str, ...]:

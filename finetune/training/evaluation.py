@@ -1,7 +1,7 @@
 """Predictions and scores on the dev splits, of the model in training and of the baselines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from finetune.data.rows import Row
@@ -67,6 +67,20 @@ class Evaluation:
             found[split] = answers
         scores = {split: task.score(answers, self.rows[split]) for split, answers in found.items()}
         return Evaluated(task=task, answers=found, scores=scores, chosen=chosen, loss=losses[0])
+
+    def on(self, splits: Sequence[str]) -> "Evaluation":
+        """The same on some of the splits."""
+        return replace(self, features={split: self.features[split] for split in splits})
+
+    def completed(self, engine: Engine, found: Evaluated) -> Evaluated:
+        """With the splits that were not predicted yet, decided with the options that the first split chose."""
+        answers, scores = dict(found.answers), dict(found.scores)
+        for split, features in self.features.items():
+            if split not in answers:
+                engine.watch(Working(f"scoring {split}"))
+                answers[split] = found.task.decode(engine.logits(features), features, self.rows[split])
+                scores[split] = found.task.score(answers[split], self.rows[split])
+        return replace(found, answers=answers, scores=scores)
 
     def official_scores(self, found: Evaluated) -> Scores:
         """The same scores, computed by the task's `evaluate.Metric`."""

@@ -16,12 +16,14 @@ from finetune.models.backbone import Head
 from finetune.models.feature import LABEL, Feature, label_counts
 from finetune.models.feature_arrays import lengths
 from finetune.models.model import Model
+from finetune.models.text_vector import MEAN
 from finetune.runs.events import EpochDone, EpochResult, Training
 from finetune.training.checkpoints import Progress
 from finetune.training.trainer import Result
 
 UNSEEN = -100.0  # the logit of a label without training rows
-STRENGTH = 1.0  # scikit-learn's C, and alpha of ridge regression, on standardised inputs
+STRENGTH = 1.0  # scikit-learn's C, and 1 / alpha of ridge regression, on standardised inputs
+MEAN_STRENGTH = 10.0  # on means, which are scaled as one to about unit length: their spread is what was trained
 
 
 def require_linear(model: Model, *, frozen: bool) -> None:
@@ -49,14 +51,7 @@ def fit_logistic(
     """Fits the output layer to all features at once; the same on every process."""
     started = time.perf_counter()
     engine.watch(Training(updates=1, done=0, epochs=1, examples=len(features)))
-    inputs, labels = _columns(engine, features)
-    mean, spread = inputs.mean(0), inputs.std(0) + 1e-6
-    weight, bias = _coefficients((inputs - mean) / spread, labels, engine.model.head)
-    weight = weight / spread
-    output = engine.model.head.output
-    with torch.no_grad():
-        output.weight.copy_(torch.from_numpy(weight))
-        output.bias.copy_(torch.from_numpy(bias - weight @ mean))
+    fit_output(engine, features)
     progress = Progress(update=1, seconds=time.perf_counter() - started, best_epoch=1)
     result = evaluate(engine)
     loss = _loss(engine, features)
@@ -64,6 +59,19 @@ def fit_logistic(
     progress.epochs.append(done)
     engine.watch(EpochDone(result=done, best=result.headline, metrics=result.metrics))
     return progress, result
+
+
+def fit_output(engine: Engine, features: Sequence[Feature]) -> None:
+    """Fits the output layer to what it reads of all features."""
+    inputs, labels = _columns(engine, features)
+    head, mean = engine.model.head, inputs.mean(0)
+    unit = engine.model.pooled and engine.model.backbone.pooling == MEAN
+    spread = np.linalg.norm(inputs, axis=1).mean() if unit else inputs.std(0) + 1e-6
+    weight, bias = _coefficients((inputs - mean) / spread, labels, head, strength=MEAN_STRENGTH if unit else STRENGTH)
+    weight = weight / spread
+    with torch.no_grad():
+        head.output.weight.copy_(torch.from_numpy(weight))
+        head.output.bias.copy_(torch.from_numpy(bias - weight @ mean))
 
 
 def _parts(features: Sequence[Feature]) -> Iterator[Sequence[Feature]]:
@@ -97,16 +105,18 @@ def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, n
     return np.concatenate(inputs), np.array(labels)
 
 
-def _coefficients(inputs: np.ndarray, labels: np.ndarray, head: Head) -> tuple[np.ndarray, np.ndarray]:
+def _coefficients(
+    inputs: np.ndarray, labels: np.ndarray, head: Head, *, strength: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Weight `(labels, width)` and bias `(labels,)`, for classification, multi-label or regression."""
     from sklearn.linear_model import LogisticRegression, Ridge
 
     count = len(head.labels)
     if labels.dtype.kind == "f":
-        ridge = Ridge(alpha=STRENGTH).fit(inputs, labels)
+        ridge = Ridge(alpha=1 / strength).fit(inputs, labels)
         return ridge.coef_.reshape(1, -1), np.atleast_1d(ridge.intercept_)
     if labels.ndim == 2:
-        each = [_binary(inputs, labels[:, label]) for label in range(count)]
+        each = [_binary(inputs, labels[:, label], strength) for label in range(count)]
         return np.stack([weight for weight, _ in each]), np.array([bias for _, bias in each])
     weight, bias = np.zeros((count, inputs.shape[1])), np.full(count, UNSEEN)
     if len(set(labels.tolist())) == 1:
@@ -114,7 +124,7 @@ def _coefficients(inputs: np.ndarray, labels: np.ndarray, head: Head) -> tuple[n
         return weight, bias
     by_class = getattr(head, "class_weights", None)
     each_row = None if by_class is None else by_class.cpu().numpy()[labels]
-    fitted: Any = LogisticRegression(C=STRENGTH, max_iter=1_000).fit(inputs, labels, sample_weight=each_row)
+    fitted: Any = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels, sample_weight=each_row)
     if len(fitted.classes_) == 2:  # one row, for the difference of the two
         rest, one = fitted.classes_
         weight[one], bias[one], bias[rest] = fitted.coef_[0], fitted.intercept_[0], 0.0
@@ -123,10 +133,10 @@ def _coefficients(inputs: np.ndarray, labels: np.ndarray, head: Head) -> tuple[n
     return weight, bias
 
 
-def _binary(inputs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, float]:
+def _binary(inputs: np.ndarray, labels: np.ndarray, strength: float) -> tuple[np.ndarray, float]:
     from sklearn.linear_model import LogisticRegression
 
     if len(set(labels.tolist())) < 2:
         return np.zeros(inputs.shape[1]), -UNSEEN if labels[0] else UNSEEN
-    fitted = LogisticRegression(C=STRENGTH, max_iter=1_000).fit(inputs, labels)
+    fitted = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels)
     return fitted.coef_[0], float(fitted.intercept_[0])

@@ -20,7 +20,8 @@ from finetune.models.feature import Feature
 from finetune.models.lora import require_peft
 from finetune.models.model import Model
 from finetune.models.pretrained import Weights
-from finetune.models.saving import build_model
+from finetune.models.saving import build_model, load_config
+from finetune.models.text_vector import FAMILY, fitting_pooling
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class PlannedRun:
     """A recipe with all that decides its result: `data` is the fingerprint of all rows, `default` the task without
-    options, `lineage` that of the encoder, and `vocabulary` the folder of one that is given to a new encoder.
+    options, `lineage` that of the encoder, `vocabulary` the folder of one that is given to a new encoder, and `pooling`
+    the recipe's with `auto` resolved.
     """
 
     recipe: Recipe
@@ -59,6 +61,7 @@ class PlannedRun:
     data: str
     weights: Weights
     vocabulary: str
+    pooling: str
     lineage: Lineage | None
     device: torch.device
     precision: str
@@ -72,6 +75,11 @@ class PlannedRun:
             options=changed_options(self.default, self.task), columns=columns_of(self.task),
             task_file=registry.file_hash(self.recipe.task),
         )  # fmt: skip
+
+    @property
+    def built_recipe(self) -> Recipe:
+        """The recipe as its model is built."""
+        return self.recipe.model_copy(update={"pooling": self.pooling})
 
     @cached_property
     def rows(self) -> dict[str, Sequence[Row]]:
@@ -128,9 +136,10 @@ def plan_run(
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
     splits[task.train_split] = train = _trained_on(recipe, task, splits)
     task = task.seen(train.rows)
+    pooling = fitting_pooling(recipe, weights.folder, load_config(weights.folder), rows=len(train.rows))
     return PlannedRun(
         recipe=recipe, default=default, task=task, source=source, splits=splits, data=data, weights=weights,
-        vocabulary=vocabulary, lineage=lineage_at(weights.folder), device=where, precision=precision,
+        vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), device=where, precision=precision,
     )  # fmt: skip
 
 
@@ -154,7 +163,7 @@ def _vocabulary(recipe: Recipe, task: Task, source: Source, watch: Watcher) -> s
 
 def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     """Builds the model and encodes the rows. Raises UserError where encoder, head, solver and rows do not fit."""
-    recipe, task = planned.recipe, planned.task
+    recipe, task = planned.built_recipe, planned.task
     model, new = build_model(planned.weights.folder, task.head, recipe, device=planned.device)
     if model.head.pretrains and (recipe.frozen or recipe.train.solver == "logistic"):
         given = "frozen=true" if recipe.frozen else "train.solver=logistic"
@@ -171,7 +180,7 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     if size := trained_size(recipe):
         trained = Path(planned.vocabulary)
         notes = training_notes(trained, len(tokenizer), tokenizer_hash(tokenizer), size=size) + notes
-    notes += _head_notes(planned.weights.name, model.head, new)
+    notes += _head_notes(planned.weights.name, model.head, new) + _pooling_notes(planned)
     return BuiltRun(model=model, new_weights=new, tokenizer=tokenizer, features=features, notes=notes)
 
 
@@ -181,6 +190,17 @@ def _head_notes(name: str, head: Head, new: Sequence[str]) -> list[str]:
         [weight for weight in new if weight in head.to_checkpoint()] if head.pretrains and not is_new(name) else []
     )
     return [f"the head is new, since {name} lacks {some(lacking)}"] if lacking else []
+
+
+def _pooling_notes(planned: PlannedRun) -> list[str]:
+    """A note where `auto` chose a vector that transformers' classes do not read."""
+    if planned.recipe.pooling != "auto" or planned.pooling == FAMILY:
+        return []
+    vector = {"mean": "the mean of a text's tokens", "cls": "the vector of [CLS]"}[planned.pooling]
+    return [
+        f"pooling {planned.pooling}: the head reads {vector}, which fits {planned.weights.name}; the model is saved in "
+        "a format that only finetune loads (pooling=family: one that transformers loads)"
+    ]
 
 
 def _features(

@@ -35,11 +35,12 @@ from finetune.training.prepared_run import BuiltRun, PlannedRun
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """What training gave: its progress, the predictions of dev that are saved, and what it cost."""
+    """What training gave: its progress, the predictions that are saved, those of the linear probe, and what it cost."""
 
     progress: Progress
     evaluation: Evaluation
     found: Evaluated
+    probe: Answers
     cost: Cost
 
 
@@ -77,7 +78,7 @@ def build_record(
         device=describe_device(accelerator.device),
         precision=planned.precision,
         processes=accelerator.num_processes,
-        examples_per_second=_trained_examples(planned, progress) / progress.seconds,
+        examples_per_second=_trained_examples(planned, built, progress) / progress.seconds,
         peak_memory_bytes=peak_memory(accelerator.device),
         epochs=[asdict(done) for done in progress.epochs],
         selected_epoch=progress.selected_epoch,
@@ -99,9 +100,9 @@ def build_record(
     return record.model_copy(update={"notes": all_notes(record)})
 
 
-def _trained_examples(planned: PlannedRun, progress: Progress) -> int:
+def _trained_examples(planned: PlannedRun, built: BuiltRun, progress: Progress) -> int:
     """The rows of all epochs, or where a run's length is in updates the features of all batches."""
-    train = planned.recipe.train
+    train = planned.recipe.train.lengthened(len(built.features[planned.task.train_split]))
     return (
         len(progress.epochs) * len(planned.train_rows) if train.updates is None else progress.update * train.batch_size
     )

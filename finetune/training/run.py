@@ -12,7 +12,7 @@ from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
 from finetune.models.device import build_accelerator
-from finetune.models.lora import save_adapter
+from finetune.models.lora import merged, save_adapter
 from finetune.models.saving import save_checkpoint
 from finetune.runs.cost import logged_seconds
 from finetune.runs.environment import versions
@@ -28,6 +28,8 @@ from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.task import Task
 from finetune.training.checkpoints import EVERY_FEW_MINUTES, Checkpoints, Saving
 from finetune.training.evaluation import Evaluation
+from finetune.training.linear_probe import NAME as PROBE
+from finetune.training.linear_probe import linear_probe
 from finetune.training.logistic import fit_logistic
 from finetune.training.meter import Meter
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
@@ -132,14 +134,18 @@ def _train(
             split: with_states(given, engine, weights=planned.weights.fingerprint, precision=planned.precision)
             for split, given in features.items()
         }
-    dev = Evaluation(task=task, rows=planned.rows, features={split: features[split] for split in task.dev_splits})
+    every = Evaluation(task=task, rows=planned.rows, features={split: features[split] for split in task.dev_splits})
+    dev = every.on(task.splits_in_training)
     trainer = Trainer(
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
         pause_after=pause_after, rows=planned.train_rows, draw=task.draw,
     )  # fmt: skip
     fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
     progress, found = fit(features[task.train_split], dev)
-    return Trained(progress=progress, evaluation=dev, found=found, cost=meter.cost(engine.accelerator))
+    with merged(engine.model.backbone.encoder):
+        found = every.completed(engine, found)
+    probe = linear_probe(planned, built, every, engine)
+    return Trained(progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator))
 
 
 def _save(
@@ -156,12 +162,14 @@ def _save(
     dev, found, watch = trained.evaluation, trained.found, engine.watch
     watch(Working("predicting with the baselines"))
     baselines = dev.baselines(planned.train_rows, found, train_features=built.features[planned.task.train_split])
+    for split, answers in trained.probe.items():
+        baselines[split][PROBE] = answers
     watch(Working("saving predictions and the model"))
     for split, answers in found.answers.items():
         rows = planned.rows[split]
         lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
         write_predictions(attempt.predictions(split), lines, planned.task.official_files(answers, rows))
-    use = settings_for_use(planned.recipe, found.task, planned.precision)
+    use = settings_for_use(planned.built_recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     if planned.recipe.adapter:
         save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)

@@ -105,6 +105,7 @@ class Trainer:
         both cases with a checkpoint.
         """
         trim_memory()  # that reading the data had
+        self.settings = self.settings.lengthened(len(features))
         optimizer = build_optimizer(self.model, self.settings)
         batches = self._batches(features)
         schedule = build_schedule(optimizer, self.settings, updates=len(batches))

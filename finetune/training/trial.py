@@ -72,8 +72,13 @@ def trial(
     tokens = float(np.mean([lengths(features)[batch].sum() for batch in batches[1:]]))
     every = {split: _share(planned, split, source, limit) for split in run.rows}
     pieces = round(len(features) * every[run.task.train_split])
-    updates = recipe.train.updates or -(-pieces // size) * recipe.train.epochs
-    dev = sum(float(lengths(built.features[split]).sum()) * every[split] for split in run.task.dev_splits)
+    length = recipe.train.lengthened(pieces)
+    updates = length.updates or -(-pieces // size) * length.epochs
+    scored = {
+        split: float(lengths(built.features[split]).sum()) * every[split] * times
+        for times, splits in ((1, run.task.dev_splits), (length.parts, run.task.splits_in_training))
+        for split in splits
+    }
     return Trial(
         device=str(run.device),
         trains=trained_size(recipe),
@@ -83,7 +88,7 @@ def trial(
         tokens=round(tokens * updates),
         rate=tokens / seconds,
         seconds=seconds * updates,
-        evaluating=dev * recipe.train.parts / BACKWARD * seconds / tokens,
+        evaluating=sum(scored.values()) / BACKWARD * seconds / tokens,
     )
 
 

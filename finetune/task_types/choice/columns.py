@@ -40,6 +40,7 @@ class Choice(DataType):
     inputs = "context,choice1,choice2 label=answer"
     labels_are = "answers"
     any_columns = True
+    pooled = True
     labels_rows = True
 
     def find(self, evidence: Evidence) -> Layout | None:

@@ -18,6 +18,7 @@ class TextType(DataType):
 
     batch_size = 32
     labels_rows = True
+    pooled = True
     inputs: ClassVar[str] = "text label=label"
 
     def find(self, evidence: Evidence) -> Layout | None:

@@ -156,10 +156,12 @@ def _logging(point: Point, one: Library) -> Callable[[Any], None]:
 def _recorded(record: RunRecord) -> Iterator[dict[str, Any]]:
     """The epochs of a record as events, for a run whose log was not kept."""
     batch = record.recipe.get("train", {}).get("batch_size", 1)
-    updates = math.ceil(record.features.get("train", 0) / batch)
+    an_epoch = math.ceil(record.features.get("train", 0) / batch)
+    unit, numbers = record.scored_after
     now = time.time()
-    for epoch in record.epochs:
-        yield {"event": "updates", "time": now, "update": updates * epoch["epoch"], "losses": [], "seconds": 0.0}
+    for epoch, number in zip(record.epochs, numbers, strict=True):
+        update = number * (an_epoch if unit == "epoch" else 1)
+        yield {"event": "updates", "time": now, "update": update, "losses": [], "seconds": 0.0}
         yield {"event": "epoch", "time": now, **epoch}
 
 

@@ -1,0 +1,79 @@
+"""Which vector of a text fits an encoder: what `pooling = "auto"` means.
+
+A head is learned from few rows only where its input already tells texts apart: the vector that the encoder was trained
+with. A mean has no class in transformers, so with many rows, where both are level, the family's own vector is read.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError, safe_open
+
+from finetune.data.paths import read_small
+from finetune.errors import UserError, first_line
+from finetune.models.config_bounds import saved_settings
+from finetune.models.families import PRETRAINED, SENTENCE, is_left_to_right
+from finetune.models.lora import POOLER
+from finetune.runs.recipe import Recipe
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+FEW_ROWS = 1_000  # training rows below which the vector decides more than the format of the saved model
+MODULES = "modules.json"  # sentence-transformers' list of a model's parts
+MOST_BYTES = 1_000_000
+CLS, MEAN, FAMILY = "cls", "mean", "family"
+
+
+def fitting_pooling(recipe: Recipe, folder: Path, config: "PretrainedConfig", *, rows: int) -> str:
+    """A recipe's `pooling` for so many training rows, `auto` resolved."""
+    if recipe.pooling != "auto":
+        return recipe.pooling
+    many = rows >= FEW_ROWS and not recipe.frozen
+    other = recipe.bilstm or recipe.layers != "last" or recipe.adapter
+    return FAMILY if many or other else trained_pooling(folder, config)
+
+
+def trained_pooling(folder: Path, config: "PretrainedConfig") -> str:
+    """The vector that an encoder was trained with; the mean where it has no pretrained pooler."""
+    if is_left_to_right(config):
+        return FAMILY  # the last token's
+    if (saved := str(saved_settings(config).get("pooling", ""))) or (saved := _sentence_transformers(folder)):
+        return saved
+    own = SENTENCE.get(config.model_type) == PRETRAINED and _has_pooler(folder)
+    return FAMILY if own else MEAN
+
+
+def _sentence_transformers(folder: Path) -> str:
+    """The pooling in the folder's modules.json; empty where it names none of ours."""
+    if not (folder / MODULES).is_file():
+        return ""
+    paths = [part.get("path", "") for part in _json(folder / MODULES) if str(part.get("type")).endswith(".Pooling")]
+    if len(paths) != 1 or Path(paths[0]).name != paths[0]:
+        return ""
+    settings = _json(folder / paths[0] / "config.json")
+    named = [name for name, mode in ((CLS, "cls_token"), (MEAN, "mean_tokens")) if settings.get(f"pooling_mode_{mode}")]
+    return named[0] if len(named) == 1 else str(settings.get("pooling_mode", "")) * (not named)
+
+
+def _json(file: Path) -> Any:
+    """A JSON file. Raises UserError where it cannot be parsed."""
+    try:
+        return json.loads(read_small(file, most=MOST_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file}: is not JSON ({first_line(error)})", "Restore it, or set pooling=mean") from error
+
+
+def _has_pooler(folder: Path) -> bool:
+    """Whether the weights in a folder have a pooler's."""
+    return any(f"{POOLER}." in name for file in folder.glob("*.safetensors") for name in _names(file))
+
+
+def _names(file: Path) -> list[str]:
+    """The names of the weights in a file. Raises UserError where it cannot be read."""
+    try:
+        with safe_open(file, framework="pt") as weights:
+            return list(weights.keys())
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{file}: cannot be read ({first_line(error)})", "Restore it") from error

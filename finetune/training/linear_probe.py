@@ -1,0 +1,39 @@
+"""The linear probe: a baseline that reads the encoder as it was before training, where rows are few.
+
+It is what `frozen=true train.solver=logistic pooling=mean` trains, in the time of one pass over the rows.
+"""
+
+from typing import Any
+
+from finetune.errors import UserError
+from finetune.inference.engine import Engine
+from finetune.models.saving import build_model
+from finetune.models.text_vector import FAMILY, FEW_ROWS, MEAN
+from finetune.runs.events import Working, unwatched
+from finetune.runs.recipe import Recipe, Train, is_new
+from finetune.training.evaluation import Answers, Evaluation
+from finetune.training.logistic import fit_output, require_linear
+from finetune.training.prepared_run import BuiltRun, PlannedRun
+
+NAME = "linear-probe"
+
+
+def linear_probe(planned: PlannedRun, built: BuiltRun, every: Evaluation, engine: Engine) -> Answers:
+    """By split, the predictions of a linear head on the mean vector of a text, or on the vectors of words.
+
+    Empty where there are many rows, for tasks that a linear layer cannot be fitted to, and where the run itself is one.
+    """
+    recipe, features = planned.recipe, built.features[planned.task.train_split]
+    if len(planned.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
+        return {}
+    settings: dict[str, Any] = {"pooling": MEAN if built.model.pooled else FAMILY}
+    read = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=Train(solver="logistic"), **settings)
+    model, _ = build_model(planned.weights.folder, planned.task.head, read, device=planned.device)
+    try:
+        require_linear(model, frozen=True)
+    except UserError:
+        return {}
+    engine.watch(Working("fitting a linear probe, as a baseline"))
+    probe = Engine(model=model, accelerator=engine.accelerator, pad_id=engine.pad_id, watch=unwatched)
+    fit_output(probe, features)
+    return every(probe).answers
