@@ -196,7 +196,7 @@ def test_a_family_without_a_row_needs_targets_and_has_no_adapter(tiny_bert: Path
         ({"lora": 8, "train": {"solver": "logistic"}}, "lora = 8 with train.solver = 'logistic'"),
         ({"lora_alpha": 16}, "'lora_alpha' does nothing without LoRA"),
         ({"adapter": True}, "'adapter' does nothing without LoRA"),
-        ({"lora": 8, "adapter": True, "bilstm": True}, "adapter = true with a layer mix or a BiLSTM"),
+        ({"lora": 8, "adapter": True, "bilstm": True}, "adapter = true with layers, bilstm or pooling"),
         ({"lora": -1}, "'lora' is -1. It must be a whole number at least 0 and at most 1,024"),
         ({"lora": 8, "lora_targets": "query"}, "'lora_targets' is 'query'. It must be a list"),
     ],
