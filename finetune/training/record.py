@@ -12,10 +12,11 @@ import numpy as np
 from accelerate import Accelerator
 from torch import nn
 
-from finetune.data.messages import percent
+from finetune.data.messages import percent, so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import Scores
+from finetune.models.backbone import Head
 from finetune.models.device import describe_device, peak_memory
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import truncated_rows
@@ -31,6 +32,8 @@ from finetune.task_types.prepare import truncated_share
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import Answers, Evaluated, Evaluation
 from finetune.training.prepared_run import BuiltRun, PlannedRun
+
+FEW_TO_SCORE = 50  # rows, of which a score of 80 % has an interval of 24 points
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,11 +121,21 @@ def _notes(
         notes += built.notes if split == planned.task.train_split else []
     return [
         *notes,
+        *_few_to_score(planned, built.model.head),
         *_truncated(built.features, planned.task.lost(planned.recipe.max_length)),
         *_masks(accelerator.num_processes, built.model, planned.recipe),
         *trained.progress.notes,
         *trained.evaluation.remarks(trained.found),
     ]
+
+
+def _few_to_score(planned: PlannedRun, head: Head) -> list[str]:
+    """A note where the rows that are scored are so few that chance decides."""
+    first = planned.task.dev_splits[0]
+    rows = len(planned.rows[first])
+    if rows >= FEW_TO_SCORE or head.pretrains:  # documents have many words
+        return []
+    return [f"{first} has {so_many(rows)}: too few to tell a good model from a bad one by; see the score's interval"]
 
 
 def _origin(loaded: Rows, source: Source) -> str:

@@ -78,7 +78,7 @@ def test_several_seeds_are_one_object(small: dict[str, Any]) -> None:
     assert [one.record.recipe["seed"] for one in run.runs] == [42, 43]
     scores = run.scores
     assert list(scores.columns) == ["split", "metric", "method", "score", "sd", "low", "high", "runs"]
-    assert set(scores["method"]) == {"model", "majority", "tfidf-logistic"}
+    assert set(scores["method"]) == {"model", "majority", "tfidf-logistic", "linear-probe"}
     ours = scores[(scores["method"] == "model") & (scores["metric"] == "accuracy")].iloc[0]
     each = [record.scores["dev"]["accuracy"] for record in run.records]
     assert (ours["score"], ours["runs"]) == (pytest.approx(sum(each) / 2), 2)
@@ -192,7 +192,7 @@ def test_callbacks_receive_typed_events(small: dict[str, Any]) -> None:
     first = next(name for name in names if name != "working")  # rows are encoded before, unless the cache has them
     assert first == "start" and names[-2:] == ["done", "end"]
     losses = [loss for event in events if isinstance(event, Updates) for loss in event.losses]
-    assert len(losses) == 2 * -(-run.record.rows["train"] // 32)
+    assert len(losses) == 2 * -(-run.record.rows["train"] // 8)
 
 
 def test_a_callback_that_fails_is_reported_and_the_run_continues(small: dict[str, Any]) -> None:
