@@ -176,7 +176,9 @@ def main() -> None:
             now["draws"][key] = found
             sets = {each: SETS[each][0] for each in SETS}
             facts = {"about": "test score by rows a class, of the default run and baselines", **machine.facts()}
-            text = json.dumps({**facts, "model": "minilm", "sets": sets, "draws": now["draws"]}, indent=1)
+            text = json.dumps(
+                {**facts, "model": "minilm", "test_rows": TEST_ROWS, "sets": sets, "draws": now["draws"]}, indent=1
+            )
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(text + "\n")
 

@@ -17,6 +17,7 @@ import pretraining_tables
 import record_tables
 import reference
 import scale_tables
+from few_rows_table import few_rows_table
 from memory_chart import memory_chart
 
 from finetune.runs.record_files import all_records
@@ -73,6 +74,7 @@ def blocks() -> dict[str, str]:
             "reliability-figures": benchmark_tables.reliability_figures(_benchmark("reliability.json")["figures"]),
             "api-start": benchmark_tables.api_start_table(_benchmark("api_start.json")),
             "label-errors": benchmark_tables.label_errors_table(_benchmark("label_errors.json")),
+            "few-rows": few_rows_table(_benchmark("few_rows.json"), _benchmark("setfit_few_rows.json")),
             "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
             **{
                 marker: table(_benchmark(file)) for marker, (file, table) in SCALE.items() if (RESULTS / file).is_file()

@@ -51,7 +51,8 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    found = json.loads(options.out.read_text()) if options.out.is_file() else {"about": "SetFit", "draws": {}}
+    before = options.out.read_text() if options.out.is_file() else ""
+    found: dict[str, Any] = json.loads(before or '{"about": "SetFit", "draws": {}}')
     for size in options.sizes:
         for draw in range(options.draws):
             for name in options.sets:

@@ -18,6 +18,7 @@ WORDS = {
     "tfidf-logistic": "TF-IDF",
     "tfidf-ridge": "TF-IDF",
     "tfidf-similarity": "TF-IDF similarity",
+    "linear-probe": "the linear probe",
     "majority": "the majority label",
     "mean": "the mean label",
     "most-frequent-tag": "the most frequent tags",
