@@ -1,4 +1,4 @@
-"""The default of `finetune run FILE` from 8 to 2,000 rows a class, beside TF-IDF, a linear probe and SetFit.
+"""The default of `finetune run FILE` from 8 to 2,000 rows a class, next to TF-IDF, a linear probe and SetFit.
 
 python benchmarks/few_rows.py --out results/benchmarks/few_rows.json --sizes 8 32 128 --draws 5
 python benchmarks/few_rows.py --files-alone --work FOLDER    # for setfit_few_rows.py, in an environment with SetFit
@@ -175,10 +175,9 @@ def main() -> None:
             now = json.loads(options.out.read_text()) if options.out.is_file() else before  # several may run at once
             now["draws"][key] = found
             sets = {each: SETS[each][0] for each in SETS}
-            facts = {"about": "test score by rows a class, of the default run and baselines", **machine.facts()}
-            text = json.dumps(
-                {**facts, "model": "minilm", "test_rows": TEST_ROWS, "sets": sets, "draws": now["draws"]}, indent=1
-            )
+            about = "test score by rows a class, of the default run and baselines"
+            facts = {"about": about, **machine.facts(), "model": "minilm", "test_rows": TEST_ROWS, "sets": sets}
+            text = json.dumps({**facts, "draws": now["draws"]}, indent=1)
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(text + "\n")
 

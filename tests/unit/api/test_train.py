@@ -82,7 +82,7 @@ def test_several_seeds_are_one_object(small: dict[str, Any]) -> None:
     ours = scores[(scores["method"] == "model") & (scores["metric"] == "accuracy")].iloc[0]
     each = [record.scores["dev"]["accuracy"] for record in run.records]
     assert (ours["score"], ours["runs"]) == (pytest.approx(sum(each) / 2), 2)
-    assert set(run.baselines["method"]) == {"majority", "tfidf-logistic"}
+    assert set(run.baselines["method"]) == {"majority", "tfidf-logistic", "linear-probe"}
     predictions = run.predictions
     assert (set(predictions["seed"]), set(predictions["split"])) == ({42, 43}, {"dev"})
     assert len(predictions) == 2 * run.record.rows["dev"]
