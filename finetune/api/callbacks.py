@@ -3,6 +3,8 @@
 import re
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import chdir
+from pathlib import Path
 from typing import Any
 
 from finetune.api.progress import progress_of
@@ -42,7 +44,8 @@ def watcher_of_callbacks(callbacks: Iterable[Callback] | Callback) -> Watcher:
     def watch(event: Event) -> None:
         for function in list(active):
             try:
-                function(event)
+                with chdir(Path.cwd()):  # a run's paths may be relative
+                    function(event)
             except Exception as error:  # whatever the user's code raises
                 active.remove(function)
                 what = f"a callback failed at the event '{event.name}' ({first_line(error)})"

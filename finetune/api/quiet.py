@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from finetune.errors import UserError
 from finetune.runs.interrupts import Interrupted, installed
@@ -25,16 +25,24 @@ def without_hints() -> Iterator[None]:
 def quiet() -> Iterator[None]:
     """Imports transformers, and silences its progress bars and warnings, and those of the Hub's client, until the end.
 
-    Afterwards they are as the program had set them.
+    Afterwards they are as the program had set them, as is the state of torch, numpy and Python (`own_state`).
     """
     with without_hints():
         from huggingface_hub.utils import logging as hub
         from transformers.utils import logging
 
+        from finetune.models.caller_state import own_state
+
+    with own_state(), _silent(logging, hub):
+        yield
+
+
+@contextmanager
+def _silent(logging: Any, hub: Any) -> Iterator[None]:
     bars, verbosity, of_hub = logging.is_progress_bar_enabled(), logging.get_verbosity(), hub.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
-    hub.set_verbosity_error()  # type: ignore[no-untyped-call]
+    hub.set_verbosity_error()
     try:
         yield
     finally:

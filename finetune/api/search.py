@@ -78,9 +78,9 @@ def search(
     """
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
-    with nullcontext(data) if is_path(data) else in_memory(data, Path(out) / STORE) as path:
-        plan = plan_search(str(path), wanted, space, out=Path(out))
     with quiet():
+        with nullcontext(data) if is_path(data) else in_memory(data, Path(out) / STORE) as path:
+            plan = plan_search(str(path), wanted, space, out=Path(out))
         return execute_search(
             plan, trials=trials, seeds=seeds, prune=prune, test_share=test_share, folds=folds, on=on, workers=workers,
             gpus_each=gpus_each, cpus_each=cpus_each, sbatch=sbatch,

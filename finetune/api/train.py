@@ -104,8 +104,7 @@ def train(
         executor = executor_of(
             on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=sbatch
         )
-    planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
-    with quiet():
+        planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
         records, failures = execute(
             planned, data=None if data_folder is None else Path(data_folder), out=Path(out), watch=watch,
             device=device, force=force, executor=executor, track=trackers,

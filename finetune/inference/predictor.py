@@ -16,6 +16,7 @@ from finetune.inference.engine import Engine
 from finetune.inference.python_rows import answer_values, arranged, called_row
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
+from finetune.models.caller_state import plain_mode
 from finetune.models.config_bounds import saved_settings
 from finetune.models.device import build_accelerator, resolve_device, usable_precision
 from finetune.models.fast_paths import take_fast_paths
@@ -123,7 +124,11 @@ class Predictor:
         """
         if not rows:
             return [], []
-        features = self.encoded(rows) if features is None else features
+        with plain_mode():
+            features = self.encoded(rows) if features is None else features
+            return self._answered(rows, features)
+
+    def _answered(self, rows: Sequence[Row], features: Sequence[Feature]) -> tuple[list[Answer], list[bool]]:
         truncated = {feature.row for feature in features if feature.truncated}
         answers = self.task.decode(self.engine.logits(features), features, rows)
         if self.temperature != 1:

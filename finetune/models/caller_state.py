@@ -1,0 +1,66 @@
+"""What the calling program has set in torch, numpy and Python: as in a fresh process while we work, and then restored.
+
+A run's id does not know them, and its result must not depend on them. torch seeds one generator for the whole process,
+so two trainings in threads would draw from each other's: they work one after the other.
+"""
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from threading import RLock
+
+import numpy as np
+import torch
+
+ALONE = RLock()  # of the thread that trains or loads
+
+
+@contextmanager
+def plain_mode() -> Iterator[None]:
+    """Leaves what the caller's thread is in: autocast, no_grad, inference mode, a default device, numpy's errors."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        for kind in ("cpu", "cuda", "mps"):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        if torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
+        stack.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
+        yield
+
+
+@contextmanager
+def own_state() -> Iterator[None]:
+    """The same, alone in this process, with torch's defaults; then generators and settings are the caller's again."""
+    with ALONE, plain_mode(), _generators(), _settings():
+        yield
+
+
+@contextmanager
+def _generators() -> Iterator[None]:
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # type: ignore[no-untyped-call]
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    dtype, products = torch.get_default_dtype(), torch.get_float32_matmul_precision()
+    exact, warns = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    cudnn = torch.backends.cudnn.deterministic
+    torch.set_default_dtype(torch.float32)
+    torch.set_float32_matmul_precision("highest")
+    torch.use_deterministic_algorithms(False)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_float32_matmul_precision(products)
+        torch.use_deterministic_algorithms(exact, warn_only=warns)
+        torch.backends.cudnn.deterministic = cudnn
