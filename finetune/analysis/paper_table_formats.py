@@ -12,9 +12,8 @@ from typing import Any
 from finetune.analysis.pages.templates import templates_of
 from finetune.analysis.paper_table import Line, Table, rule
 from finetune.analysis.published import Anchor
-from finetune.data.atomic import output_file
 from finetune.data.messages import noun, so_many
-from finetune.errors import UserError
+from finetune.data.outputs import output_file
 from finetune.metrics.metric import Metric
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.lineage import SEEDS
@@ -116,22 +115,14 @@ def as_html(form: Form) -> str:
     )
 
 
-def require_suffix(file: Path) -> None:
-    """Raises UserError for a file that no table is written to."""
-    if file.suffix not in SUFFIXES:
-        raise UserError(f"{file}: tables are written as {', '.join(SUFFIXES)}", "Use one of these suffixes")
-
-
 def write_table(file: Path, name: str, form: Form, lines: Sequence[Line], more: More = NO_MORE) -> None:
-    """Writes in the format of the file's suffix; CSV has the numbers of the lines, and `more` columns.
+    """Writes in the format of the file's suffix, one of SUFFIXES; CSV has the numbers of the lines, and `more` columns.
 
-    Raises UserError for another suffix, and if it cannot be written.
+    Raises UserError if it cannot be written.
     """
-    require_suffix(file)
     suffix = file.suffix
     text = as_csv(lines, more) if suffix == ".csv" else as_html(form) if suffix == ".html" else as_markdown(name, form)
     with output_file(file, remedy="Name another file") as scratch:
-        file.parent.mkdir(parents=True, exist_ok=True)
         scratch.write_text(text, encoding="utf-8")
 
 

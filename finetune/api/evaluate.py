@@ -29,6 +29,7 @@ def evaluate(
     data_folder: str | Path | None = None,
     device: str | None = None,
     out: str | Path = "results",
+    force: bool = False,
 ) -> Evaluation:
     """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
 
@@ -45,6 +46,7 @@ def evaluate(
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         out: The folder of the runs that are named.
+        force: Replace a file of predictions that we did not write.
 
     Returns:
         The scores of each split with labels; those of rows in memory and of a file are the split `dev`.
@@ -60,7 +62,7 @@ def evaluate(
             model_name(model), str(task), split=split, device=device, out=Path(out), watch=unwatched,
             data=None if data_folder is None else Path(data_folder),
             predictions=None if predictions is None else Path(predictions),
-            options=_as_settings({"text": text, "label": label, "encoding": encoding}),
+            options=_as_settings({"text": text, "label": label, "encoding": encoding}), force=force,
         )  # fmt: skip
 
 
@@ -80,6 +82,7 @@ def evaluated(
     out: Path,
     watch: Watcher,
     options: Mapping[str, str],
+    force: bool,
 ) -> Evaluation:
     """`evaluate` on what is named, with a watcher of progress; `options` are the columns and encoding of a file."""
     notes: list[str] = []
@@ -94,6 +97,6 @@ def evaluated(
 
         found, scores = evaluating.evaluate(
             model, task, source=source_of(data), out=out, watch=noting, split=split, device=device,
-            predictions=predictions, options=options,
+            predictions=predictions, options=options, force=force,
         )  # fmt: skip
     return Evaluation(task=found, scores=scores, notes=tuple(notes))

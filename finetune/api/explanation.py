@@ -12,6 +12,7 @@ from finetune.analysis.explain.page import pieces, write_explained
 from finetune.api.html import html_list
 from finetune.api.inputs import in_memory, is_path
 from finetune.api.quiet import plainly
+from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.errors import UserError
 from finetune.inference.explain.explanation import ExplainedRow, Explanation
 from finetune.task_types.explained import Asked
@@ -57,8 +58,12 @@ class Explanations:
         return pd.DataFrame(words, columns=["row", "label", "word", "text_name", "start", "end", "added", "lost"])
 
     @plainly
-    def write(self, path: str | Path) -> Path:
-        """Writes an HTML page and returns its path. Raises UserError if it cannot be written."""
+    def write(self, path: str | Path, *, force: bool = False) -> Path:
+        """Writes an HTML page and returns its path; with `force`, over a file that we did not write.
+
+        Raises UserError if it cannot be written.
+        """
+        require_replaceable_output(Path(path), endings=PAGE, force=force)
         write_explained(self.rows, Path(path), model=self.model)
         return Path(path)
 

@@ -14,6 +14,7 @@ from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.data.files import is_data, split_files
 from finetune.data.messages import so_many
+from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import is_folder
 from finetune.data.source import source_of
 from finetune.errors import UserError
@@ -24,6 +25,7 @@ from finetune.training.targets import Planned, load_target
 if TYPE_CHECKING:
     import pandas as pd
 
+FEATURES = (".parquet", ".npz")
 Pool = Literal["none", "cls", "mean"]
 
 
@@ -76,6 +78,7 @@ def features(
     data_folder: str | Path | None = None,
     out: str | Path = "results",
     device: str | None = None,
+    force: bool = False,
     **settings: Any,
 ) -> Features:
     """Writes the embeddings of every row by an encoder; labels are not read.
@@ -93,6 +96,7 @@ def features(
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         out: The folder of the runs that are named.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+        force: Replace a file that we did not write.
         **settings: Settings of a recipe, such as `max_length=256` or `limit=100`.
 
     Returns:
@@ -108,7 +112,9 @@ def features(
             data = stack.enter_context(in_memory(data, Path(stack.enter_context(TemporaryDirectory()))))
         wanted = wanted_rows(model_name(model), str(data), given, split=split)
         folder = None if data_folder is None else Path(data_folder)
-        return written(wanted, Path(path), pool=pool, data=folder, out=Path(out), device=device, watch=unwatched)
+        return written(
+            wanted, Path(path), pool=pool, data=folder, out=Path(out), device=device, watch=unwatched, force=force
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +136,27 @@ def wanted_rows(model: str, target: str, settings: Mapping[str, Any], *, split: 
     return Wanted(model=model, settings=given, split=split or "train", file=file, planned=planned)
 
 
+def require_features_file(wanted: Wanted, path: Path, data: Path | None, *, force: bool) -> None:
+    """Raises UserError where the embeddings may not be written to a file."""
+    reads: list[Any] = [wanted.model, wanted.file, data, *wanted.settings.values()]
+    if wanted.planned is not None:
+        reads += [wanted.planned.recipe.task, *wanted.planned.recipe.options.values()]
+    require_replaceable_output(path, endings=FEATURES, reads=reads, force=force)
+
+
 def written(
-    wanted: Wanted, path: Path, *, pool: Pool, data: Path | None, out: Path, device: str | None, watch: Watcher
+    wanted: Wanted,
+    path: Path,
+    *,
+    pool: Pool,
+    data: Path | None,
+    out: Path,
+    device: str | None,
+    watch: Watcher,
+    force: bool,
 ) -> Features:
     """Writes the embeddings, with a watcher of progress."""
+    require_features_file(wanted, path, data, force=force)
     with quiet():
         from finetune.inference.embeddings import write_features
         from finetune.inference.predictor import saved

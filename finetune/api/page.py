@@ -9,7 +9,7 @@ from finetune.analysis.report.run_files import find_folders
 from finetune.analysis.report.write import write_report
 from finetune.api.progress import in_notebook
 from finetune.api.quiet import quiet
-from finetune.data.paths import require_output
+from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.errors import UserError, shown
 from finetune.runs.record_files import load_record
 
@@ -19,14 +19,14 @@ MOST_EXPLAINED = 50  # errors of a run
 Weights = dict[tuple[str, str, str], Sequence[WordWeight]]
 
 
-def write_page(names: Sequence[str], file: Path, *, out: Path, explain: int = 0) -> Path:
+def write_page(names: Sequence[str], file: Path, *, out: Path, explain: int = 0, force: bool = False) -> Path:
     """Writes the report of these runs and returns its path; with `explain` it shows what words add.
 
     Raises UserError as `write_report` does, and for a number of explanations that is not 0 to MOST_EXPLAINED.
     """
     if not 0 <= explain <= MOST_EXPLAINED:
         raise UserError(f"explain is {shown(explain)}", f"Give the number of errors, 0 to {MOST_EXPLAINED}")
-    require_output(file)
+    require_replaceable_output(file, endings=PAGE, reads=names, force=force)
     write_report(names, file, out=out, weights=_weights(names, explain, out) if explain else None)
     show_page(file)
     return file

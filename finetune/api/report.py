@@ -10,7 +10,11 @@ from finetune.api.run import Run
 
 @plainly
 def report(
-    *runs: Run | str | Path, path: str | Path = "report.html", explain: int = 0, out: str | Path = "results"
+    *runs: Run | str | Path,
+    path: str | Path = "report.html",
+    explain: int = 0,
+    out: str | Path = "results",
+    force: bool = False,
 ) -> Path:
     """Writes an HTML report of runs, and in a notebook shows it.
 
@@ -22,6 +26,7 @@ def report(
         explain: Show what words add, for so many confident errors and some right rows of each run; this loads the
             models.
         out: The folder of the runs that are named.
+        force: Replace a file that we did not write.
 
     Returns:
         The path of the file.
@@ -30,4 +35,4 @@ def report(
         UserError: Without the extra `report` (or `explain`, if asked for), for an unknown run, or if the file cannot
                 be written.
     """
-    return write_page(run_names(runs), Path(path), out=Path(out), explain=explain)
+    return write_page(run_names(runs), Path(path), out=Path(out), explain=explain, force=force)

@@ -157,7 +157,7 @@ class Run:
         return load(self.folder, out=self.out)
 
     @plainly
-    def report(self, path: str | Path = "report.html", *, explain: int = 0) -> Path:
+    def report(self, path: str | Path = "report.html", *, explain: int = 0, force: bool = False) -> Path:
         """Writes an HTML report of all runs, and in a notebook shows it.
 
         Example: `run.report("reviews.html")`
@@ -165,6 +165,7 @@ class Run:
         Args:
             path: The file to write.
             explain: Show what words add, for so many confident errors and some right rows; this loads the model.
+            force: Replace a file that we did not write.
 
         Returns:
             The path of the file.
@@ -174,7 +175,7 @@ class Run:
         """
         from finetune.api.page import write_page
 
-        return write_page(self.folders, Path(path), out=self.out, explain=explain)
+        return write_page(self.folders, Path(path), out=self.out, explain=explain, force=force)
 
     def __repr__(self) -> str:
         first = self.records[0]

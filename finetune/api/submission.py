@@ -18,6 +18,7 @@ def submission(
     data_folder: str | Path | None = None,
     out: str | Path = "results",
     device: str | None = None,
+    force: bool = False,
 ) -> dict[str, str | None]:
     """Predicts GLUE's test sets and writes the zip for its server.
 
@@ -30,6 +31,7 @@ def submission(
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         out: The folder of the runs that are named.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+        force: Replace a file that we did not write.
 
     Returns:
         For each file of the zip the run that predicted it; None for a constant.
@@ -40,7 +42,7 @@ def submission(
     folder = None if data_folder is None else Path(data_folder)
     return submitted(
         run_names(runs), Path(path), fill_missing=fill_missing, data=folder, out=Path(out), device=device,
-        watch=unwatched,
+        watch=unwatched, force=force,
     )  # fmt: skip
 
 
@@ -53,11 +55,13 @@ def submitted(
     out: Path,
     device: str | None,
     watch: Watcher,
+    force: bool,
 ) -> dict[str, str | None]:
     """`submission` of named runs, with a watcher of its progress."""
     with quiet():
         from finetune.inference.glue_submission import submit
 
         return submit(
-            runs, file, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing
-        )
+            runs, file, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing,
+            force=force,
+        )  # fmt: skip

@@ -11,10 +11,11 @@ from finetune.analysis.paired_form import paired_columns, paired_form
 from finetune.analysis.paired_table import PairedLine, PlannedPoint, missing, paired_lines
 from finetune.analysis.paper_form import paper_form
 from finetune.analysis.paper_table import Line, Table, left_out, lines_of, load_table, shared_limit
-from finetune.analysis.paper_table_formats import NO_MORE, Form, More, as_csv, runs_form, write_table
+from finetune.analysis.paper_table_formats import NO_MORE, SUFFIXES, Form, More, as_csv, runs_form, write_table
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.data.messages import so_many
+from finetune.data.outputs import require_replaceable_output
 from finetune.errors import UserError
 from finetune.runs.points import Point, point_of_recipe
 from finetune.runs.record import RunRecord
@@ -93,11 +94,12 @@ class ResultTable:
         return (paper_form if as_paper else runs_form)(self.table, self.lines)
 
     @plainly
-    def write(self, file: str | Path, *, form: str | None = None) -> Path:
+    def write(self, file: str | Path, *, form: str | None = None, force: bool = False) -> Path:
         """Writes a .md, .csv or .html file, and returns its path; CSV has the numbers of `runs`.
 
-        Raises UserError for another suffix.
+        With `force` it replaces a file that we did not write. Raises UserError for another suffix.
         """
+        require_replaceable_output(Path(file), endings=SUFFIXES, reads=[self.name], force=force)
         write_table(Path(file), self.name, self.form(form), self.lines, self._more)
         return Path(file)
 

@@ -9,7 +9,7 @@ from finetune.api.names import model_name
 from finetune.api.page import show_page
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
-from finetune.data.paths import require_place
+from finetune.data.outputs import PAGE, require_replaceable_output
 
 FIRST, SECOND = "The ferry left the bank of the river.", "It carried money to the bank."
 
@@ -24,6 +24,7 @@ def view(
     sentences: str | Path | Sequence[str] | None = None,
     path: str | Path = "view.html",
     out: str | Path = "results",
+    force: bool = False,
 ) -> Path:
     """Writes a page that shows the inside of an encoder, and in a notebook shows it.
 
@@ -37,6 +38,7 @@ def view(
         sentences: Sentences with the word, or their file: each is a sentence, or a meaning, a tab and a sentence.
         path: The file to write.
         out: The folder of the runs that are named.
+        force: Replace a file that we did not write.
 
     Returns:
         The path of the file.
@@ -45,7 +47,8 @@ def view(
         UserError: Without the extra `report`, for an unknown model, a text that is too long, and too few sentences.
     """
     file = Path(path)
-    require_place(file)
+    reads = [str(model), *([sentences] if isinstance(sentences, str | Path) else [])]
+    require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
     with quiet():
         from finetune.inference.inside.look import load, look
         from finetune.inference.inside.sentences import sentences_of, typed_sentences, word_of

@@ -12,6 +12,7 @@ from finetune.checks.split_data import Part, labelled
 from finetune.data.characters import cleaned, without_controls
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.mojibake import is_mojibake, repaired
+from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import exists, is_folder
 from finetune.data.values import as_text, is_missing
 from finetune.data.writing import ESCAPED, keeps_mark, write_rows, written_format
@@ -25,6 +26,7 @@ def require_new_file(to: Path, target: str) -> None:
     written_format(to)
     if exists(to):
         raise UserError(f"{to} already exists, and `fix` does not overwrite", "Name another file")
+    require_replaceable_output(to)
 
 
 def write_fixed(part: Part, to: Path, *, escape: bool = False) -> dict[str, int]:

@@ -17,6 +17,7 @@ TaskOf = Annotated[
 Escape = Annotated[
     bool, typer.Option("--escape-formulas", help="Add an apostrophe to cells that a spreadsheet would run as formulas.")
 ]
+Replace = Annotated[bool, typer.Option("--force", help="Replace a file that this command did not write.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Settings = Annotated[list[str] | None, typer.Argument(help="Settings as key=value.")]
 

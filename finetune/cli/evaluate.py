@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from finetune.api.evaluate import evaluated
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Replace
 from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_tables import in_words
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
-from finetune.data.paths import require_place
+from finetune.data.outputs import require_replaceable_output
 from finetune.errors import UserError, nearest
 from finetune.runs.lookup import near_files
 from finetune.task_types.registry import in_file
@@ -32,6 +32,7 @@ def evaluate(
     ] = None,
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="Write every prediction to this Parquet file.")] = None,
+    force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -41,12 +42,13 @@ def evaluate(
     others, given = split_arguments(settings or [])
     _require_task(task, others)
     if predictions is not None:
-        require_place(predictions)
+        reads = [model, task, *given.values()]
+        require_replaceable_output(predictions, endings=[".parquet"], reads=reads, force=force)
     load_libraries(f"{task}: loading {model}", "finetune.inference.evaluate")
     with ProgressDisplay(standard_error()) as watch:
         found = evaluated(
             model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,
-            options={name: str(value) for name, value in given.items()},
+            options={name: str(value) for name, value in given.items()}, force=force,
         )  # fmt: skip
     if predictions is not None:
         echo(f"predictions: {predictions}", err=True)

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from finetune.api.explanation import MOST_ROWS, require_one
-from finetune.cli.arguments import RESULTS, Device, Json, Out, Quiet, TaskOf
+from finetune.cli.arguments import RESULTS, Device, Json, Out, Quiet, Replace, TaskOf
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.explained_words import explained_lines
 from finetune.cli.libraries import load_libraries
 from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
-from finetune.data.paths import require_place
+from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.inference.explain.explanation import ExplainedRow
 from finetune.runs.events import unwatched
 
@@ -31,6 +31,7 @@ def explain(
     split: Annotated[str | None, typer.Option(help="The split of --row; default: the task's first dev split.")] = None,
     rows: Annotated[Path | None, typer.Option(help=f"A data file, of which the first {MOST_ROWS} rows.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write an HTML page.")] = None,
+    force: Replace = False,
     task: TaskOf = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -40,7 +41,7 @@ def explain(
     """Prints the words with what they add to the prediction, which adds up to the logits within 5 %."""
     require_one(texts or [], row, rows)
     if output is not None:
-        require_place(output)
+        require_replaceable_output(output, endings=PAGE, reads=[model, rows], force=force)
     load_libraries("" if quiet else f"loading {model}", "finetune.inference.explain.explain")
     from finetune.api.model import loaded
     from finetune.inference.explain.gradients import require_captum
@@ -50,7 +51,7 @@ def explain(
         given = loaded(model, task=task, out=out, device=device, watch=unwatched if quiet else display)
         found = given.explain(*texts or (), row=row, split=split, rows=rows, label=label, word=word)
     if output is not None:
-        echo(f"{found.write(output)}: {output.stat().st_size / 1e6:.2f} MB")
+        echo(f"{found.write(output, force=force)}: {output.stat().st_size / 1e6:.2f} MB")
     elif as_json:
         for each in found.rows:
             echo(json.dumps(each.facts(), ensure_ascii=False))

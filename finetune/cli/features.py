@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from finetune.api.features import wanted_rows, written
-from finetune.cli.arguments import RESULTS, Data, Device, Out, Settings
+from finetune.api.features import require_features_file, wanted_rows, written
+from finetune.cli.arguments import RESULTS, Data, Device, Out, Replace, Settings
 from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
@@ -35,6 +35,7 @@ def features(
     ] = Pool.NONE,
     split: Annotated[str | None, typer.Option(help="Of a folder or a task: train (the default), dev or test.")] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="A .parquet or .npz file.")] = Path("features.parquet"),
+    force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -42,9 +43,10 @@ def features(
     """Writes the file and prints the number and width of its vectors."""
     _, given = split_arguments(settings or [])
     wanted = wanted_rows(model, target, given | {"layers": override_value(layers)}, split=split)
+    require_features_file(wanted, output, data, force=force)
     load_libraries(f"{target}: loading {model}", "finetune.inference.embeddings")
     with ProgressDisplay(standard_error()) as watch:
-        found = written(wanted, output, pool=pool.value, data=data, out=out, device=device, watch=watch)
+        found = written(wanted, output, pool=pool.value, data=data, out=out, device=device, watch=watch, force=force)
     of = "" if wanted.planned is None else f" of the split '{wanted.split}'"
     each = "each token or word (--pool mean: one for each text)" if pool is Pool.NONE else "each"
     width = so_many(found.width, "number")

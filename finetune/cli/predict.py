@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, TaskOf
+from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, Replace, TaskOf
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.options import note_line
@@ -52,6 +52,7 @@ def predict(
     gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a task, such as 0.5.")] = None,
     cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a task.")] = None,
     escape: Escape = False,
+    force: Replace = False,
     task: TaskOf = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -80,7 +81,9 @@ def predict(
             raise UserError("--escape-formulas does not apply to Parquet", "Leave it out")
         predict_files(targets, output, given, source=source, tasks=tasks, as_json=as_json, quiet=quiet)
     else:
-        _predict_file(Path(file), output, given, source=source, escape=escape, as_json=as_json, quiet=quiet)
+        to = output or default_output(Path(file))
+        require_predictable(model, Path(file), to, given, out=out, force=force)
+        _predict_file(Path(file), to, given, source=source, escape=escape, as_json=as_json, quiet=quiet)
 
 
 def _predict_lines(source: Mapping[str, Any], *, quiet: bool) -> None:
@@ -95,7 +98,7 @@ def _predict_lines(source: Mapping[str, Any], *, quiet: bool) -> None:
 
 def _predict_file(
     file: Path,
-    output: Path | None,
+    to: Path,
     given: Mapping[str, Any],
     *,
     source: Mapping[str, Any],
@@ -103,8 +106,6 @@ def _predict_file(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    to = output or default_output(file)
-    require_predictable(source["model"], file, to, given, out=Path(source["out"]))
     load_libraries("" if quiet else f"{file}: loading {source['model']}", "finetune.inference.predict_file")
     from finetune.inference.model_source import ModelSource
     from finetune.inference.predict_file import predict_file

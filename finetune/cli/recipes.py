@@ -16,9 +16,9 @@ from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.run_facts import every_fact, six_facts, verdict_lines
 from finetune.cli.run_tables import interrupted_table, print_record, running_table, runs_table
 from finetune.cli.terminal import echo
-from finetune.data.atomic import output_file
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
+from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import exists, is_file, read_small_text
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
@@ -89,6 +89,7 @@ def cp(
         target = to or Path(file.name)
         if exists(target):
             raise UserError(f"{target} already exists", "Name another file: `finetune cp NAME FILE`")
+        require_replaceable_output(target, endings=[".toml"])
         text = read_small_text(file, most=MOST_BYTES)
         with output_file(target, remedy="Name another file") as scratch:
             scratch.write_text(text, encoding="utf-8")

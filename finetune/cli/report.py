@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from finetune.api.page import MOST_EXPLAINED, write_page
-from finetune.cli.arguments import RESULTS, Out
+from finetune.cli.arguments import RESULTS, Out, Replace
 from finetune.cli.console import standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import echo
-from finetune.data.paths import require_output
+from finetune.data.outputs import PAGE, require_replaceable_output
 
 EXPLAINED = "Show what words add, for N confident errors and some right rows."
 
@@ -22,12 +22,13 @@ def report(
         int,
         typer.Option(min=0, max=MOST_EXPLAINED, help=EXPLAINED),
     ] = 0,
+    force: Replace = False,
     out: Out = RESULTS,
 ) -> None:
     """Writes the page and prints its size."""
-    require_output(output)
+    require_replaceable_output(output, endings=PAGE, reads=runs, force=force)
     if explain:
         load_libraries("loading the models", "finetune.inference.explain.of_run")
-    write_page(runs, output, out=out, explain=explain)
+    write_page(runs, output, out=out, explain=explain, force=force)
     echo(f"{output}: {output.stat().st_size / 1e6:.1f} MB")
     standard_output().print_next(f"open {output} in a browser")

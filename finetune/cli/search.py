@@ -19,8 +19,8 @@ from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run import pairs
 from finetune.cli.terminal import echo, one_line
-from finetune.data.atomic import output_file
 from finetune.data.messages import so_many
+from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import exists, is_file, read_small_text
 from finetune.errors import UserError
 from finetune.runs.events import unwatched
@@ -74,8 +74,7 @@ def search(
     if not 1 <= len(names) <= 2:
         raise UserError(f"search takes a recipe and a space, not {so_many(len(names), 'name')}", "Give one recipe")
     mark = f"{MARK} {' '.join(targets)}"
-    if exists(output) and not force and not _is_ours(output, mark):
-        raise UserError(f"{output} already exists", "Name another file with -o, or replace it with --force")
+    require_replaceable_output(output, endings=[".toml"], reads=names, force=force or _is_ours(output, mark))
     silent = quiet or as_json
     plan = asking(lambda given: plan_search(names[0], given, *names[1:], out=out), settings)
     load_libraries("" if silent else loading([plan.base]), "finetune.training.search.study")

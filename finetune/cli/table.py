@@ -7,14 +7,15 @@ from typing import Annotated
 import typer
 
 from finetune.analysis.paper_table import load_table, table_files
-from finetune.analysis.paper_table_formats import Form, require_suffix
+from finetune.analysis.paper_table_formats import SUFFIXES, Form
 from finetune.api import table as tables
-from finetune.cli.arguments import RESULTS, Out
+from finetune.cli.arguments import RESULTS, Out, Replace
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, Row
 from finetune.cli.options import note_line
 from finetune.cli.run_tables import short_model
 from finetune.cli.terminal import echo, one_line
+from finetune.data.outputs import require_replaceable_output
 
 WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped
 
@@ -36,6 +37,7 @@ def table(
     ] = None,
     cost: Annotated[bool, typer.Option("--cost", help="Also show device time, memory and energy of runs.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
+    force: Replace = False,
     out: Out = RESULTS,
 ) -> None:
     """Prints or writes a table, or lists the tables."""
@@ -45,7 +47,7 @@ def table(
         console.print_next("finetune table glue")
         return
     if output is not None:
-        require_suffix(output)
+        require_replaceable_output(output, endings=SUFFIXES, reads=[name], force=force)
     found = tables.table(name, out=out, cost=cost)
     if found.note:
         echo(one_line(note_line(found.note)), err=True)
@@ -56,7 +58,7 @@ def table(
         others = [f"finetune table {name} --form {other}"] * (found.has_columns and not cost)
         console.print_next(*others, f"finetune table {name} -o {Path(name).stem}.md")
     else:
-        found.write(output, form=form)
+        found.write(output, form=form, force=force)
         echo(f"{output}: {found.table.title}", err=True)
 
 

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from finetune.cli.arguments import RESULTS, Out, Quiet
+from finetune.cli.arguments import RESULTS, Out, Quiet, Replace
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import echo
-from finetune.data.paths import require_place
+from finetune.data.outputs import PAGE, require_replaceable_output
 
 
 def view(
@@ -23,13 +23,14 @@ def view(
         Path | None, typer.Option(help="A file of sentences with the word, or of MEANING<tab>SENTENCE.")
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path("view.html"),
+    force: Replace = False,
     out: Out = RESULTS,
     quiet: Quiet = False,
 ) -> None:
     """Writes the page and prints its size. Without a text it shows a pair of ours."""
-    require_place(output)
+    require_replaceable_output(output, endings=PAGE, reads=[model, sentences], force=force)
     load_libraries("" if quiet else f"view: loading {model}", "finetune.inference.inside.look")
     from finetune.api.view import view as write
 
-    write(model, text, second, word=word, sentences=sentences, path=output, out=out)
+    write(model, text, second, word=word, sentences=sentences, path=output, out=out, force=force)
     echo(f"{output}: {output.stat().st_size / 1e6:.1f} MB")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from finetune.data.atomic import output_file
+from finetune.data.atomic import require_no_links, require_written, written_file
 from finetune.data.formats.parquet import schema_of, tables_of
 from finetune.data.in_memory import Columns
 
@@ -21,6 +21,8 @@ def stored(splits: Mapping[str, Columns], folder: Path) -> Path:
     Raises UserError where it cannot be written.
     """
     own = folder / _fingerprint(splits)
+    if folder.is_symlink() or own.exists():
+        require_no_links(folder if folder.is_symlink() else own)
     files = (
         {own / FILE: splits["train"]}
         if len(splits) == 1
@@ -53,11 +55,11 @@ def _write(file: Path, columns: Columns) -> None:
     names = list(columns.cells)
     rows = [dict(zip(names, cells, strict=True)) for cells in zip(*columns.cells.values(), strict=True)]
     schema = schema_of(rows, names).with_metadata(_metadata(columns))
-    with output_file(file) as scratch:
+    with require_written(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with pq.ParquetWriter(scratch, schema, compression="none") as writer:
-            for table in tables_of(rows, schema):
-                writer.write_table(table)
+    with written_file(file) as scratch, pq.ParquetWriter(scratch, schema, compression="none") as writer:
+        for table in tables_of(rows, schema):
+            writer.write_table(table)
 
 
 def _metadata(columns: Columns) -> dict[str, Any]:

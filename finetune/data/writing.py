@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.data.atomic import output_file
 from finetune.data.encodings.detect import spelled
 from finetune.data.file_format import FileFormat, Format, Output
 from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.outputs import output_file
 from finetune.errors import UserError
 
 ESCAPED = "escaped with a leading apostrophe, so that no spreadsheet runs them"

@@ -12,9 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor, nn
 
-from finetune.data.atomic import output_file
 from finetune.data.messages import so_many
-from finetune.data.paths import require_place
+from finetune.data.outputs import output_file
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.rows_to_embed import RowsToEmbed
@@ -64,7 +63,6 @@ def write_features(
     layers = given.recipe.layers
     if isinstance(layers, str) and layers.startswith("weighted"):
         raise UserError(f"layers = '{layers}' has weights that only training learns", "Choose a sum, or concat-last-4")
-    require_place(file)
     for note in given.notes:
         watch(Note(note))
     pieces = _of_sequences(given, folder, pool=pool, watch=watch, device=device)

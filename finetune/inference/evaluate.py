@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from finetune.data.files import is_data
+from finetune.data.outputs import remember, require_replaceable_output
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -21,6 +23,8 @@ from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Task
 
+OUTPUTS = (".parquet",), (".json",)  # endings of predictions, and of those in a task's official format
+
 
 def evaluate(
     model: str,
@@ -33,6 +37,7 @@ def evaluate(
     device: str | None = None,
     predictions: Path | None = None,
     options: Mapping[str, str] | None = None,
+    force: bool = False,
 ) -> tuple[Task, Scores]:
     """The task, and scores by split (its dev splits, or `split`); with `predictions`, also writes all predictions.
 
@@ -41,6 +46,10 @@ def evaluate(
     """
     require_options(task_name, options or {})
     wanted = task_of_data(model, task_name, out, options or {}) if is_data(task_name) else registry.find(task_name)
+    reads = [model, task_name, None if is_data(task_name) else source.folder, *(options or {}).values()]
+    outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.official_files([], []))]
+    for file in outputs:
+        require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
     predictor = load(model, task=wanted, out=out, watch=watch, device=device)
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
@@ -63,12 +72,19 @@ def evaluate(
     if predictions is not None:
         every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
         given = [row for row, _ in every], [answer for _, answer in every]
-        official = {f"{predictions.stem}-{name}": file for name, file in task.official_files(*given[::-1]).items()}
-        write_predictions(predictions, prediction_lines(task, *given), official)
+        official = _official(predictions, task.official_files(*given[::-1]))
+        write_predictions(predictions, prediction_lines(task, *given), {file.name: c for file, c in official.items()})
+        for file in (predictions, *official):
+            remember(file)
     for name in labelled:
         for remark in task.remarks(answers[name], rows[name]):
             watch(Note(f"{name}: {remark}"))
     return task, {name: task.score(answers[name], rows[name]) for name in labelled}
+
+
+def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:
+    """The contents of files in a task's official format, by path: next to the predictions."""
+    return {predictions.with_name(f"{predictions.stem}-{name}"): content for name, content in files.items()}
 
 
 def _was_trained_on(model: str, splits: Iterable[Rows], out: Path) -> bool:

@@ -4,12 +4,10 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, cast
 
-from finetune.data.atomic import output_file
 from finetune.data.messages import so_many
-from finetune.data.paths import require_output
+from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -49,13 +47,14 @@ def submit(
     watch: Watcher,
     device: str | None = None,
     fill_missing: bool = False,
+    force: bool = False,
 ) -> dict[str, str | None]:
     """Writes the zip. Returns the run that predicted each file; None for a constant from `fill_missing`.
 
     Everything is checked before the first prediction. Raises UserError for a run of a task outside GLUE, two runs of
     one task, a task without a run, test files without exactly the official rows, and a file that cannot be written.
     """
-    _check_writable(file)
+    require_replaceable_output(file, endings=(".zip",), reads=runs, force=force)
     by_task = _runs_by_task(runs, out)
     if not fill_missing:
         _check_complete(by_task)
@@ -119,16 +118,6 @@ def _predicted(official: OfficialFile, rows: Sequence[Row], predictor: Predictor
     watch(Note(f"predicting {so_many(len(rows))} for {official.name}"))
     parts = [rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)]
     return [answer.value for part in parts for answer in predictor.answers(part)]
-
-
-def _check_writable(file: Path) -> None:
-    """Checked now, not after hours of prediction."""
-    require_output(file)
-    try:
-        with TemporaryFile(dir=file.parent):
-            return
-    except OSError as error:
-        raise _unwritable(file, error) from error
 
 
 def _pack(file: Path, texts: Mapping[str, str]) -> None:

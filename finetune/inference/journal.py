@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from filelock import FileLock, Timeout
 
+from finetune.data.atomic import require_no_links
 from finetune.errors import UserError
 
 END = "["  # begins the line after a window; rows are objects
@@ -70,6 +71,8 @@ class Journal:
 
     def __enter__(self) -> "Journal":
         """Opens the file after the last whole window of an earlier attempt, or a new one."""
+        for file in (self.file, Path(self.lock.lock_file)):
+            require_no_links(file)
         try:
             self.lock.acquire(blocking=False)
             size = self._earlier()

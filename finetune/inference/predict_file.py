@@ -71,7 +71,7 @@ def predict_file(
     kind = known_type(predictor.task)
     columns = {name: value for name, value in options.items() if name != "encoding"}
     form = form_of(kind.name, path, options)
-    require_output_for(path, output)
+    require_output_for(path, output, force=True)
     watch(Note(f"{path}: {form}"))
     sample = first_rows(path, form, most=SAMPLE)
     layout, notes = layout_for(kind, predictor.layout, sample, columns, inputs=predictor.task.inputs)

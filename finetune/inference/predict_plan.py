@@ -11,7 +11,8 @@ from finetune.data.files import is_data
 from finetune.data.formats.delimited import names_columns
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.messages import lacking, so_many
-from finetune.data.paths import exists, is_folder, require_place
+from finetune.data.outputs import require_replaceable_output
+from finetune.data.paths import is_folder
 from finetune.data.reading import first_rows
 from finetune.data.table import Table
 from finetune.data.writing import written_format
@@ -32,14 +33,16 @@ SETTINGS = ("text", "label", "encoding", "temperature")
 SHOWN = 12  # names of columns in a message
 
 
-def require_predictable(model: str, path: Path, output: Path, options: Mapping[str, Any], *, out: Path) -> None:
-    """Raises UserError for a setting, an output or a model that does not exist, and for a file without the columns
-    that the model was trained on, if that was a run on such a file.
+def require_predictable(
+    model: str, path: Path, output: Path, options: Mapping[str, Any], *, out: Path, force: bool = False
+) -> None:
+    """Raises UserError for a setting or a model that does not exist, an output that may not be written, and for a file
+    without the columns that the model was trained on, if that was a run on such a file.
     """
     require_settings(options)
     layout = trained_layout(model, out)
     form = form_of("" if layout is None else layout.shape, path, options)
-    require_output_for(path, output)
+    require_output_for(path, output, force=force)
     if layout is not None:
         columns = {name: str(value) for name, value in options.items() if name in ("text", "label")}
         layout_for(named_type(layout.shape), layout, first_rows(path, form, most=SAMPLE), columns)
@@ -86,12 +89,10 @@ def shown_names(columns: Iterable[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def require_output_for(path: Path, output: Path) -> None:
-    """Raises UserError where the predictions of a file cannot be written to another, or would replace it."""
+def require_output_for(path: Path, output: Path, *, force: bool) -> None:
+    """Raises UserError where the predictions of a file cannot be written to another, or may not replace it."""
     written_format(output)
-    require_place(output)
-    if exists(output) and output.samefile(path):
-        raise UserError(f"{output}: output would overwrite the input", "Name another file")
+    require_replaceable_output(output, reads=[path], force=force)
 
 
 def default_output(path: Path) -> Path:

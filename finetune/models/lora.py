@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from finetune.data.atomic import sync
+from finetune.data.atomic import scratch_folder
 from finetune.data.checksums import write_checksums
 from finetune.errors import UserError, first_line
 from finetune.models.families import FAMILIES, has_own_class
@@ -132,11 +132,9 @@ def save_adapter(model: Model, folder: Path, recipe: Recipe, *, base: str) -> No
     config.base_model_name_or_path, config.inference_mode = base, True
     state = {f"base_model.model.{name}": tensor.detach().contiguous() for name, tensor in (lora | whole).items()}
     try:
-        folder.mkdir(exist_ok=True)
-        config.save_pretrained(folder)
-        save_file(state, folder / "adapter_model.safetensors", metadata={"format": "pt"})
-        for file in folder.iterdir():
-            sync(file)
+        with scratch_folder(folder) as scratch:
+            config.save_pretrained(scratch)
+            save_file(state, scratch / "adapter_model.safetensors", metadata={"format": "pt"})
         write_checksums(folder)
     except Exception as error:  # safetensors has its own class for what the system refuses
         raise UserError(

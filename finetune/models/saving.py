@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from finetune.data.atomic import sync
+from finetune.data.atomic import scratch_folder
 from finetune.data.checksums import write_checksums
 from finetune.errors import UserError, first_line
 from finetune.models.backbone import Backbone, Head
@@ -202,11 +202,10 @@ def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBa
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
     config.update(model.head.config_settings() | {"finetune": settings})
     try:
-        _save(model, folder, config)
-        forget_use(tokenizer)
-        tokenizer.save_pretrained(folder)
-        for file in folder.iterdir():
-            sync(file)
+        with scratch_folder(folder) as scratch:
+            _save(model, scratch, config)
+            forget_use(tokenizer)
+            tokenizer.save_pretrained(scratch)
         write_checksums(folder)
     except Exception as error:  # tokenizers raises nothing more specific where it cannot write
         raise UserError(

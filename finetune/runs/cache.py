@@ -18,6 +18,7 @@ from typing import Literal, get_args
 
 from filelock import FileLock, Timeout
 
+from finetune.data.outputs import cache_root
 from finetune.errors import UserError
 
 DEFAULT_GB = 20.0
@@ -31,8 +32,7 @@ KINDS = tuple(kind for kind in get_args(Kind) if kind not in SMALL)  # that are 
 
 def cache_folder(kind: Kind) -> Path:
     """The folder of all entries of a kind, in FINETUNE_CACHE or the user's cache folder."""
-    named = os.environ.get("FINETUNE_CACHE")
-    return (Path(named) if named else Path.home() / ".cache" / "finetune") / kind
+    return cache_root() / kind
 
 
 def entry(kind: Kind, fingerprint: str) -> Path:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.data.atomic import output_file
+from finetune.data.atomic import written_file
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 
@@ -22,11 +22,11 @@ def write_predictions(file: Path, lines: Sequence[Mapping[str, Any]], official: 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with output_file(file) as scratch:
+    with written_file(file) as scratch:
         pq.write_table(pa.Table.from_pylist(lines), scratch)
     pa.default_memory_pool().release_unused()
     for name, content in official.items():
-        with output_file(file.with_name(name)) as scratch:
+        with written_file(file.with_name(name)) as scratch:
             scratch.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

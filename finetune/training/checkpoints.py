@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 
 import torch
 
-from finetune.data.atomic import sync
+from finetune.data.atomic import require_no_links, scratch_folder
 from finetune.data.checksums import sha256_of
 from finetune.errors import UserError, first_line
 from finetune.runs.environment import versions
@@ -131,7 +131,8 @@ class Checkpoints:
         return None
 
     def delete(self) -> None:
-        """Deletes all checkpoints."""
+        """Deletes all checkpoints. Raises UserError where they are elsewhere, through a symbolic link."""
+        require_no_links(self.folder)
         for file in self._files():
             file.unlink(missing_ok=True)
         with suppress(OSError):  # not there, or with files of others
@@ -144,21 +145,16 @@ class Checkpoints:
         return sorted((file for file in self.folder.iterdir() if NAME.fullmatch(file.name)), reverse=True)
 
     def _write(self, state: dict[str, Any], update: int) -> None:
-        self.folder.mkdir(exist_ok=True)
-        scratch = self.folder / ".checkpoint.tmp"
-        try:
-            with scratch.open("wb") as opened:
+        with scratch_folder(self.folder) as scratch:
+            file = scratch / "checkpoint"
+            with file.open("wb") as opened:
                 hashed = _Hashed(opened)
                 torch.save(state, cast(IO[bytes], hashed))
                 hashed.flush()
             self.size = hashed.size
             if hashed.error is not None:
                 raise hashed.error
-            sync(scratch)
-            scratch.replace(self.folder / f"{update:08d}-{hashed.digest.hexdigest()}.pt")
-            sync(self.folder)
-        finally:
-            scratch.unlink(missing_ok=True)
+            file.rename(scratch / f"{update:08d}-{hashed.digest.hexdigest()}.pt")
         for old in self._files()[KEPT:]:
             old.unlink()
 

@@ -17,10 +17,13 @@ from support.paths import ROOT
 
 SHORT = (
     "kills at writes: sentence, 1 of 2",
+    "kills inside writes: sentence, 1 of 2",
     "signals: sentence",
     "damaged, interrupted: sentence",
 )
-LONGER = r"(kills|errors) at writes: .*1 of 2|^damaged|^full disk|at once|read-only|vanishes|again: pre-training"
+LONGER = (
+    r"(kills|errors) (at|inside) writes: .*1 of 2|^damaged|^full disk|at once|read-only|vanishes|again: pre-training"
+)
 
 
 @pytest.mark.slow

@@ -3,10 +3,15 @@
 import json
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.cli import Finetune, InProcess, assert_error, started, wait_for
+
+from finetune.data import atomic
 
 LONG = ["glue-rte", "train.epochs=250", "train.batch_size=8", "--checkpoint-updates=10"]
 
@@ -93,20 +98,37 @@ def test_a_forced_run_keeps_the_old_one_until_it_is_finished(
     }
 
 
+def fill_disk(file: Path, patched: pytest.MonkeyPatch) -> None:
+    """Lets a file of a run be on a disk without space, whoever opens it: Python, or a library in Rust."""
+
+    @contextmanager
+    def scratch_folder(folder: Path) -> Iterator[Path]:
+        with atomic.scratch_folder(folder) as scratch:
+            if folder.resolve() == file.parent:
+                (scratch / file.name).symlink_to("/dev/full")
+            yield scratch
+
+    def opened(path: Path, mode: str = "r", **named: Any) -> Any:
+        full = mode == "a" and path.resolve() == file
+        return open("/dev/full" if full else path, mode, **named)  # noqa: PTH123
+
+    patched.setattr("finetune.models.saving.scratch_folder", scratch_folder)
+    patched.setattr(Path, "open", opened)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device without space")
 @pytest.mark.parametrize("full", ["events.jsonl", "model/config.json", "model/tokenizer.json"])
 def test_a_full_disk_ends_one_run_and_not_the_others(
-    full: str, in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path
+    full: str, in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=1", "--json"]
     assert in_process("run", *settings, data=rte)[0] == 0
     (record,) = tmp_path.glob("results/*/*/record.json")
     record.unlink()
-    (record.parent / full).unlink(missing_ok=True)
-    (record.parent / full).symlink_to("/dev/full")
-    code, out, err = in_process("run", *settings, "--seeds", "2", data=rte)
+    with monkeypatch.context() as patched:
+        fill_disk(record.parent / full, patched)
+        code, out, err = in_process("run", *settings, "--seeds", "2", data=rte)
     assert (code, len(out.splitlines())) == (2, 1)  # the other seed's record
     assert_error(err, "No space left on device", "Free space")
-    (record.parent / full).unlink()
     code, out, _ = in_process("run", *settings, "--seeds", "2", data=rte)
     assert (code, len(out.splitlines())) == (0, 2)

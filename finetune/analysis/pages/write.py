@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from finetune.data.atomic import output_file
+from finetune.data.outputs import output_file
 
 
 def write_page(html: str, file: Path) -> int:

@@ -7,7 +7,6 @@ from finetune.analysis.pages.templates import require_jinja2
 from finetune.analysis.pages.write import write_page
 from finetune.analysis.report.blocks import WordWeight
 from finetune.analysis.report.run_files import find_folders, read_run_files
-from finetune.data.paths import require_place
 
 
 def write_report(
@@ -23,7 +22,6 @@ def write_report(
     UserError for a name without a run, for damaged files, and if the page cannot be written.
     """
     require_jinja2()
-    require_place(output)
     from finetune.analysis.report.page import render
 
     return write_page(render([read_run_files(folder) for folder in find_folders(names, out)], weights), output)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.addresses import Stored, found_files, is_pattern, is_remote
+from finetune.data.atomic import require_no_links
 from finetune.data.checksums import sha256_of
 from finetune.data.file_format import FileFormat
 from finetune.data.formats import parquet
 from finetune.data.messages import so_many
 from finetune.data.parquet_groups import batches, footer
-from finetune.data.paths import is_folder, require_place
+from finetune.data.paths import exists, is_folder, require_place
 from finetune.data.table import Table, table_of_records
 from finetune.errors import UserError
 from finetune.inference.predict_plan import SAMPLE, layout_for, require_settings, shown_names, trained_layout
@@ -127,8 +128,12 @@ def begin(stored: Sequence[Stored], output: Path, *, layout: Layout, model: str,
     saved = asdict(layout) | {"label": (), "reasons": {}, "rivals": ()}
     manifest = Manifest(model=model, layout=saved, rows=sum(f.rows for f in files), complete=False, files=tuple(files))
     plan = Plan(output, manifest)
+    for inside in output.iterdir() if is_folder(output) else ():
+        require_no_links(inside)
     for file in files:
         _require_columns(file, layout)
+        if earlier is None and exists(output / file.name):
+            raise UserError(f"{output / file.name} already exists", "Predict into another folder, or remove it")
     plan.state.mkdir(parents=True, exist_ok=True)
     _forget_changed(plan, known)
     return plan.save(manifest.model_copy(update={"files": tuple(_checked(plan, file, notes) for file in files)}))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.addresses import version_now
-from finetune.data.atomic import output_file
+from finetune.data.atomic import written_file
 from finetune.data.checksums import sha256_of
 from finetune.data.formats.parquet import without_nulls
 from finetune.data.parquet_groups import batches, schema_of_file
@@ -53,7 +53,7 @@ def _written(plan: Plan, file: InputFile, results: Sequence[ShardResult]) -> Out
         schema = schema.append(field)
     target = plan.folder / file.name
     target.parent.mkdir(parents=True, exist_ok=True)
-    with output_file(target) as scratch:
+    with written_file(target) as scratch:
         ends = _write_shards(scratch, schema, plan, file, added)
         for shard, result, groups in zip(file.shards, results, ends, strict=True):
             _compare(scratch, groups, plan, shard, result, added)

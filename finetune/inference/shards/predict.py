@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
-from finetune.data.atomic import output_file
+from finetune.data.atomic import written_file
 from finetune.data.checksums import sha256_of
 from finetune.data.formats.parquet import filled_schema_of, records_of, tables_of
 from finetune.data.parquet_groups import batches
@@ -94,7 +94,7 @@ def _write_scratch(plan: Plan, shard: Shard, journal: Journal, error: str) -> in
     names, failed = journal.names(error=error)
     names = list(dict.fromkeys([*names, error]))
     schema = filled_schema_of(journal, names)
-    with output_file(plan.place(shard, ".parquet")) as scratch, pq.ParquetWriter(scratch, schema) as writer:
+    with written_file(plan.place(shard, ".parquet")) as scratch, pq.ParquetWriter(scratch, schema) as writer:
         for table in tables_of(journal, schema):
             writer.write_table(table)
     return failed

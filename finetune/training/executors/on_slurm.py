@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from finetune.data.atomic import require_no_links
 from finetune.errors import UserError, first_line
 from finetune.machines.counts import require_numbers
 from finetune.machines.place import Place
@@ -81,6 +82,7 @@ class OnSlurm:
             ) from error
         if CLUSTER == "slurm" and shutil.which("sbatch") is None:
             raise UserError("this machine has no sbatch, so no Slurm", "Start it on a login node, or leave `on` out")
+        require_no_links(out / LOGS)
         executor = submitit.AutoExecutor(folder=out.resolve() / LOGS, cluster=CLUSTER, slurm_max_num_timeout=REQUEUES)
         executor.update_parameters(name="finetune", cpus_per_task=self.cpus_each or 1)
         if self.gpus_each:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
+from finetune.data.atomic import require_no_links
 from finetune.runs.record import RunRecord
 from finetune.training.tracking.names import MODULES
 from finetune.training.tracking.values import as_markdown, final_table
@@ -64,8 +65,13 @@ class Library:
         from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
         if LOGGER_TYPE_TO_CLASS[self.name].requires_logging_directory:
-            return {"logging_dir": str(run.out / self.name)}
+            return self.folder(run)
         return {}
+
+    def folder(self, run: TrackedRun) -> dict[str, Any]:
+        """The folder of the library's files. Raises UserError where it is elsewhere, through a symbolic link."""
+        require_no_links(run.out / self.name)
+        return {"logging_dir": str(run.out / self.name)}
 
     def at(self, time: float) -> dict[str, Any]:
         """The arguments of `log` that set the Unix time of a point."""
@@ -91,7 +97,7 @@ class TensorBoard(Library):
 
     def options(self, run: TrackedRun) -> dict[str, Any]:
         """The folder; the run's name is below the project's."""
-        return {"logging_dir": str(run.out / self.name)}
+        return self.folder(run)
 
     def opened(self, run: TrackedRun) -> Any:
         """Accelerate's tracker takes the project's name for a folder: the run's is below it."""

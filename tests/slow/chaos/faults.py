@@ -5,6 +5,7 @@ or a file that is synced.
 """
 
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -21,18 +22,24 @@ NAMED = ("fsync", "os.rename", *REMOVES, "os.mkdir", "os.truncate", "os.link", "
 class Fault:
     """At write number `at` (from 1): kill the process, or raise an OSError of this number.
 
-    A `lasting` error is raised at every later write too, as by a disk that stays full.
+    A `lasting` error is raised at every later write too, as by a disk that stays full. With `most` the process is
+    killed later, by the system, inside the write that makes a file larger than so many bytes: also that of a library in
+    another language.
     """
 
     at: int
     errno: int | None = None
     lasting: bool = False
+    most: int | None = None
 
     def __call__(self, number: int, event: str, path: str) -> None:
         """Does what it says, if it is its turn."""
         if number != self.at and not (self.lasting and number > self.at):
             return
-        if self.errno is None:
+        if self.most is not None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # which Python ignores
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self.most, self.most))
+        elif self.errno is None:
             os.kill(os.getpid(), signal.SIGKILL)
         elif not (self.lasting and event in REMOVES):
             raise OSError(self.errno, os.strerror(self.errno), path)

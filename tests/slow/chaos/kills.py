@@ -12,6 +12,7 @@ from slow.chaos.scenarios import SCENARIOS, Scenario
 from slow.chaos.trial import Tally
 
 KILLS = 12  # at random moments, of a scenario
+MOST = 20_000  # bytes of a file: less than a model and its checkpoints have
 TIMES, FEWEST = 20, 2  # in one run
 STARTS = 7.0  # seconds that a new Python takes for its imports at most
 
@@ -28,6 +29,19 @@ def at_every_write(lab: Lab, name: str, shard: int = 0, shards: int = 1, share: 
             finish(scenario, place, usual)
 
         tally.trial(lab, usual.template, f"{name}, before write {number}, {writes[number - 1]}", body)
+    return tally
+
+
+def inside_writes(lab: Lab, name: str, shard: int = 0, shards: int = 1, share: float = 1.0) -> Tally:
+    """SIGXFSZ in the middle of the next file of more than MOST bytes after the k-th write: those are native writes."""
+    scenario, usual, tally = SCENARIOS[name], lab.undisturbed(name), Tally(kind="kill inside a write")
+    for number in lab.chosen(range(1 + shard, 1 + len(usual.attempt.writes), shards), share=share):
+
+        def body(place: Path, number: int = number) -> None:
+            require_ended(finetune(place, *scenario.command, fault=Fault(at=number, most=MOST)), -signal.SIGXFSZ, 0)
+            finish(scenario, place, usual)
+
+        tally.trial(lab, usual.template, f"{name}, after write {number}", body)
     return tally
 
 

@@ -16,7 +16,7 @@ VARYING = {  # facts of a record that differ from run to run, and what is compar
     *("finished", "seconds", "examples_per_second", "peak_memory_bytes", "cost", "git_commit", "files", "checksum"),
     *("data_origin", "baselines"),
 }
-LITTER = ("checkpoints", "new", ".holder", "*.tmp", "*.part.jsonl", "*.pt")
+LITTER = ("checkpoints", "new", ".holder", "*.tmp", ".tmp*", "*.part.jsonl", "*.pt")
 Outcome = dict[str, Any]
 
 

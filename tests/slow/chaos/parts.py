@@ -45,6 +45,7 @@ def _of_each_scenario() -> Iterator[Part]:
             sharded = {"name": name, "shard": shard, "shards": SHARDS, "share": share}
             at = f"{name}, {shard + 1} of {SHARDS}"
             yield Part(name=f"kills at writes: {at}", body=partial(kills.at_every_write, **sharded))
+            yield Part(name=f"kills inside writes: {at}", body=partial(kills.inside_writes, **sharded))
             yield Part(name=f"errors at writes: {at}", body=partial(errors.at_every_write, **sharded))
 
 

@@ -1,5 +1,10 @@
 """Files are written as a whole or not at all."""
 
+import os
+import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -7,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from finetune.data.atomic import output_file, remove_scratch, scratch_file, write_atomically
+from finetune.data.atomic import remove_scratch, scratch_file, scratch_folder, write_atomically
+from finetune.data.outputs import output_file
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.runs.predictions import write_predictions
@@ -71,4 +77,55 @@ def test_the_content_is_on_the_disk_before_its_name(tmp_path: Path, monkeypatch:
     synced: list[str] = []
     monkeypatch.setattr("finetune.data.atomic.sync", lambda path: synced.append(f"{path.name} {path.exists()}"))
     write_atomically(tmp_path / "a.txt", "new")
-    assert synced == [".a.txt.tmp True", f"{tmp_path.name} True"]
+    assert re.fullmatch(r"\.a\.txt\.[0-9a-f]{16}\.tmp True", synced[0])
+    assert synced[1:] == [f"{tmp_path.name} True"]
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o027])
+def test_modes_follow_the_umask(umask: int, tmp_path: Path) -> None:
+    """Also those of files that safetensors writes, which makes them readable for their owner alone."""
+    before = os.umask(umask)
+    try:
+        write_atomically(tmp_path / "a.txt", "new")
+        with scratch_folder(tmp_path / "model") as scratch:
+            (scratch / "model.safetensors").touch(mode=0o600)
+    finally:
+        os.umask(before)
+    for file in (tmp_path / "a.txt", tmp_path / "model" / "model.safetensors"):
+        assert file.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_no_scratch_file_has_a_name_that_can_be_guessed(tmp_path: Path) -> None:
+    seen = set()
+    for _ in range(3):
+        with scratch_file(tmp_path / "a.txt") as scratch:
+            seen.add(scratch.name)
+    assert len(seen) == 3
+
+
+def test_a_scratch_file_that_exists_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere.txt"
+    elsewhere.write_text("theirs")
+    monkeypatch.setattr("secrets.token_hex", lambda _: "0" * 16)
+    (tmp_path / f".a.txt.{'0' * 16}.tmp").symlink_to(elsewhere)
+    with pytest.raises(FileExistsError):
+        write_atomically(tmp_path / "a.txt", "new")
+    assert elsewhere.read_text() == "theirs"
+
+
+KILLED = "import sys, time; from pathlib import Path; from finetune.data.outputs import output_file\n\
+with output_file(Path(sys.argv[1])): print('writes', flush=True); time.sleep(60)"
+
+
+def test_what_a_killed_writer_of_an_output_left_goes_with_the_next(tmp_path: Path) -> None:
+    file = tmp_path / ("한" * 80 + ".csv")  # 244 bytes, which leave no room for a longer name
+    with subprocess.Popen([sys.executable, "-c", KILLED, str(file)], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline()
+        with output_file(file):
+            assert len(list(tmp_path.iterdir())) == 2  # that of the other process, which is alive, stays
+        writer.send_signal(signal.SIGKILL)
+    assert len(list(tmp_path.iterdir())) == 2
+    with output_file(file):
+        pass
+    assert list(tmp_path.iterdir()) == [file]

@@ -84,7 +84,7 @@ def test_mistakes_are_named(in_process: InProcess, texts: Path, tiny_bert: Path)
         assert code == 2
         return err
 
-    assert ".parquet or .npz" in error("-o", "x.csv")
+    assert ".parquet, .npz" in error("-o", "x.csv")
     assert "learns" in error("--layers", "weighted-sum-all")
     assert "layer 7" in error("--layers", "[7]")
     assert "no such folder" in error("-o", "gone/x.npz")

@@ -27,7 +27,7 @@ def test_another_number_of_rows_is_an_error(
 ) -> None:
     file = write_test_set(tmp_path, "WNLI.tsv", rows)
     (tmp_path / "glue.zip").write_text("what was there")
-    code, _, err = in_process("submission", nine["wnli"], "-o", "glue.zip", "--fill-missing", data=tmp_path)
+    code, _, err = in_process("submission", nine["wnli"], "-o", "glue.zip", "--fill-missing", "--force", data=tmp_path)
     assert code == 2
     assert_error(err, str(file), f"{rows} rows", "146")
     assert (tmp_path / "glue.zip").read_text() == "what was there"
@@ -103,7 +103,7 @@ def test_a_zip_that_is_cut_short_leaves_the_old_one(
     in_process: InProcess, nine: dict[str, str], made: Path, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "glue.zip").write_text("what was there")
-    command = ("submission", nine["wnli"], "-o", "glue.zip", "--fill-missing")
+    command = ("submission", nine["wnli"], "-o", "glue.zip", "--fill-missing", "--force")
     write_entry = zipfile.ZipFile.writestr
 
     def full(gzipped: zipfile.ZipFile, entry: zipfile.ZipInfo, text: str) -> None:

@@ -1,6 +1,8 @@
 """What is saved loads in transformers' own classes, with the same logits and the names of the labels."""
 
+import contextlib
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +36,7 @@ from transformers import (
     pipeline,
 )
 
+from finetune.data.atomic import scratch_folder
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models import saving as checkpoints
@@ -42,6 +45,8 @@ from finetune.models.families import family_notes, most_tokens
 from finetune.models.kernels import cpu
 from finetune.models.model import Model
 from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs.events import unwatched
+from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
 
@@ -294,3 +299,29 @@ def test_layers_that_an_earlier_run_did_not_read_are_trained_again(tiny_bert: Pa
     checkpoints.save_checkpoint(model, tmp_path, load_tokenizer(tiny_bert), {"layers": [1]})
     encoder = checkpoints.load_backbone(tmp_path, Recipe(task="any"))[0].encoder
     assert all(parameter.requires_grad for parameter in encoder.parameters())
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o027])
+def test_a_saved_model_can_be_read_by_whom_the_umask_allows(umask: int, tiny_bert: Path, tmp_path: Path) -> None:
+    task = cat_task()
+    trainer, _ = build(task, tiny_bert, Train())
+    before = os.umask(umask)
+    try:
+        checkpoints.save_checkpoint(trainer.model, tmp_path / "model", load_tokenizer(tiny_bert), {"task": task.name})
+    finally:
+        os.umask(before)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "model").iterdir()}
+    assert modes == dict.fromkeys(modes, 0o666 & ~umask)
+    assert "model.safetensors" in modes
+
+
+def test_what_a_kill_in_safetensors_left_goes_with_the_next_attempt(tmp_path: Path) -> None:
+    """It writes into a file of its own next to the one that it was given."""
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    with contextlib.suppress(KeyboardInterrupt), scratch_folder(folder.path / "model") as scratch:
+        raise KeyboardInterrupt
+    scratch.mkdir()
+    (scratch / ".tmpW6yTkl").write_bytes(b"half")
+    with folder.locked(wait=False, watch=unwatched):
+        assert list(folder.model.iterdir()) == []

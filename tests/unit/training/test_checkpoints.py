@@ -116,10 +116,15 @@ def test_other_versions_are_noted_in_the_record(checkpoints: Checkpoints, monkey
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device without space")
-def test_a_full_disk_is_one_line_and_keeps_the_one_before(checkpoints: Checkpoints) -> None:
+def test_a_full_disk_is_one_line_and_keeps_the_one_before(
+    checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = saved(checkpoints, 10)
-    (checkpoints.folder / ".checkpoint.tmp").symlink_to("/dev/full")
-    with pytest.raises(UserError, match=r"the disk is full; a checkpoint needs 0\.\d MB") as raised:
+    with (
+        monkeypatch.context() as patched,
+        pytest.raises(UserError, match=r"the disk is full; a checkpoint needs 0\.\d MB") as raised,
+    ):
+        patched.setattr(Path, "open", lambda file, mode="r", **_: open("/dev/full" if "w" in mode else file, mode))  # noqa: PTH123, SIM115
         saved(checkpoints, 20)
     assert raised.value.way_out == "Free space, and run the same command again, which resumes after update 10"
     assert list(checkpoints.folder.iterdir()) == before
