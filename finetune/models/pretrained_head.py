@@ -4,8 +4,8 @@ from pathlib import Path
 
 import transformers
 
+from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.model import Model
-from finetune.models.pretrained import OWN_WEIGHTS
 from finetune.models.untrained import is_untrained
 from finetune.models.weight_files import from_pretrained
 

@@ -20,10 +20,10 @@ from finetune.models.config_bounds import FIXED, REMEDY, require_config
 from finetune.models.device import resolve_precision
 from finetune.models.families import FAMILIES, has_own_class, require_encoder, set_dropout
 from finetune.models.fast_paths import take_fast_paths
+from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.freezing import set_trainable
 from finetune.models.lora import POOLER, add_lora, merged_state, require_adapter
 from finetune.models.model import HeadFor, Model
-from finetune.models.pretrained import OWN_WEIGHTS
 from finetune.models.pretrained_head import load_head
 from finetune.models.tokenizers.fingerprint import forget_use
 from finetune.models.untrained import is_untrained, untrained_encoder, without_dropout

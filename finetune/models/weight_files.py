@@ -12,7 +12,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from finetune.errors import UserError, first_line
 from finetune.models.config_bounds import saved_settings
-from finetune.models.pretrained import OWN_WEIGHTS
+from finetune.models.fingerprint import OWN_WEIGHTS
 
 SHOWN = 4  # names of weights in a message
 

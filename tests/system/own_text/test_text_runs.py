@@ -13,7 +13,7 @@ from support.reports import read
 
 from finetune.data.documents import Document, documents, read_documents
 from finetune.data.source import source_of
-from finetune.models.pretrained import OWN_WEIGHTS
+from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.runs.events import unwatched
 from finetune.runs.lookup import find_run
 from finetune.runs.record_files import all_records

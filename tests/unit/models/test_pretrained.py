@@ -1,12 +1,19 @@
 """Pretrained weights."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from huggingface_hub import DryRunFileInfo
+from safetensors.torch import load_file, save_file
+from support.records import change_config
+from transformers import AutoModel, AutoTokenizer
 
 from finetune.errors import UserError
 from finetune.models.pretrained import MINILM_SHA256, resolve
+from finetune.models.tokenizers.fingerprint import tokenizer_hash
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs.record_files import load_record
 
 
 def test_weights_that_were_tampered_with_are_refused(minilm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,3 +47,50 @@ def test_a_repository_that_does_not_fit_is_refused_before_it_is_fetched(
 def test_what_transformers_loads_is_the_name_or_where_minilm_is(minilm: Path, tiny_bert: Path) -> None:
     assert resolve("minilm").loadable == str(minilm)
     assert resolve(str(tiny_bert)).loadable == str(tiny_bert)
+
+
+def test_metadata_and_spare_files_leave_the_fingerprint(tiny_encoder: Path, tmp_path: Path) -> None:
+    folder, again = tmp_path / "one", tmp_path / "again"
+    AutoTokenizer.from_pretrained(tiny_encoder).save_pretrained(folder)
+    AutoModel.from_pretrained(tiny_encoder).save_pretrained(folder)
+    before = resolve(str(folder)).fingerprint
+    shutil.copytree(folder, again)
+    change_config(again, _name_or_path="elsewhere", transformers_version="4.0.0", dtype="float16")
+    save_file(load_file(again / "model.safetensors"), again / "model.safetensors", metadata={"format": "np", "a": "b"})
+    (again / "README.md").write_text("spare")
+    tokens = tokenizer_hash(load_tokenizer(again))
+    for name in ("vocab.txt", "vocab.json", "merges.txt"):
+        (again / name).write_text("spare")
+    assert tokenizer_hash(load_tokenizer(again)) == tokens
+    assert resolve(str(again)).fingerprint == before
+
+
+@pytest.mark.parametrize("part", ["weight", "name", "config", "tokenizer", "tokenizer settings", "pooling"])
+def test_what_decides_changes_the_fingerprint(part: str, tiny_bert: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bert"
+    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(folder)
+    AutoModel.from_pretrained(tiny_bert).save_pretrained(folder)
+    before, weights = resolve(str(folder)).fingerprint, load_file(folder / "model.safetensors")
+    if part == "weight":
+        next(iter(weights.values())).view(-1)[0] += 1e-3
+    elif part == "name":
+        weights["other"] = weights.pop("pooler.dense.bias")
+    elif part == "config":
+        change_config(folder, layer_norm_eps=1e-5)
+    elif part == "pooling":
+        (folder / "1_Pooling").mkdir()
+        (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    else:
+        file = folder / ("tokenizer.json" if part == "tokenizer" else "tokenizer_config.json")
+        file.write_text(file.read_text().replace("[MASK]", "[MARK]"))
+    save_file(weights, folder / "model.safetensors")
+    assert resolve(str(folder)).fingerprint != before
+
+
+def test_minilm_keeps_the_fingerprint_of_its_records_also_as_a_copy(minilm: Path, tmp_path: Path) -> None:
+    records = Path(__file__).parents[3] / "results"
+    found = {load_record(file).weights for file in records.glob("mrpc/*/record.json")}
+    shutil.copytree(minilm, tmp_path / "copy")
+    (tmp_path / "copy" / "README.md").unlink()
+    assert resolve("minilm").fingerprint == resolve(str(tmp_path / "copy")).fingerprint
+    assert resolve("minilm").fingerprint in found

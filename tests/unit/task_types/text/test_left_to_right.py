@@ -25,9 +25,9 @@ from finetune.inference.hidden_states import with_states
 from finetune.models.batch import Batch, collate
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
+from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.kernels import cpu
 from finetune.models.model import Model
-from finetune.models.pretrained import OWN_WEIGHTS
 from finetune.models.saving import build_model, load_encoder, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
