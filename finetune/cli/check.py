@@ -1,7 +1,7 @@
 """`finetune check`: checks data, or shows what a recipe's run would use."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +17,7 @@ from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
+from finetune.cli.next_commands import Given, typed_settings
 from finetune.cli.options import note_line, with_options
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
@@ -125,7 +126,7 @@ def _check_data(
         if fix is not None:
             _print_fixed(report, fix, fixes, settings, out)
     if not as_json:
-        _print_next(target, report, fix)
+        _print_next(target, settings, report, fix, out)
     if report.fails(strict=strict):
         raise typer.Exit(1)
 
@@ -164,13 +165,14 @@ def _named(finding: Finding) -> str:
     return finding.code + (f" ({places(rows, most=3, count=finding.count)})" if rows else "")
 
 
-def _print_next(target: str, report: Findings, fix: Path | None) -> None:
+def _print_next(target: str, settings: Mapping[str, Any], report: Findings, fix: Path | None, out: Path) -> None:
     """What to do next: train if there is no error, else fix the data."""
-    data = str(fix or target)
+    kept, data = Given(out=out), str(fix or target)
     suffix = written_suffix(Path(target))
     copy = f"fixed{suffix if suffix in BY_SUFFIX else '.csv'}"
-    fixing = [f"finetune check {target} --fix {copy}"] * (fix is None and bool(report.findings))
-    training = [f"finetune run {data}"] * (fix is not None or not report.counts.get("error"))
+    typed = typed_settings({k: value for k, value in settings.items() if fix is None or k != "encoding"})
+    fixing = [kept.command("check", target, *typed, "--fix", copy)] * (fix is None and bool(report.findings))
+    training = [kept.command("run", data, *typed)] * (fix is not None or not report.counts.get("error"))
     standard_output().print_next(*training, *fixing)
 
 

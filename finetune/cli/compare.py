@@ -1,15 +1,18 @@
 """`finetune compare`: two runs, or two groups of seeds, on the same rows."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from finetune.analysis.comparison import Changed, Comparison
 from finetune.api.comparison import compare as compared
+from finetune.api.run import open_run
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, columns
+from finetune.cli.next_commands import Given, results_of
 from finetune.cli.options import note_line
 from finetune.cli.terminal import echo, one_line
 from finetune.data.messages import so_many
@@ -39,8 +42,16 @@ def compare(
         console.print_line(note_line(note))
     if changed and found.changed:
         console.print(_changed_table(found, changed))
-    runs = " ".join([*found.a, *found.b])
-    console.print_next(f"finetune report {runs}", *["finetune compare A B --seeds"] * (not seeds))
+    kept = Given(out=results_of(a, out))
+    options = [*(["--split", split] if split else []), *(["--task", task] if task else [])]
+    with_seeds = [kept.command("compare", a, b, "--seeds", *options)] * (not seeds and _has_seeds(a, b, out))
+    console.print_next(kept.command("report", *found.a, *found.b), *with_seeds)
+
+
+def _has_seeds(a: str, b: str, out: Path) -> bool:
+    """Whether there are other seeds of one of two runs that differ in more than those."""
+    first, second = ({run.id for run in open_run(one, seeds=True, out=out).runs} for one in (a, b))
+    return not first & second and len(first | second) > 2
 
 
 def _comparison_table(found: Comparison) -> FittedTable:

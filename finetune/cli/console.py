@@ -23,10 +23,11 @@ class Terminal(Console):
         """Prints one line, whatever newlines the text of a note, a path or a cell has; a terminal wraps it."""
         self.print(one_line(text), soft_wrap=True)
 
-    def print_next(self, *commands: str) -> None:
-        """Prints what to do next as the last line; only on a terminal, since other programs read what is piped."""
-        if self.is_terminal:
-            self.print_line(f"next: {', '.join(commands)}")
+    def print_next(self, *commands: str, piped: bool = False) -> None:
+        """Prints what to do next, a command a line; only on a terminal, since other programs read what is `piped`."""
+        if self.is_terminal or piped:
+            for line in ("next:", *(f"  {command}" for command in commands)):
+                self.print_line(line)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Escapes control characters; every string, in tables too, goes through here."""

@@ -12,6 +12,7 @@ import typer
 from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, Replace, TaskOf
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries
+from finetune.cli.next_commands import Given
 from finetune.cli.options import note_line
 from finetune.cli.predict_files import predict_files
 from finetune.cli.progress import ProgressDisplay
@@ -118,7 +119,9 @@ def _predict_file(
         found = predict_file(predictor, file, to, options=options, watch=watch, escape=escape)
     echo(json.dumps(found.facts(to)) if as_json else _summary(found.facts(to), predictor.task))
     if not (as_json or quiet):
-        standard_output().print_next(f"finetune evaluate {source['model']} FILE, for a file with labels")
+        kept = Given(out=Path(source["out"]), device=source["device"])
+        if not found.scores:
+            standard_output().print_next(kept.command("evaluate", source["model"], "FILE"))
 
 
 def _arguments(given: list[str]) -> tuple[list[str], dict[str, Any]]:

@@ -13,6 +13,7 @@ from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
+from finetune.cli.next_commands import Given, results_of
 from finetune.cli.run_facts import every_fact, six_facts, verdict_lines
 from finetune.cli.run_tables import interrupted_table, print_record, running_table, runs_table
 from finetune.cli.terminal import echo
@@ -52,10 +53,10 @@ def ls(
     shown = []
     if found.finished:
         console.print(runs_table(found.finished))
-        shown = [f"finetune show {found.finished[-1].id}"]
+        shown = [Given(out=out).command("show", found.finished[-1].id)]
     if found.unfinished:
         console.print(interrupted_table(found.unfinished))
-    console.print_next(*shown, "finetune run FILE or RECIPE")
+    console.print_next(*shown, Given(out=out).command("run", "FILE"))
 
 
 def show(
@@ -77,7 +78,7 @@ def show(
     if found is None:
         _print_recipe(target, split_arguments(settings or [])[1], as_json=as_json)
     else:
-        _print_run(found, predictions, every=every, as_json=as_json)
+        _print_run(found, predictions, out, every=every, as_json=as_json)
 
 
 def cp(
@@ -124,7 +125,7 @@ def _print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> No
     echo(json.dumps(shown) if as_json else to_toml(shown).rstrip())
 
 
-def _print_run(found: RunFolder, predictions: int, *, every: bool, as_json: bool) -> None:
+def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as_json: bool) -> None:
     """Prints a finished run: what it is worth, scores, facts and first predictions."""
     record = load_record(found.record_file)
     if as_json:
@@ -143,10 +144,10 @@ def _print_run(found: RunFolder, predictions: int, *, every: bool, as_json: bool
         marked = ", wrong ones marked x" * (view is None or view.bounded)
         console.print_line(f"first {so_many(predictions, 'prediction')} of {split}{marked}")
         console.print(_predictions_table(lines, view))
-    fine_tuning = [f"finetune run YOURS.csv model={record.id}"] * record.is_pretraining
-    console.print_next(
-        *fine_tuning, f"finetune report {record.id}", *[f"finetune show {record.id} --all"] * (not every)
-    )
+    kept = Given(out=results_of(found.path, out))
+    fine_tuning = [kept.command("run", "FILE", f"model={record.id}")] * record.is_pretraining
+    facts = [kept.command("show", record.id, "--all")] * (not every)
+    console.print_next(kept.command("report", record.id), *fine_tuning, *facts)
 
 
 def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:

@@ -7,7 +7,6 @@ import typer
 
 from finetune.api.page import MOST_EXPLAINED, write_page
 from finetune.cli.arguments import RESULTS, Out, Replace
-from finetune.cli.console import standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import echo
 from finetune.data.outputs import PAGE, require_replaceable_output
@@ -30,5 +29,4 @@ def report(
     if explain:
         load_libraries("loading the models", "finetune.inference.explain.of_run")
     write_page(runs, output, out=out, explain=explain, force=force)
-    echo(f"{output}: {output.stat().st_size / 1e6:.1f} MB")
-    standard_output().print_next(f"open {output} in a browser")
+    echo(f"{output}: {output.stat().st_size / 1e6:.1f} MB, a page for a browser")

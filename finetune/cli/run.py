@@ -15,8 +15,9 @@ from finetune.cli.console import standard_error, standard_output
 from finetune.cli.data_sizes import print_curves
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
+from finetune.cli.next_commands import Given
 from finetune.cli.progress import ProgressDisplay
-from finetune.cli.run_facts import next_line, verdict_lines
+from finetune.cli.run_facts import next_commands, verdict_lines
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
 from finetune.cli.terminal import echo, first_process, one_line, print_errors
 from finetune.data.files import is_data
@@ -114,6 +115,9 @@ def run(
         _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)
     if first_process() and records and not as_json:
         _print_conclusions(records, curves_in=out if shares else None, quiet=quiet)
+    if first_process() and records and not silent:
+        kept = Given(out=out, data=data, device=device)
+        standard_output().print_next(*next_commands(records, kept, settings), piped=True)
     print_errors(failures)
     if failures:
         raise typer.Exit(2)
@@ -193,11 +197,9 @@ def _print_records(
 
 
 def _print_conclusions(records: list[RunRecord], *, curves_in: Path | None, quiet: bool) -> None:
-    """Prints what the scores are worth, the learning curves of runs in a folder, and the next command."""
+    """Prints what the scores are worth, and the learning curves of runs in a folder."""
     console = standard_output()
     for text in () if quiet else verdict_lines(of_largest_sizes(records)):
         console.print_line(text)
     if curves_in is not None:
         print_curves(console, runs_of_records(records, out=curves_in).learning_curves)
-    if not quiet:
-        console.print_line(next_line(records))

@@ -1,10 +1,10 @@
 """What `show` and `run` print of runs next to their scores: the verdict, six facts, and every field of the record."""
 
-from collections.abc import Sequence
-from shlex import quote
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finetune.cli.console import plain
+from finetune.cli.next_commands import Given, typed_settings
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.runs.best import best_group
@@ -58,22 +58,24 @@ def verdict_lines(records: Sequence[RunRecord]) -> list[str]:
     return lines
 
 
-def next_line(records: Sequence[RunRecord]) -> str:
-    """Commands for a run, or for several; those of different settings of a task are compared, with all their seeds.
+def next_commands(records: Sequence[RunRecord], given: Given, settings: Mapping[str, Any]) -> list[str]:
+    """Commands for a run of these settings, or for several; those of different settings of a task are compared, with
+    all their seeds.
 
     For runs of several sizes of the data it is the page that has their curve.
     """
     first, *others = [record.id for record in records]
+    report = given.command("report", first, *others)
     if not others:
-        return f"next: {_use(records[0])}, finetune report {first}"
+        return [report, _use(records[0], given, settings)]
     if len(of_largest_sizes(records)) < len(records):
-        return f"next: finetune report {' '.join([first, *others])}"
+        return [report]
     mine, *found = groups(records)
     same = [group for group in found if group[0].task == mine[0].task]
-    seeds = " --seeds" * any(len(group) > 1 for group in (mine, *same))
-    commands = [f"finetune compare {first} {same[-1][0].id}{seeds}"] if same else []
-    commands += [f"finetune report {' '.join([first, *others])}"] if len(others) <= MOST_REPORTED else []
-    return f"next: {', '.join([*commands, f'finetune show {first}'])}"
+    seeds = ["--seeds"] * any(len(group) > 1 for group in (mine, *same))
+    commands = [given.command("compare", first, same[-1][0].id, *seeds)] if same else []
+    commands += [report] if len(others) <= MOST_REPORTED else []
+    return [*commands, given.command("show", first)]
 
 
 def _part(record: RunRecord) -> str:
@@ -82,13 +84,15 @@ def _part(record: RunRecord) -> str:
     return f", {trained:,} of {every:,} weights" if trained < every else ""
 
 
-def _use(record: RunRecord) -> str:
-    """A command that uses a run's model; where it is worse than a baseline, one that trains another encoder. That of a
-    pre-trained encoder is to fine-tune it.
+def _use(record: RunRecord, given: Given, settings: Mapping[str, Any]) -> str:
+    """A command that uses a run's model; where it is worse than a baseline, one that trains another encoder, or checks
+    the data. That of a pre-trained encoder is to fine-tune it.
     """
     if record.is_pretraining:
-        return f"finetune run YOURS.csv model={record.id}"
+        return given.command("run", "FILE", f"model={record.id}")
     task = str(record.recipe["task"])
     if verdict_of([record]).level == "worse" and is_data(task):
-        return f"finetune run {quote(task)} model={suggested_encoder(record.notes) or 'NAME'}"
-    return f"finetune predict {record.id} FILE"
+        encoder = suggested_encoder(record.notes)
+        changed = {**settings, "model": encoder} if encoder else settings
+        return given.command("run" if encoder else "check", task, *typed_settings(changed))
+    return given.command("predict", record.id, "FILE")

@@ -15,6 +15,7 @@ from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.libraries import load_libraries, loading
+from finetune.cli.next_commands import Given
 from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run import pairs
@@ -90,7 +91,8 @@ def search(
         _print(found)
     _write(found, output, mark, force=force)
     if not as_json:
-        standard_output().print_next(f"finetune run {output} --seeds {seeds}")
+        kept = Given(out=out, data=data, device=device)
+        standard_output().print_next(kept.command("run", str(output), "--seeds", str(seeds)))
 
 
 def _print(found: Search) -> None:

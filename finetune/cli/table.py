@@ -12,6 +12,7 @@ from finetune.api import table as tables
 from finetune.cli.arguments import RESULTS, Out, Replace
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, Row
+from finetune.cli.next_commands import Given
 from finetune.cli.options import note_line
 from finetune.cli.run_tables import short_model
 from finetune.cli.terminal import echo, one_line
@@ -44,7 +45,7 @@ def table(
     console = standard_output()
     if name is None:
         console.print(facts_table("tables", {name: load_table(name).title for name in table_files()}))
-        console.print_next("finetune table glue")
+        console.print_next(Given(out=out).command("table", "glue"))
         return
     if output is not None:
         require_replaceable_output(output, endings=SUFFIXES, reads=[name], force=force)
@@ -55,8 +56,9 @@ def table(
         made = found.form(form)
         console.print(as_table(made))
         other = TableForm.RUNS if made.grouped else TableForm.PAPER
-        others = [f"finetune table {name} --form {other}"] * (found.has_columns and not cost)
-        console.print_next(*others, f"finetune table {name} -o {Path(name).stem}.md")
+        kept, costs = Given(out=out), ["--cost"] * cost
+        others = [kept.command("table", name, "--form", other)] * (found.has_columns and not cost)
+        console.print_next(*others, kept.command("table", name, *costs, "-o", f"{Path(name).stem}.md"))
     else:
         found.write(output, form=form, force=force)
         echo(f"{output}: {found.table.title}", err=True)

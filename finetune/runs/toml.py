@@ -57,21 +57,21 @@ def override_value(text: str) -> Any:
 
 def to_toml(table: dict[str, Any]) -> str:
     """A table of plain values and nested tables as TOML, one setting per line."""
-    lines = [_toml_line(key, value) for key, value in table.items() if not isinstance(value, dict)]
+    lines = [toml_line(key, value) for key, value in table.items() if not isinstance(value, dict)]
     for name, inner in table.items():
         if isinstance(inner, dict) and inner:
-            lines += ["", f"[{name}]", *(_toml_line(key, value) for key, value in inner.items())]
+            lines += ["", f"[{name}]", *(toml_line(key, value) for key, value in inner.items())]
     return "\n".join(lines) + "\n"
 
 
-def _toml_line(key: str, value: Any) -> str:
+def toml_line(key: str, value: Any) -> str:
     """`key = value`, on one line also for lists and tables in them, which tomli_w would break."""
     if not isinstance(value, list | dict):
         return tomli_w.dumps({key: value}).rstrip("\n")
     if isinstance(value, dict):
-        whole = "{ " + ", ".join(_toml_line(name, inner) for name, inner in value.items()) + " }" if value else "{}"
+        whole = "{ " + ", ".join(toml_line(name, inner) for name, inner in value.items()) + " }" if value else "{}"
     else:
-        whole = "[" + ", ".join(_toml_line("_", item).removeprefix("_ = ") for item in value) + "]"
+        whole = "[" + ", ".join(toml_line("_", item).removeprefix("_ = ") for item in value) + "]"
     return tomli_w.dumps({key: 0}).rstrip("0\n") + whole
 
 

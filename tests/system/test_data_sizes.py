@@ -35,7 +35,7 @@ def test_sizes_and_seeds_end_in_a_table_and_an_answer(
     assert "best is" not in done.stdout
     assert "best of" not in done.stdout
     assert "finetune compare" not in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("next: finetune report")
+    assert done.stdout.splitlines()[-1].startswith("  finetune report")
     records = all_records(tmp_path / "results")
     assert sorted(one.rows["train"] for one in records) == [108, 108, 216, 216]
     assert [one.recipe["train_share"] for one in records if one.rows["train"] == 108] == [0.5, 0.5]

@@ -1,18 +1,41 @@
-"""The last line of a command on a terminal is what to do next; what is piped has no such line."""
+"""A command on a terminal ends with what to do next, a command a line that can be pasted; what is piped has none."""
 
 import io
+import shlex
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.cli import Finetune
 from support.records import run
-from support.runs import FinishedRun
+from support.runs import FAST, FinishedRun, as_csv
 
 from finetune.cli.console import Terminal
-from finetune.cli.run_facts import next_line
+from finetune.cli.next_commands import Given, typed_settings
+from finetune.cli.run_facts import next_commands
 from finetune.cli.run_tables import print_record
 from finetune.runs.record import RunRecord, SavedMetric
+from finetune.training.targets import split_arguments
+
+RUN_SETTINGS = {**FAST, "train.epochs": 1, "text": "body text", "label": "mark"}
+
+
+def printed_commands(text: str) -> list[list[str]]:
+    """The arguments of the commands that are printed as next ones."""
+    _, found, after = text.partition("next:\n")
+    lines = after.splitlines()
+    assert not found or (lines and all(line.startswith("  finetune ") for line in lines)), text
+    return [shlex.split(line)[1:] for line in lines]
+
+
+def rows_file(folder: Path) -> Path:
+    """A file of which no column is found without its settings."""
+    rows = [("body text", "title", "mark", "stars")]
+    rows += [(f"the cat sat {i}", f"a dog ran {i}", "ab"[i % 2], str(i % 3)) for i in range(40)]
+    (folder / "my rows.csv").write_text(as_csv(*rows))
+    return folder / "my rows.csv"
 
 
 @pytest.mark.parametrize("kind", ["terminal", "pipe"])
@@ -38,8 +61,63 @@ def test_next(
         monkeypatch.setenv("FORCE_COLOR", "1")
     (tmp_path / "rows.csv").write_text("text,label\n" + "".join(f"the cat sat {i},{'ab'[i % 2]}\n" for i in range(40)))
     done = here(*[argument.replace("RUN", str(finished_run("sentence"))) for argument in arguments])
-    last = done.stdout.splitlines()[-1]
-    assert ("next: " in last and words in last) == (kind == "terminal"), done.stdout + done.stderr
+    found = [" ".join(["finetune", *command]) for command in printed_commands(done.stdout)]
+    assert any(words in command for command in found) == (kind == "terminal"), done.stdout + done.stderr
+
+
+def test_what_is_printed_runs_and_keeps_what_was_given(
+    here: Finetune, tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a check to the model: each command is printed by the one before."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    file = rows_file(tmp_path)
+    settings = [f"{name}={value}" for name, value in RUN_SETTINGS.items()]
+    checked = here("check", file.name, *settings, f"model={tiny_bert}", "--out", "my runs")
+    train = next(command for command in printed_commands(checked.stdout) if command[0] == "run")
+    assert {*settings, f"model={tiny_bert}", "--out", "my runs", "my rows.csv"} <= set(train)
+    trained = here(*train, "--device", "cpu")
+    other = here(*train, "seed=7")
+    done: dict[str, str] = {}
+    waiting = printed_commands(trained.stdout) + printed_commands(other.stdout)
+    first, second = (run.name for run in (tmp_path / "my runs").glob("*/*") if (run / "record.json").is_file())
+    waiting += [["compare", first, second, "--out", "my runs"], ["ls", "--out", "my runs"]]
+    while waiting:
+        command = [file.name if argument == "FILE" else argument for argument in waiting.pop()]
+        if (line := shlex.join(command)) in done:
+            continue
+        ran = here(*command)
+        done[line] = ran.stdout
+        assert ran.returncode == 0, f"{line}: {ran.stderr}"
+        assert [*command, "--out", "my runs"][-2:] == ["--out", "my runs"]
+        if command[0] not in ("run", "predict"):
+            waiting += printed_commands(ran.stdout)
+    assert {line.split()[0] for line in done} >= {"report", "show", "compare", "ls"}
+
+
+def test_settings_are_typed_as_they_are_read() -> None:
+    given = {"text": "a b", "label": "1", "n": 3, "rate": 2e-5, "names": {"0": "no"}, "layers": [4, 6], "on": True}
+    assert split_arguments(typed_settings(given)) == ([], given)
+
+
+def test_a_command_has_the_options_that_it_takes() -> None:
+    given = Given(out=Path("my runs"), data=Path("d"), device="cpu")
+    for name in ("run", "search", "evaluate", "predict", "report", "show", "compare", "ls", "table", "check"):
+        module = import_module(f"finetune.cli.{'recipes' if name in ('show', 'ls') else name}")
+        taken = {"out", "data", "device"} & set(signature(getattr(module, name)).parameters)
+        assert name != "check" or taken == {"out", "data", "device"}  # which data of one's own does not need
+        if name != "check":
+            options = shlex.split(given.command(name, "a"))[3:]
+            assert {option[2:] for option in options[::2]} == taken, name
+
+
+def test_a_run_that_is_named_by_its_folder_is_found_again(
+    here: Finetune, copied_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    run = copied_run("sentence")
+    run.parents[1].rename(tmp_path / "elsewhere")
+    for command in printed_commands(here("show", Path("elsewhere", run.parent.name, run.name)).stdout):
+        assert here(*command).returncode == 0
 
 
 def test_show_has_the_verdict_first_then_scores_and_six_facts(here: Finetune, finished_run: FinishedRun) -> None:
@@ -57,14 +135,21 @@ def named(*names: str, **settings: Any) -> list[RunRecord]:
     return [run(0.8, seed=seed, **settings).model_copy(update={"id": name}) for seed, name in enumerate(names)]
 
 
+def after(*records: RunRecord, **settings: Any) -> list[str]:
+    """The next commands, without `finetune`."""
+    found = next_commands(records, Given(), settings)
+    assert all(command.startswith("finetune ") for command in found)
+    return [command.removeprefix("finetune ") for command in found]
+
+
 def test_seeds_of_one_setting_are_reported_and_only_settings_are_compared() -> None:
-    assert next_line(named("a")) == "next: finetune predict a FILE, finetune report a"
-    assert next_line(named("a", "b")) == "next: finetune report a b, finetune show a"
+    assert after(*named("a")) == ["report a", "predict a FILE"]
+    assert after(*named("a", "b")) == ["report a b", "show a"]
     several = [*named("a", "b"), *named("c", "d", frozen=True)]
-    assert next_line(several).startswith("next: finetune compare a c --seeds, finetune report a b c d")
-    assert next_line([*named("a"), *named("c", frozen=True)]).startswith("next: finetune compare a c, ")
-    assert "compare" not in next_line([*named("a"), *named("c", task="cola")])
-    assert next_line(named(*"abcdefghijk")) == "next: finetune show a"
+    assert after(*several)[:2] == ["compare a c --seeds", "report a b c d"]
+    assert after(*named("a"), *named("c", frozen=True))[0] == "compare a c"
+    assert not any("compare" in one for one in after(*named("a"), *named("c", task="cola")))
+    assert after(*named(*"abcdefghijk")) == ["show a"]
 
 
 def test_a_run_that_is_worse_than_its_baseline_is_followed_by_another_encoder(
@@ -73,11 +158,11 @@ def test_a_run_that_is_worse_than_its_baseline_is_followed_by_another_encoder(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my reviews.csv").write_text("text,label\n")
     worse = run(0.4, task="my reviews.csv")
-    assert next_line([worse]) == "next: finetune run 'my reviews.csv' model=NAME, finetune report 1"
+    assert after(worse, label="a b") == ["report 1", "check 'my reviews.csv' 'label=a b'"]
     note = "it does not fit. Choose an encoder for the language: model=klue/bert-base, or beomi/kcbert-base"
     suggested = worse.model_copy(update={"notes": [note]})
-    assert next_line([suggested]).startswith("next: finetune run 'my reviews.csv' model=klue/bert-base, ")
-    assert next_line([run(0.9, task="my reviews.csv")]).startswith("next: finetune predict 1 FILE")
+    assert after(suggested, model="minilm", label="mark")[1] == ("run 'my reviews.csv' model=klue/bert-base label=mark")
+    assert after(run(0.9, task="my reviews.csv"))[1] == "predict 1 FILE"
 
 
 def test_a_note_of_several_runs_is_printed_once() -> None:
@@ -99,4 +184,4 @@ def test_the_encoder_of_a_text_is_fine_tuned_however_it_compares() -> None:
             "metrics": {"perplexity": SavedMetric(scale=1, greater_is_better=False, magnitudes=True)},
         }
         made = run(score, task="corpus.txt").model_copy(update=of_text)
-        assert next_line([made]) == f"next: finetune run YOURS.csv model={made.id}, finetune report {made.id}"
+        assert after(made) == [f"report {made.id}", f"run FILE model={made.id}"]

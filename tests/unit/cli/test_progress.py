@@ -143,9 +143,9 @@ def test_a_log_has_time_left_in_its_first_line_of_training(here: Finetune, tmp_p
     done = here("run", "reviews.csv", f"model={tiny_bert}", *settings)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^epoch 1/1  1 of \d+  loss .* examples/s  \d+ s left$", done.stderr, re.MULTILINE), done.stderr
-    *_, worth, last = done.stdout.splitlines()
+    *_, worth, head, report, _ = done.stdout.splitlines()
     assert "than" in worth and "95 %" in worth
-    assert last.startswith("next: finetune predict ")
+    assert (head, report[:18]) == ("next:", "  finetune report ")
 
 
 def test_a_note_that_several_runs_have_is_shown_once() -> None:

@@ -1,0 +1,47 @@
+"""The commands that are printed as what to do next: they can be pasted, with the options that were given."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finetune.cli.arguments import RESULTS
+from finetune.runs.folder import RECORD
+from finetune.runs.toml import override_value, toml_line
+
+WITH_DEVICE = ("run", "predict", "evaluate", "search")
+WITH_DATA = ("run", "evaluate", "search")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """Options of a command that hold for the next one too."""
+
+    out: Path = RESULTS
+    data: Path | None = None
+    device: str | None = None
+
+    def command(self, name: str, *arguments: str) -> str:
+        """`finetune report 1a2b --out runs`, quoted for a shell."""
+        options = ["--out", str(self.out)] if self.out != RESULTS else []
+        options += ["--data", str(self.data)] if self.data and name in WITH_DATA else []
+        options += ["--device", self.device] if self.device and name in WITH_DEVICE else []
+        return shlex.join(["finetune", name, *arguments, *options])
+
+
+def results_of(run: str | Path, out: Path) -> Path:
+    """The folder of the runs among which this one is: `out`, unless it was named by its own folder in another."""
+    home = Path(run).parent.parent
+    return home if (Path(run) / RECORD).is_file() and home.resolve() != out.resolve() else out
+
+
+def typed_settings(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as they are typed: `label=mark`."""
+    return [f"{key}={_typed(value)}" for key, value in settings.items()]
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, str) and override_value(value) == value:
+        return value
+    return toml_line("value", value).removeprefix("value = ")
