@@ -121,19 +121,21 @@ def pair_features(
 ) -> list[Feature]:
     """A feature for each pair of texts in `pairs_of` the documents, read at its first position, which has no label."""
     several = [number for number, document in enumerate(documents) if len(document.lines) > 1]
-    found = []
+    found: list[Feature] = []
     for row in several:
         others = [number for number in several if number != row]
         for pair, (cut, is_next) in enumerate(pairs_of(documents[row])):
-            source = row if is_next or not others else others[(random_bits(documents[row], pair) >> 1) % len(others)]
-            begin = cut if source == row else max(1, len(documents[source].lines) // 2)
+            bits = random_bits(documents[row], pair) >> 1  # the lowest bit is the label
+            source = others[bits % len(others)] if others else row
             base = Feature(row=row, note=Piece(units=tokens.units[:0], lines=tokens.units[:0], vocabulary=vocabulary))
             feature = pair_feature(
                 base,
                 tokens.document(row, 0, cut),
-                tokens.document(source, begin, len(documents[source].lines)),
+                tokens.document(row, cut, len(documents[row].lines)),
+                tokens.document(source, max(1, len(documents[source].lines) // 2), len(documents[source].lines)),
                 size=size,
-                label=IGNORED,
+                label=IS_NEXT if is_next else IS_RANDOM,
+                share=(bits >> 32) / 2**31,
             )
             found.append(
                 Feature(
@@ -141,7 +143,7 @@ def pair_features(
                     input_ids=feature.input_ids,
                     token_type_ids=feature.token_type_ids,
                     reads=[0],
-                    label={WORDS: [IGNORED], NEXT: IS_NEXT if is_next else IS_RANDOM},
+                    label={WORDS: [IGNORED], **feature.label},
                     note=DevPiece(
                         words=np.array([[NONE, NONE]]),
                         shared=np.array([0]),

@@ -4,7 +4,7 @@ Devlin et al. 2019, section 3.1 and appendix A.1: 15 % of the tokens are predict
 random token and 10 % stay. A batch is drawn as a whole from one generator, with arrays over all of its tokens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,7 +15,9 @@ from finetune.task_types.text.label_names import NEXT, WORDS
 from finetune.task_types.text.piece import INSIDE, SPECIAL, STARTS, Piece
 
 Unit = Literal["tokens", "words"]
+Text = tuple[np.ndarray, np.ndarray]  # ids and units of a run of tokens, without special ones
 IS_NEXT, IS_RANDOM = 0, 1  # labels of pairs, as in the original code
+TRIMMED = 4  # at most this part of a second text is left out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,29 +68,39 @@ def next_words(features: Sequence[Feature]) -> list[Feature]:
 
 
 def paired(features: Sequence[Feature], generator: np.random.Generator, *, size: int) -> list[Feature]:
-    """Each feature as two texts of at most `size` tokens: one of its line ends divides it, and for half of the batch,
-    those of one line among them, the second text is that of another document. The label NEXT says so (`IS_NEXT`).
-    Without another document, a text of one line is divided in the middle, without a label.
+    """Each feature as two texts of at most `size` tokens, divided at one of its line ends; for half of the batch the
+    second text is that of another document, as long (`pair_feature`). The label NEXT says so (`IS_NEXT`). A text of one
+    line is divided in the middle, without a label, and so is each without another document.
     """
-    order, chances, draws = (generator.permutation(len(features)), *generator.random((2, len(features))))
-    cuts = [_cut(feature.note, draw) for feature, draw in zip(features, draws, strict=True)]
-    with_lines = sum(has_line for _, has_line in cuts)
-    follows = 0.5 * len(features) / max(1, with_lines)  # the chance of those that can be divided: half of all follow
+    order, chances, draws, shares = (generator.permutation(len(features)), *generator.random((3, len(features))))
     found = []
     for index, feature in enumerate(features):
-        cut, has_line = cuts[index]
         end = len(feature.note.units)
-        others = (int(other) for other in np.roll(order, -index) if features[other].row != feature.row)
-        other = None if has_line and chances[index] < follows else next(others, None)
-        if other is not None:
-            first = _between(feature, 0, cut if has_line else end)
-            second = _between(features[other], cuts[other][0], len(features[other].note.units))
-            label = IS_RANDOM
-        else:
-            cut, label = (cut, IS_NEXT) if has_line else (_middle(feature.note), IGNORED)
-            first, second = _between(feature, 0, cut), _between(feature, cut, end)
-        found.append(pair_feature(feature, first, second, size=size, label=label))
+        cut, has_line = _cut(feature.note, draws[index])
+        others = (number for number in np.roll(order, -index) if features[number].row != feature.row)
+        other = _longest_rest([features[number] for number in others], end - cut) if has_line else None
+        if other is None:
+            cut = cut if has_line else _middle(feature.note)
+        first, own = _between(feature, 0, cut), _between(feature, cut, end)
+        label = IGNORED if other is None else IS_NEXT if chances[index] < 0.5 else IS_RANDOM
+        found.append(pair_feature(feature, first, own, other, size=size, label=label, share=float(shares[index])))
     return found
+
+
+def _longest_rest(features: Iterable[Feature], length: int) -> Text | None:
+    """What follows a line's beginning in the first of some features: so many tokens, else the most that one has.
+
+    As of the feature itself, it is not the first line of a piece, which may be the first of a document.
+    """
+    best: Text | None = None
+    for feature in features:
+        for begin in _inner_lines(feature.note)[::-1]:  # from the shortest rest on
+            rest = _between(feature, int(begin), len(feature.note.units))
+            if len(rest[0]) >= length:
+                return rest
+            if len(rest[0]) and (best is None or len(rest[0]) > len(best[0])):
+                best = rest
+    return best
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -148,10 +160,15 @@ def _drawn(group: np.ndarray, sizes: np.ndarray, share: float, generator: np.ran
 
 def _cut(piece: Piece, draw: float) -> tuple[int, bool]:
     """Where the second text of a piece begins, and whether a line does there; all of a piece of one line may be one."""
+    lines = _inner_lines(piece)
+    return (int(lines[int(draw * len(lines))]), True) if len(lines) else (0, False)
+
+
+def _inner_lines(piece: Piece) -> np.ndarray:
+    """Where the lines of a piece begin, but for the one that it begins with."""
     positions = np.flatnonzero(piece.units != SPECIAL)
-    first, last = (int(positions[0]), int(positions[-1])) if len(positions) else (0, 0)
-    lines = piece.lines[(piece.lines > first) & (piece.lines <= last)]
-    return (int(lines[int(draw * len(lines))]), True) if len(lines) else (first, False)
+    first, last = (positions[0], positions[-1]) if len(positions) else (0, 0)
+    return piece.lines[(piece.lines > first) & (piece.lines <= last)]
 
 
 def _middle(piece: Piece) -> int:
@@ -161,17 +178,21 @@ def _middle(piece: Piece) -> int:
 
 
 def pair_feature(
-    feature: Feature,
-    first: tuple[np.ndarray, np.ndarray],
-    second: tuple[np.ndarray, np.ndarray],
-    *,
-    size: int,
-    label: int,
+    feature: Feature, first: Text, own: Text, other: Text | None, *, size: int, label: int, share: float
 ) -> Feature:
-    """A feature of two texts, each (ids, units), of at most `size` tokens: the longer one is truncated, the first at
-    its start and the second at its end, so that what is nearest to the other is kept.
+    """A feature of two texts, of at most `size` tokens, the second of which is `own` or where `label` is IS_RANDOM
+    `other`. The first is truncated at its start and the second at its end: what is nearest to the other is kept.
+
+    Neither length tells which second text it is: what both have is taken, less a `share` (0 to 1) of a quarter of it,
+    so that not only the other one ends within a line. The original code fills a random text to the length of the one
+    that follows (Devlin et al. 2019, appendix A.2); if its rest is longer, that gives the label away.
     """
-    size = max(2, size)
+    second, size = own, max(2, size)
+    if other is not None:
+        length = min(len(own[0]), len(other[0]))
+        length = max(1, length - int(share * length / TRIMMED))
+        ids, units = other if label == IS_RANDOM else own
+        second = ids[:length], units[:length]
     left = max(1, min(len(first[0]), max(size - len(second[0]), size // 2)))
     first, second = (part[-left:] for part in first), (part[: size - left] for part in second)  # type: ignore[assignment]
     (one, one_units), (two, two_units), template = first, second, feature.note.vocabulary.pair

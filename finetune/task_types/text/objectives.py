@@ -16,11 +16,12 @@ class Objective:
     head: str
     masked: bool = True
     paired: bool = False
+    version: int = 1  # raised when its features change
 
 
 OBJECTIVES = {
     "mlm": Objective(what="masked words", head="WordHead"),
-    "mlm-nsp": Objective(what="also the next sentence", head="NextSentenceHead", paired=True),
+    "mlm-nsp": Objective(what="also the next sentence", head="NextSentenceHead", paired=True, version=2),
     "ltr": Objective(what="the next word", head="NextWordHead", masked=False),
 }
 LISTED = "; ".join(f"{name}: {objective.what}" for name, objective in OBJECTIVES.items())

@@ -65,6 +65,7 @@ class TextTask(Task):
     def __post_init__(self) -> None:
         """Raises UserError for shares that do not add up to 1, and for masks where nothing is masked."""
         object.__setattr__(self, "metrics", (*METRICS, *[next_accuracy] * self.paired))
+        object.__setattr__(self, "version", self._objective.version)
         super().__post_init__()
         if abs(sum(self.replace) - 1) > 1e-9:
             raise UserError(
