@@ -24,9 +24,12 @@ def records(path: Path, form: FileFormat) -> Iterator[Record]:
     yield from map(whole, found) if form.damaged else found
 
 
-def read_table(path: Path, encoding: str = "") -> Table:
-    """Reads the whole file. Raises UserError where its format or encoding is unknown, or it has no rows."""
-    form = detect(path, encoding)
+def read_table(path: Path, encoding: str = "", form: FileFormat | None = None) -> Table:
+    """Reads the whole file, in this form if it is given.
+
+    Raises UserError where its format or encoding is unknown, or it has no rows.
+    """
+    form = form or detect(path, encoding)
     if path.is_file() and (labels := labels_of_texts(path)) is not None:
         return read_pair(path, labels, form.encoding)
     if form.format.read_cells is not None:
@@ -65,9 +68,9 @@ def survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
     return rows, frozenset(names)
 
 
-def table_of(path: Path, encoding: str = "") -> Table:
-    """The file's table, cached until the file changes."""
-    return _read(path, encoding, version_of(path))
+def table_of(path: Path, encoding: str = "", form: FileFormat | None = None) -> Table:
+    """The file's table, read in this form if it is given; cached until the file changes."""
+    return _read(path, encoding, version_of(path), form)
 
 
 def version_of(path: Path) -> tuple[int, int]:
@@ -85,5 +88,5 @@ def forget_tables() -> None:
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, encoding: str, _: tuple[int, int]) -> Table:
-    return read_table(path, encoding)
+def _read(path: Path, encoding: str, _: tuple[int, int], form: FileFormat | None) -> Table:
+    return read_table(path, encoding, form)

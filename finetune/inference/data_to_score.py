@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from finetune.data.detect import detect
 from finetune.data.files import is_data, split_files
 from finetune.data.paths import is_folder
 from finetune.data.reading import first_rows
@@ -15,6 +14,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import task_on
 from finetune.task_types.task import Task
 from finetune.task_types.text.own import scored_on
+from finetune.task_types.trained_form import form_for
 
 OPTIONS = ("text", "label", "encoding")
 
@@ -42,7 +42,7 @@ def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -
     columns = {name: value for name, value in options.items() if name in ("text", "label")}
     task, layouts = found.task(), list[Layout]()
     for file in (files[split] for split in scored):
-        sample = first_rows(file, detect(file, encoding), most=SAMPLE)
+        sample = first_rows(file, form_for(file, found.layout, options, inputs=task.inputs), most=SAMPLE)
         layouts.append(layout_for(known_type(task), found.layout, sample, columns, inputs=task.inputs)[0])
         _require_label(layouts[-1], found.layout, sample)
     files = {"train": files[scored[0]], **files}

@@ -20,7 +20,7 @@ from finetune.inference.predictor import Predictor
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.task_types.columns import Layout
-from finetune.task_types.text.own import form_of
+from finetune.task_types.trained_form import form_for
 
 
 @dataclass(kw_only=True)
@@ -70,7 +70,7 @@ def predict_file(
     require_settings(options)
     kind = known_type(predictor.task)
     columns = {name: value for name, value in options.items() if name != "encoding"}
-    form = form_of(kind.name, path, options)
+    form = form_for(path, predictor.layout, options, inputs=predictor.task.inputs)
     require_output_for(path, output, force=True)
     watch(Note(f"{path}: {form}"))
     sample = first_rows(path, form, most=SAMPLE)

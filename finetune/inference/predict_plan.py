@@ -24,7 +24,7 @@ from finetune.task_types.data_type import DataType
 from finetune.task_types.guess import guess, named_columns
 from finetune.task_types.task import Task
 from finetune.task_types.text.columns import Text
-from finetune.task_types.text.own import form_of
+from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import layout_from, named_type, type_of
 from finetune.task_types.words.columns import WordsType
 
@@ -41,7 +41,7 @@ def require_predictable(
     """
     require_settings(options)
     layout = trained_layout(model, out)
-    form = form_of("" if layout is None else layout.shape, path, options)
+    form = form_for(path, layout, options)
     require_output_for(path, output, force=force)
     if layout is not None:
         columns = {name: str(value) for name, value in options.items() if name in ("text", "label")}
@@ -138,7 +138,7 @@ def layout_for(
             raise
         raise _lacks(sample, trained) from error
     if trained is not None:
-        if "text" not in options and not kind.any_columns and names_columns(sample.form):
+        if "text" not in options and not kind.any_columns and (len(columns) > 1 or names_columns(sample.form)):
             raise _lacks(sample, trained, found.text)
         if len(trained.text) != len(found.text) and not kind.any_columns:
             raise _lacks(sample, trained)

@@ -23,7 +23,7 @@ from finetune.task_types.prepare import load_splits
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.starting_recipe import fitting_length
 from finetune.task_types.task import Task
-from finetune.task_types.text.own import form_of
+from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import named_type, trained_task
 
 OF_A_FILE = ("shape", "text", "label", "id", "decimal", "encoding")  # the options of data that apply
@@ -58,7 +58,7 @@ def rows_of_file(path: Path, settings: Mapping[str, Any], *, trained: Layout | N
     given = {key: str(value) for key, value in settings.items() if key in OPTIONS}
     if unused := [key for key in given if key not in OF_A_FILE]:
         raise UserError(f"{unused[0]}= does not apply: every row of {path} is embedded", "Leave it out")
-    form = form_of("" if trained is None else trained.shape, path, given)
+    form = form_for(path, trained, given)
     given.pop("encoding", None)
     sample = first_rows(path, form, most=SAMPLE)
     layout, notes = _layout(sample, trained, given)

@@ -24,7 +24,7 @@ class Layout:
     written, `characters` that they are of single characters, and `signs_apart` that signs are words. `rest` are columns
     without a name that a text runs on
     into, with `delimiter` between them; `no_label` is a sign that means none. Of choices, the first `contexts`
-    columns are their context. `rivals` are other columns that could hold the label.
+    columns are their context. `rivals` are other columns that could hold the label. `file` says how the file was read.
     """
 
     shape: str
@@ -50,6 +50,7 @@ class Layout:
     no_label: str = ""
     contexts: int = 1
     reasons: Mapping[str, str] = field(default_factory=dict)
+    file: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
         """The layout as options of a recipe."""

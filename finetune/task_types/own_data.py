@@ -29,6 +29,7 @@ from finetune.task_types.row_builder import rows_of
 from finetune.task_types.slices import slices_of
 from finetune.task_types.task import Task
 from finetune.task_types.text.own import is_text, text_task
+from finetune.task_types.trained_form import form_facts, form_for
 from finetune.task_types.types import data_types, named_type, trained_task
 from finetune.task_types.unknown_labels import UnknownLabels
 
@@ -62,7 +63,9 @@ class OwnData:
 
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
         """The split of a file; train and dev, if dev is drawn. Many rows are packed, and no table is kept then."""
-        table = table_of(path, self.encoding)
+        options = {"encoding": self.encoding, "text": ",".join(self.layout.text)}
+        form = form_for(path, self.layout, options) if self.model is not None else None
+        table = table_of(path, self.encoding, form)
         rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test", model=self.model)
         if self.layout.id:
             rows = _distinct(rows)
@@ -138,7 +141,7 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     layout = guess(table, given)
     others = {split: table_of(file, encoding) for split, file in files.items() if split != "train"}
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
-    layout = replace(layout, labels=tuple(dict.fromkeys(labels)))
+    layout = replace(layout, labels=tuple(dict.fromkeys(labels)), file=form_facts(table))
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
     read = OwnData(layout=layout, files=files, split=split, encoding=encoding)
     task = trained_task(layout, name=data_name(name), read=read)

@@ -75,7 +75,10 @@ def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
 def layout_of(task: Task) -> dict[str, Any] | None:
     """The layout that is saved with a model, as JSON; None for a task that is not of user data."""
     layout = getattr(getattr(task, "read", None), "layout", None)
-    return {**asdict(layout), "reasons": {}, "rivals": ()} if isinstance(layout, Layout) else None
+    if not isinstance(layout, Layout):
+        return None
+    saved = {**asdict(layout), "reasons": {}, "rivals": ()}
+    return saved if layout.file else {name: value for name, value in saved.items() if name != "file"}
 
 
 def columns_of(task: Task) -> dict[str, Any]:
@@ -84,7 +87,7 @@ def columns_of(task: Task) -> dict[str, Any]:
     if not isinstance(layout, Layout):
         return {}
     layout = named_type(layout.shape).decisive(layout)
-    left_out = ("id", "group", "reasons", "rivals", "signs_apart")
+    left_out = ("id", "group", "reasons", "rivals", "signs_apart", "file")
     kept = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
     return {name: value for name, default in kept.items() if (value := getattr(layout, name)) not in (default, {})}
 

@@ -126,6 +126,8 @@ def header(path: Path, form: FileFormat) -> list[str]:
     """The names of a delimited file's columns."""
     dialect: Dialect = form.layout
     first = first_cells(path, form)
+    if not dialect.header and dialect.names:
+        return list(dialect.names)
     if not dialect.header:
         return [f"column {number}" for number in range(1, (dialect.width or len(first)) + 1)]
     return column_names(["", *first] if dialect.indexed else first)

@@ -18,7 +18,8 @@ class Dialect:
     """How lines are split into cells; with an empty `delimiter` each line is one cell.
 
     `skip` lines are above the header. `indexed`: rows start with a cell that has no name in the header. `run_on`:
-    the column whose texts hold the delimiter without quotes, of `width` columns.
+    the column whose texts hold the delimiter without quotes, of `width` columns. `names` are those of a file without
+    header, where they are known.
     """
 
     delimiter: str
@@ -29,12 +30,14 @@ class Dialect:
     run_on: int | None = None
     skip: int = 0
     width: int = 0
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         single = " in single quotes" if self.quote == "'" else ""
         parts = [f"{DELIMITERS[self.delimiter]}-separated" if self.delimiter else "one column"]
         parts += [f"cells may be quoted{single}" if self.quoted else "quotes are part of the text"]
-        parts += [] if self.header else ["no header"]
+        known = f": columns {', '.join(self.names)}, as in training" if self.names else ""
+        parts += [] if self.header else [f"no header{known}"]
         parts += ["the first column has no name"] if self.indexed else []
         above = f"{so_many(self.skip, 'line')} above the header {noun(self.skip, 'is', 'are')} not read"
         parts += [above] if self.skip else []

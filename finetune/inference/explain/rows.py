@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from finetune.data.detect import detect
 from finetune.data.reading import first_rows, records
 from finetune.data.rows import Row
 from finetune.errors import UserError
@@ -17,6 +16,7 @@ from finetune.runs.record_files import load_record
 from finetune.task_types.data_type import NoRow
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.row_builder import row_of
+from finetune.task_types.trained_form import form_for
 
 SHOWN = 3  # ids in a message
 
@@ -53,7 +53,7 @@ def rows_of_file(predictor: Predictor, file: Path, *, most: int) -> tuple[list[R
 
     Raises UserError for a file that cannot be read, without the model's columns, or without a row.
     """
-    form = detect(file, "")
+    form = form_for(file, predictor.layout, {}, inputs=predictor.task.inputs)
     kind = known_type(predictor.task)
     sample = first_rows(file, form, most=SAMPLE)
     layout, notes = layout_for(kind, predictor.layout, sample, {}, inputs=predictor.task.inputs)

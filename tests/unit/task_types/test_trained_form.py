@@ -1,0 +1,140 @@
+"""How files are read for a trained model: as its training file was, and no first row is taken for a header."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from finetune.data.reading import read_table
+from finetune.errors import UserError
+from finetune.task_types.columns import Layout
+from finetune.task_types.own_data import own_data, own_task
+from finetune.task_types.trained_form import form_for
+from finetune.task_types.types import layout_from, layout_of
+
+TEXTS = [f"the {noun} {verb}, and it was {how}" for noun in ("film", "book", "song") for verb in ("began", "ended")
+         for how in ("good; very good", "bad, alas", "good | long", 'so "so"', "fine")]  # fmt: skip
+LABELS = ["pos", "neg", "pos", "neg", "pos"] * 6
+
+
+def trained(path: Path, **options: str) -> Layout:
+    """The layout that a model trained on the file keeps, as it is loaded again."""
+    task = own_task(str(path), options)
+    assert own_data(task) is not None
+    saved = layout_of(task)
+    assert saved is not None
+    return layout_from(saved)
+
+
+def columns(path: Path, layout: Layout | None, inputs: Sequence[str] = (), **options: str) -> dict[str, list[Any]]:
+    return read_table(path, form=form_for(path, layout, options, inputs=inputs)).columns
+
+
+def lines(path: Path, rows: Sequence[str], encoding: str = "utf-8") -> Path:
+    path.write_text("".join(f"{row}\n" for row in rows), encoding=encoding)
+    return path
+
+
+@pytest.mark.parametrize("rows", [1, 2, 6])
+@pytest.mark.parametrize("sign", ["\t", ";", "|"])
+@pytest.mark.parametrize("header", [True, False])
+def test_some_rows_of_the_training_file_are_read_as_there(tmp_path: Path, sign: str, header: bool, rows: int) -> None:
+    texts = [text.replace(sign, " ") for text in TEXTS]
+    every = [f"{text}{sign}{label}" for text, label in zip(texts, LABELS, strict=True)]
+    top = [f"text{sign}label"] if header else []
+    named = {} if header else {"text": "column 1", "label": "column 2"}
+    layout = trained(lines(tmp_path / "train.data", [*top, *every]), **named)
+    for name, some in (("same.data", [*top, *every[:rows]]), ("below.data", every[:rows])):
+        found = columns(lines(tmp_path / name, some), layout)
+        assert found[layout.text[0]] == texts[:rows]
+        assert found[layout.label[0]] == LABELS[:rows]
+
+
+def test_a_file_without_labels_keeps_its_first_row(tmp_path: Path) -> None:
+    rows = [f"{label}\t{text}" for text, label in zip(TEXTS, LABELS, strict=True)]
+    first = trained(lines(tmp_path / "first.data", rows), text="column 2", label="column 1")
+    assert columns(lines(tmp_path / "a.data", TEXTS[:2]), first) == {"column 2": TEXTS[:2]}
+    csv = trained(
+        lines(
+            tmp_path / "train.csv",
+            ["text;label", *(f"{t.replace(';', '')};{n}" for t, n in zip(TEXTS, LABELS, strict=True))],
+        )
+    )
+    short = ["Good film", "Bad plot"]
+    for name in ("b.txt", "b.csv", "b.dat", "b"):
+        assert list(columns(lines(tmp_path / name, short), csv).values()) == [short]
+        assert list(columns(lines(tmp_path / name, short), None, ["sentence"]).values()) == [short]
+    assert columns(lines(tmp_path / "c.csv", ["text", *short]), csv) == {"text": short}
+    assert columns(lines(tmp_path / "c.csv", ["review", *short]), csv) == {"review": short}
+    assert columns(lines(tmp_path / "c.csv", ["said", "a good film", "a bad film"]), csv) == {
+        "said": ["a good film", "a bad film"]
+    }
+    assert list(columns(lines(tmp_path / "c.txt", ["said", *TEXTS[3:5]]), csv).values()) == [["said", *TEXTS[3:5]]]
+
+
+@pytest.mark.parametrize("texts", [["I love it, really", "I hate it, really"], ["Good; well", "Bad; so bad"]])
+def test_two_lines_of_prose_are_two_texts(tmp_path: Path, texts: list[str]) -> None:
+    rows = [f"{text}\t{label}" for text, label in zip(TEXTS, LABELS, strict=True)]
+    layout = trained(lines(tmp_path / "train.tsv", ["text\tlabel", *rows]))
+    for known, inputs in ((layout, []), (None, ["sentence"])):
+        assert list(columns(lines(tmp_path / "new.txt", texts), known, inputs).values()) == [texts]
+
+
+def test_columns_may_be_numbered_where_there_is_no_header(tmp_path: Path) -> None:
+    layout = trained(
+        lines(tmp_path / "train.tsv", ["text\tlabel", *(f"{t}\t{n}" for t, n in zip(TEXTS, LABELS, strict=True))])
+    )
+    rows = ["a1|a good film", "b2|a bad film"]
+    found = columns(lines(tmp_path / "new.csv", rows), layout, text="column 2")
+    assert found == {"column 1": ["a1", "b2"], "column 2": ["a good film", "a bad film"]}
+
+
+def test_pairs_of_a_text_file_keep_their_first_row(tmp_path: Path) -> None:
+    rows = ["a cat sat\tthe cat sat", "a dog ran\tno dog ran"]
+    found = columns(lines(tmp_path / "new.txt", rows), None, ["sentence1", "sentence2"])
+    assert found == {"sentence1": ["a cat sat", "a dog ran"], "sentence2": ["the cat sat", "no dog ran"]}
+
+
+def test_a_legacy_encoding_of_training_is_that_of_a_few_rows(tmp_path: Path) -> None:
+    texts = [f"{text} {word}" for text, word in zip(TEXTS, ["žluťoučký kůň", "příliš žluťoučký"] * 15, strict=True)]
+    rows = ["text\tlabel", *(f"{text}\t{label}" for text, label in zip(texts, LABELS, strict=True))]
+    layout = trained(lines(tmp_path / "train.tsv", rows, "cp1250"), encoding="cp1250")
+    assert columns(lines(tmp_path / "new.tsv", ["text", "kůň"], "cp1250"), layout) == {"text": ["kůň"]}
+    assert columns(lines(tmp_path / "utf.tsv", ["text", "kůň"]), layout) == {"text": ["kůň"]}
+
+
+def test_words_are_read_as_in_training_with_tags_or_without(tmp_path: Path) -> None:
+    word = ["1\tAnn\tNNP\tB-PER", "2\tLee\tNNP\tI-PER", "3\truns\tVBZ\tO", ""]
+    layout = trained(lines(tmp_path / "train.iob2", word * 20))
+    bare = [line.rpartition("\t")[0] for line in word]
+    for some in (word[:3], [*word, *word], [*bare, *bare], bare[:3]):
+        found = columns(lines(tmp_path / "new.iob2", some), layout)
+        assert found["words"][0] == ["Ann", "Lee", "runs"]
+        assert ("tags" in found) == (some[0] == word[0])
+
+
+def test_single_characters_stay_characters(tmp_path: Path) -> None:
+    marked = ["我\tO", "在\tO", "北\tB-LOC", "京\tE-LOC", " \tO", "住\tO", ""]
+    layout = trained(lines(tmp_path / "train.bmes", marked * 30))
+    for name, some in (("new.bmes", marked), ("few.bmes", marked[3:6])):
+        found = columns(lines(tmp_path / name, some), layout)
+        assert found["words"] == [[line.partition("\t")[0] for line in some if line]]
+    assert columns(lines(tmp_path / "bare.bmes", list("我在北京")), layout)["words"] == [["我", "在", "北", "京"]]
+
+
+def test_labelled_lines_with_labels_or_without(tmp_path: Path) -> None:
+    rows = [
+        f"{'DESC:manner' if label == 'pos' else 'HUM:ind'} {text}" for text, label in zip(TEXTS, LABELS, strict=True)
+    ]
+    layout = trained(lines(tmp_path / "train.label", rows))
+    assert columns(lines(tmp_path / "one.label", rows[:2]), layout)["text"] == TEXTS[:2]
+    assert columns(lines(tmp_path / "bare.label", TEXTS[:2]), layout) == {"text": TEXTS[:2]}
+    with pytest.raises(UserError, match="only 50% of its lines have a label"):
+        columns(lines(tmp_path / "some.label", [*rows[:2], *TEXTS[:2]]), layout)
+
+
+def test_a_damaged_form_of_the_model_is_refused(tmp_path: Path) -> None:
+    layout = Layout(shape="sentence", text=("text",), file={"format": "delimited", "layout": {"delimiter": "ab"}})
+    with pytest.raises(UserError, match="training file is damaged"):
+        columns(lines(tmp_path / "new.csv", TEXTS[:2]), layout)
