@@ -20,7 +20,7 @@ from finetune.cli.terminal import echo, one_line
 from finetune.data.addresses import is_remote
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
-from finetune.inference.predict_plan import default_output, require_predictable
+from finetune.inference.predict_plan import require_predictable
 from finetune.inference.shards.begin import SUFFIX, is_many
 from finetune.inference.shards.executors import require_executor
 from finetune.metrics.scores import plain_metrics
@@ -82,8 +82,7 @@ def predict(
             raise UserError("--escape-formulas does not apply to Parquet", "Leave it out")
         predict_files(targets, output, given, source=source, tasks=tasks, as_json=as_json, quiet=quiet)
     else:
-        to = output or default_output(Path(file))
-        require_predictable(model, Path(file), to, given, out=out, force=force)
+        to = require_predictable(model, Path(file), output, given, out=out, force=force)
         _predict_file(Path(file), to, given, source=source, escape=escape, as_json=as_json, quiet=quiet)
 
 

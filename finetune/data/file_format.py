@@ -22,7 +22,8 @@ class FileFormat:
     """How one file is to be read.
 
     `layout` is what the format's `sniff` detected, such as a delimiter. `damaged`: some bytes are not valid in its
-    encoding; `sample`: one of its lines, where the encoding is not UTF.
+    encoding; `sample`: one of its lines, where the encoding is not UTF. `path`: the file, where what is written is to
+    have its layout.
     """
 
     format: "Format"
@@ -31,6 +32,7 @@ class FileFormat:
     damaged: bool = False
     sample: str = ""
     layout: Any = True
+    path: Path | None = None
 
     def __str__(self) -> str:
         """In words: `delimited text, in UTF-8, comma-separated, quoted, gzip`."""
@@ -68,13 +70,16 @@ class FileFormat:
 class Output:
     """A file that is written: its suffix without `.gz`, its columns, and those whose cells must not run as formulas.
 
-    `marked`: it starts with a byte-order mark, without which Excel does not read CSV as UTF-8.
+    `added` are the columns that its input has not, the first of them the prediction. `marked`: it starts with a
+    byte-order mark, without which Excel does not read CSV as UTF-8. `delimiter` is that of text whose suffix has none.
     """
 
     suffix: str
     names: Sequence[str]
     escaped: Collection[str] = ()
+    added: Collection[str] = ()
     marked: bool = False
+    delimiter: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from finetune.data.alike import alike
 from finetune.data.encodings.detect import spelled
 from finetune.data.file_format import FileFormat, Format, Output
 from finetune.data.formats.registry import BY_SUFFIX
@@ -19,9 +20,14 @@ def written_suffix(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
-def written_format(path: Path) -> Format:
-    """The format that a file is written in. Raises UserError for an unsupported suffix."""
+def written_format(path: Path, like: FileFormat | None = None) -> Format:
+    """The format that a file is written in: the layout of the file that it is like, where its suffix is the same.
+
+    Raises UserError for an unsupported suffix.
+    """
     suffix = written_suffix(path)
+    if (own := alike(path, like, BY_SUFFIX)) is not None:
+        return own
     if suffix not in BY_SUFFIX:
         raise UserError(f"{path}: unsupported output suffix '{suffix}'", f"End it with {', '.join(BY_SUFFIX)}")
     if BY_SUFFIX[suffix].compressed and path.suffix == ".gz":
@@ -29,21 +35,21 @@ def written_format(path: Path) -> Format:
     return BY_SUFFIX[suffix]
 
 
-def require_writable(path: Path, names: Collection[str], *, rows: int = 0) -> None:
+def require_writable(path: Path, names: Collection[str], *, rows: int = 0, like: FileFormat | None = None) -> None:
     """Raises UserError, before any work, where about so many rows of these columns do not fit the format."""
-    form = written_format(path)
+    form = written_format(path, like)
     if form.fits is not None:
         form.fits(path, names, rows)
 
 
 def keeps_mark(path: Path, like: FileFormat) -> bool:
     """Whether the input's byte-order mark is written to a file too."""
-    return like.marked and written_format(path).markable
+    return like.marked and written_format(path, like).markable
 
 
 def encoding_note(path: Path, like: FileFormat) -> str:
     """What to know about CSV and TSV in UTF-8 whose input is in an encoding that Excel expects; empty for others."""
-    if not (written_format(path).markable and like.format.text) or like.marked or like.encoding == "utf-8":
+    if not (written_format(path, like).markable and like.format.text) or like.marked or like.encoding == "utf-8":
         return ""
     name = f"{path.name.removesuffix('.gz').removesuffix(written_suffix(path))}.xlsx"
     read = spelled(like.encoding)
@@ -56,19 +62,21 @@ def write_rows(
     names: Sequence[str],
     *,
     escaped: Collection[str] = (),
+    added: Collection[str] = (),
     like: FileFormat | None = None,
 ) -> int:
     """Writes all rows, which may be iterated twice, with these columns; replaces the file once it is complete.
 
     In CSV and TSV, cells of the columns `escaped` that a spreadsheet would run as a formula get a leading
-    apostrophe; returns how many did. They start with a byte-order mark if the file `like` which they are written does.
+    apostrophe; returns how many did. They start with a byte-order mark if the file `like` which they are written does,
+    and where that has a path, its layout is kept and gets the columns `added`.
     Raises UserError where the file cannot be written.
     """
-    require_writable(path, names)
-    write = written_format(path).write
+    require_writable(path, names, like=like)
+    write = written_format(path, like).write
     assert write is not None  # formats in BY_SUFFIX have one
     marked = like is not None and keeps_mark(path, like)
-    output = Output(suffix=written_suffix(path), names=names, escaped=escaped, marked=marked)
+    output = Output(suffix=written_suffix(path), names=names, escaped=escaped, added=added, marked=marked)
     with (
         output_file(path) as scratch,
         gzip.open(scratch, "wb") if path.suffix == ".gz" else scratch.open("wb") as file,

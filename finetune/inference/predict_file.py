@@ -11,7 +11,7 @@ from typing import Any
 from finetune.data.file_format import FileFormat
 from finetune.data.messages import percent, so_many
 from finetune.data.reading import first_rows, records, survey
-from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows
+from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows, written_format
 from finetune.inference.answer_rows import ERROR, answer_windows, free_name, windows, with_answer
 from finetune.inference.file_scores import scores_of
 from finetune.inference.journal import Journal
@@ -71,12 +71,13 @@ def predict_file(
     kind = known_type(predictor.task)
     columns = {name: value for name, value in options.items() if name != "encoding"}
     form = form_for(path, predictor.layout, options, inputs=predictor.task.inputs)
-    require_output_for(path, output, force=True)
+    require_output_for(path, output, form, force=True)
     watch(Note(f"{path}: {form}"))
     sample = first_rows(path, form, most=SAMPLE)
     layout, notes = layout_for(kind, predictor.layout, sample, columns, inputs=predictor.task.inputs)
+    layout = kind.as_written(layout, sample.columns)
     total, taken = survey(path, form)
-    require_writable(output, {*taken, "answer"}, rows=total)
+    require_writable(output, {*taken, "answer"}, rows=total, like=form)
     found = Prediction(format=str(form), notes=[*form.encoding_notes(path), *notes])
     with Journal(output, of=_fingerprint(predictor, path, form, layout)) as journal:
         found.resumed = journal.rows
@@ -91,10 +92,15 @@ def predict_file(
             rate = (journal.rows - found.resumed) / (time.perf_counter() - started)
             watch(RowsPredicted(done=journal.rows, total=max(journal.rows, total), rate=rate))
         found.rows, found.truncated = journal.rows, journal.truncated
-        names, found.failed = journal.names(error=free_name(ERROR, taken))
-        escaped = write_rows(output, journal, names, escaped=names if escape else {*names} - taken, like=form)
+        error = free_name(ERROR, taken)
+        names, found.failed = journal.names(error=error)
+        added = [name for name in names if name not in taken]
+        escaped = write_rows(output, journal, names, escaped=names if escape else added, added=added, like=form)
         found.notes += [note] if (note := encoding_note(output, form)) else []
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
+        if found.failed and written_format(output, form).name in ("word-lines", "labelled-lines"):
+            reason = next(row[error] for row in journal if error in row)
+            found.notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
         if layout.label:
             labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)
             found.scores = scores_of(predictor.task, layout, labelled, found.notes)

@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from finetune.data.alike import alike
+from finetune.data.file_format import FileFormat
 from finetune.data.files import is_data
 from finetune.data.formats.delimited import names_columns
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.messages import lacking, so_many
+from finetune.data.open_files import PACKED
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import is_folder
 from finetune.data.reading import first_rows
@@ -34,18 +37,22 @@ SHOWN = 12  # names of columns in a message
 
 
 def require_predictable(
-    model: str, path: Path, output: Path, options: Mapping[str, Any], *, out: Path, force: bool = False
-) -> None:
-    """Raises UserError for a setting or a model that does not exist, an output that may not be written, and for a file
+    model: str, path: Path, output: Path | None, options: Mapping[str, Any], *, out: Path, force: bool = False
+) -> Path:
+    """The output, by default named like the file.
+
+    Raises UserError for a setting or a model that does not exist, an output that may not be written, and for a file
     without the columns that the model was trained on, if that was a run on such a file.
     """
     require_settings(options)
     layout = trained_layout(model, out)
     form = form_for(path, layout, options)
-    require_output_for(path, output, force=force)
+    output = output or default_output(path, form)
+    require_output_for(path, output, form, force=force)
     if layout is not None:
         columns = {name: str(value) for name, value in options.items() if name in ("text", "label")}
         layout_for(named_type(layout.shape), layout, first_rows(path, form, most=SAMPLE), columns)
+    return output
 
 
 def require_settings(options: Mapping[str, Any]) -> None:
@@ -89,20 +96,22 @@ def shown_names(columns: Iterable[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def require_output_for(path: Path, output: Path, *, force: bool) -> None:
+def require_output_for(path: Path, output: Path, form: FileFormat, *, force: bool) -> None:
     """Raises UserError where the predictions of a file cannot be written to another, or may not replace it."""
-    written_format(output)
+    written_format(output, form)
     require_replaceable_output(output, reads=[path], force=force)
 
 
-def default_output(path: Path) -> Path:
-    """`new.predicted.csv` in this folder for `new.csv`; TSV for a .txt, JSON Lines for an unknown suffix."""
+def default_output(path: Path, form: FileFormat) -> Path:
+    """`new.predicted.csv` in this folder for `new.csv`: in its layout, a TSV for a .txt of plain lines."""
     gzip = ".gz" * (path.suffix == ".gz")
-    plain = Path(path.name.removesuffix(gzip))
-    if plain.suffix.lower() not in BY_SUFFIX:
-        return Path(f"{plain.name}.predicted.jsonl")
-    suffix = ".tsv" if plain.suffix.lower() == ".txt" else plain.suffix
-    return Path(f"{plain.stem}.predicted{suffix}{gzip}")
+    plain = Path(path.name.removesuffix(path.suffix) if path.suffix in PACKED else path.name)
+    same = Path(f"{plain.stem}.predicted{plain.suffix}")
+    if alike(same, form, BY_SUFFIX) is None:
+        suffix = ".tsv" if plain.suffix.lower() == ".txt" else plain.suffix
+        known = suffix.lower() in BY_SUFFIX
+        same = Path(f"{plain.stem}.predicted{suffix}" if known else f"{plain.name}.predicted.jsonl")
+    return Path(f"{same}{gzip}")
 
 
 def layout_for(

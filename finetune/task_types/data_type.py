@@ -135,6 +135,10 @@ class DataType(ABC):
         """The layout, completed from the cells of its columns."""
         return layout
 
+    def as_written(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
+        """The layout with how labels are written in these columns, in which predictions are written too."""
+        return layout
+
     def decisive(self, layout: Layout) -> Layout:
         """The part of a layout that decides the result of a run, as the rows do."""
         return layout

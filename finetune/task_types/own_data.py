@@ -142,6 +142,7 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     others = {split: table_of(file, encoding) for split, file in files.items() if split != "train"}
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
     layout = replace(layout, labels=tuple(dict.fromkeys(labels)), file=form_facts(table))
+    layout = named_type(layout.shape).as_written(layout, table.columns)
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
     read = OwnData(layout=layout, files=files, split=split, encoding=encoding)
     task = trained_task(layout, name=data_name(name), read=read)

@@ -25,7 +25,7 @@ from finetune.data.paths import is_file
 from finetune.data.records import column_names
 from finetune.data.table import Table
 from finetune.data.values import NUMBER
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 from finetune.task_types.column_names import EXACT, place_of
 from finetune.task_types.columns import Layout
 from finetune.task_types.name_words import IDS, LABELS, STRONG_LABELS, STRONG_TEXTS, WEAK_TEXTS
@@ -39,8 +39,9 @@ GUESSED: dict[str, tuple[Format, type]] = {
 }
 TEXTS, OTHERS = (*STRONG_TEXTS, *WEAK_TEXTS), (*STRONG_LABELS, *LABELS, *IDS)  # usual names of columns
 ROWS = 200  # that are inspected
+REGULAR = 0.75  # share of the rows that are as wide as in training
 MOSTLY = 0.95
-MIXED = 0.2  # share of lines with a label, from which it is no chance
+MIXED = 0.2  # share of lines with a label, from which some lines have one
 NUMBERED = re.compile(r"column \d+")
 TABLES = (".csv", ".tsv", ".tab")
 IN_PROSE = re.compile(r"[,;](?![\s\d]|$)", re.MULTILINE)  # a sign between cells, which prose does not have
@@ -83,23 +84,25 @@ def form_for(
     if trained is not None and trained.shape == Text.name:
         return form_of(trained.shape, path, options)
     facts = trained.file if trained is not None else {}
-    encoding = str(options.get("encoding", "")) or _encoding(path, str(facts.get("encoding", "")))
-    start = FileStart(path, encoding)
+    start = FileStart(path, str(options.get("encoding", "")) or _encoding(path, str(facts.get("encoding", ""))))
     if not is_file(path) or any(one.sniff(start) for one in FORMATS if not one.text):
-        return detect(path, encoding)
-    known = _known(trained, facts, options, inputs)
-    if known.layout is not None and (found := FITS[type(known.layout)](start, known)) is not None:
-        of = next(format for format, kind in GUESSED.values() if isinstance(found, kind))
-        text = start.encoding
-        return FileFormat(
-            format=of,
-            compression=start.compression,
-            encoding=text.name,
-            damaged=text.damaged,
-            sample=text.sample,
-            layout=found,
-        )
-    return _with_first_row(start, detect(path, encoding), known, str(options.get("text", "")))
+        return detect(path, start.given)
+    return replace(_text_form(start, _known(trained, facts, options, inputs), str(options.get("text", ""))), path=path)
+
+
+def _text_form(start: FileStart, known: Trained, named: str) -> FileFormat:
+    """How a file of text is read; `named` are the columns of texts that the user named."""
+    if known.layout is None or (found := FITS[type(known.layout)](start, known)) is None:
+        return _with_first_row(start, detect(start.path, start.given), known, named)
+    text = start.encoding
+    return FileFormat(
+        format=next(format for format, kind in GUESSED.values() if isinstance(found, kind)),
+        compression=start.compression,
+        encoding=text.name,
+        damaged=text.damaged,
+        sample=text.sample,
+        layout=found,
+    )
 
 
 def _known(
@@ -119,18 +122,18 @@ def _known(
 
 def _layout(facts: Mapping[str, Any]) -> Any:
     """The saved layout of a training file; None where its format needs none. Raises UserError for a damaged one."""
-    _, kind = GUESSED.get(str(facts.get("format")), (None, None))
-    if kind is None:
+    if facts.get("format") not in GUESSED:
         return None
-    saved = {name: tuple(value) if isinstance(value, list) else value for name, value in facts["layout"].items()}
+    _, kind = GUESSED[facts["format"]]
     try:
-        found: Any = kind(**saved)
-        signs = ("", SPACES, *DELIMITERS)
-        if kind is not LabelledLines and found.delimiter not in signs:
+        found: Any = kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in facts["layout"].items()})
+        if kind is not LabelledLines and found.delimiter not in ("", SPACES, *DELIMITERS):
             raise ValueError(f"delimiter {found.delimiter!r}")
         return found
-    except (TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"the model's form of its training file is damaged ({error})", "Train it again") from error
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise UserError(
+            f"the model's form of its training file is damaged ({first_line(error)})", "Train it again"
+        ) from error
 
 
 def _encoding(path: Path, trained: str) -> str:
@@ -180,7 +183,7 @@ def _rows(text: str, dialect: Dialect) -> list[list[str]]:
 def _are_regular(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) -> bool:
     """Whether nearly all rows have so many cells, or more where a text holds the delimiter."""
     fitting = sum(len(row) == width or (dialect.run_on is not None and len(row) > width) for row in rows)
-    return fitting >= MOSTLY * len(rows)
+    return fitting >= REGULAR * len(rows)
 
 
 def _has_label(cells: Sequence[str], known: Trained) -> bool:
@@ -218,7 +221,7 @@ def _word_lines(start: FileStart, known: Trained) -> WordLines | None:
         below = filled[header:]
         fitting = [row for row in below if len(row) == len(names) and not any(" " in cell.strip() for cell in row)]
         tagged = names != like.names or _are_tagged(fitting, names, known)
-        if below and len(fitting) >= MOSTLY * len(below) and tagged:
+        if below and len(fitting) >= REGULAR * len(below) and tagged:
             return replace(like, names=names, header=header)
     return None
 

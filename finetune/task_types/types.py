@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any
@@ -98,8 +98,8 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
     if values.get("text") == ():
         values["text"] = (USUAL,)  # lines of text have no column, and rows to predict have this one
     try:
-        return Layout(**values)
-    except TypeError as error:
+        return replace(Layout(**values), file=dict(saved.get("file", {})))
+    except (TypeError, ValueError) as error:
         raise UserError(
             f"the model's layout of columns is from another version of finetune ({first_line(error)})",
             "Use that version, or train it again",

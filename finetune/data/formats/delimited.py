@@ -155,7 +155,7 @@ def nameless_columns(path: Path, form: FileFormat) -> list[str]:
 
 
 def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
-    delimiter = "," if output.suffix == ".csv" else "\t"
+    delimiter = output.delimiter or ("," if output.suffix == ".csv" else "\t")
     changed = 0
     file.write(codecs.BOM_UTF8 if output.marked else b"")
     with utf_8(file) as text:

@@ -52,7 +52,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 
 def rows_in(content: Any, path: Path) -> list[Any]:
     """The rows, mostly objects. Raises UserError where the content has no list of rows."""
-    content = _rows_within(content)
+    content = rows_within(content)
     if _holds_columns(content):
         content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
     if not isinstance(content, list):
@@ -73,7 +73,7 @@ def _named_cells(content: list[Any]) -> list[Any]:
     return [dict(zip(names, row, strict=True)) for row in (rest if named else lists)]
 
 
-def _rows_within(content: Any) -> Any:
+def rows_within(content: Any) -> Any:
     """The list of rows in an object that holds one (`{"version": 1, "data": [...]}`); else the content itself."""
     if not isinstance(content, dict):
         return content

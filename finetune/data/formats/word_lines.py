@@ -30,9 +30,13 @@ class WordLines:
 
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
-    """The cells of a sentence by column; `fault` says what is wrong in line `fault_line`, `document` counts from 1."""
+    """The cells of a sentence by column, in `length` lines from `line` on; `fault` says what is wrong in `fault_line`.
+
+    `document` counts from 1.
+    """
 
     line: int
+    length: int
     columns: dict[str, list[str]]
     document: int = 0
     fault: str = ""
@@ -45,6 +49,42 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Sen
     for number, line in lines:
         yield from reader.take(number, line.rstrip("\r\n"))
     yield from reader.end()
+
+
+def with_column(
+    lines: Iterable[tuple[int, str]], form: WordLines, name: str, columns: Iterable[Sequence[str]]
+) -> Iterator[str]:
+    """Yields numbered lines as they are, those of words with a further cell: `columns` has a list for each sentence."""
+    reader, cells, waiting = _Reader(form), iter(columns), list[tuple[int, str]]()
+    for number, line in lines:
+        header = reader.header
+        for sentence in reader.take(number, line.rstrip("\r\n")):
+            yield from _extended(waiting, sentence, next(cells), form)
+            waiting.clear()
+        waiting.append((number, _with_cell(line, name, form) if header and not reader.header else line))
+    for sentence in reader.end():
+        yield from _extended(waiting, sentence, next(cells), form)
+        waiting.clear()
+    yield from (line for _, line in waiting)
+
+
+def _extended(
+    lines: Iterable[tuple[int, str]], sentence: Sentence, cells: Sequence[str], form: WordLines
+) -> Iterator[str]:
+    cells = cells if len(cells) == sentence.length else ["O"] * sentence.length
+    for number, line in lines:
+        place = number - sentence.line
+        yield _with_cell(line, cells[place], form) if 0 <= place < sentence.length else line
+
+
+def _with_cell(line: str, cell: str, form: WordLines) -> str:
+    """A line with a further cell before its end."""
+    bare = line.rstrip("\r\n")
+    end = line[len(bare) :]
+    cell = " ".join(cell.split()) if form.delimiter != SPACES else "_".join(cell.split())
+    if form.quoted and (form.delimiter in cell or '"' in cell):
+        cell = '"' + cell.replace('"', '""') + '"'
+    return f"{bare.rstrip(' ') if form.delimiter == SPACES else bare}{form.delimiter}{cell}{end}"
 
 
 def fields_of(line: str, delimiter: str, *, quoted: bool) -> list[str]:
@@ -127,7 +167,12 @@ class _Reader:
             whole = not self.fault
             columns = {n: [row[i] for row in self.rows] for i, n in enumerate(self.form.names)} if whole else {}
             yield Sentence(
-                line=self.line, columns=columns, document=self.document, fault=self.fault, fault_line=self.fault_line
+                line=self.line,
+                length=len(self.rows),
+                columns=columns,
+                document=self.document,
+                fault=self.fault,
+                fault_line=self.fault_line,
             )
         number = self.number
         self.clear()

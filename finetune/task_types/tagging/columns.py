@@ -23,6 +23,7 @@ from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_f
 from finetune.task_types.tagging.guess import require_tags, span_layout, tag_layout
 from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
 from finetune.task_types.tagging.row import TaggingRow
+from finetune.task_types.tagging.schemes import in_scheme, scheme_of
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingTask, entities_of
 from finetune.task_types.tagging.view import TagsView
@@ -66,6 +67,12 @@ class Tagging(WordsType):
         """With whether signs are words of their own."""
         words = items_of(evidence.columns.get(layout.text[0], ()))
         return replace(layout, signs_apart=not (layout.spans or layout.characters) and signs_are_apart(words))
+
+    def as_written(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
+        """With the scheme of the tags."""
+        if layout.spans or not layout.label or layout.label[0] not in columns:
+            return layout
+        return replace(layout, file={**layout.file, "tags": scheme_of(layout, columns[layout.label[0]])})
 
     def nameable(self, layout: Layout) -> bool:
         """Tags may be numbers; the labels of spans are names."""
@@ -136,13 +143,13 @@ class Tagging(WordsType):
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """The task's cells; where the training file had character spans those in its form, and the entities."""
         if not layout.spans:
-            return task.cells(answer, row)
+            return task.cells(answer, row) | {"answer": in_scheme(answer.value, layout)}
         spans = as_spans(answer.value, row.words, row.starts)
         return {"answer": in_form(spans, layout.spans, row.text), "entities": entities_of(answer, row)}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: TaggingRow) -> Any:
         if not layout.spans:
-            return cell
+            return to_iob2(cell if layout.names else layout.tags(cell))
         return list(tags_for(row.words, row.starts, spans_of(cell, layout.spans, row.text).spans)[0])
 
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.predicted_files import predict, read, written
 
+from finetune.data.detect import detect
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.errors import UserError
 from finetune.inference import predict_file as predicting
@@ -153,6 +154,7 @@ def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkey
         with pytest.raises(UserError, match=said):
             predict(reviewer, path, tmp_path / "out.csv", **given)
     assert not list(tmp_path.glob(".out*"))
-    assert [str(default_output(Path(name))) for name in ("a/new.csv", "new.tsv.gz", "new.txt.gz", "train")] == [
+    form = detect(path)
+    assert [str(default_output(Path(name), form)) for name in ("a/new.csv", "new.tsv.gz", "new.txt.gz", "train")] == [
         "new.predicted.csv", "new.predicted.tsv.gz", "new.predicted.tsv.gz", "train.predicted.jsonl",
     ]  # fmt: skip
