@@ -40,7 +40,6 @@ GUESSED: dict[str, tuple[Format, type]] = {
 TEXTS, OTHERS = (*STRONG_TEXTS, *WEAK_TEXTS), (*STRONG_LABELS, *LABELS, *IDS)  # usual names of columns
 ROWS = 200  # that are inspected
 REGULAR = 0.75  # share of the rows that are as wide as in training
-MOSTLY = 0.95
 MIXED = 0.2  # share of lines with a label, from which some lines have one
 NUMBERED = re.compile(r"column \d+")
 TABLES = (".csv", ".tsv", ".tab")
@@ -187,7 +186,7 @@ def _are_regular(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) ->
 
 
 def _has_label(cells: Sequence[str], known: Trained) -> bool:
-    """Whether a row has a label where training rows have it: it is no header."""
+    """Whether a row has a label where training rows have it: so that it cannot be a header."""
     place = next((known.columns.index(name) for name in known.label if name in known.columns), len(cells))
     cell = cells[place].strip() if place < len(cells) else ""
     return cell in known.labels if known.labels else bool(NUMBER.fullmatch(cell))
@@ -245,7 +244,7 @@ def _labelled_lines(start: FileStart, known: Trained) -> LabelledLines | Dialect
     cells = [like.cells(line) for line in start.lines[:ROWS]]
     given = [[label] if isinstance(label, str) else label for label, _ in filter(None, cells)]
     share = sum(bool(known.labels.intersection(labels)) for labels in given) / len(cells)
-    if share >= MOSTLY:
+    if share >= REGULAR:
         return like
     if share > MIXED:
         raise UserError(
