@@ -20,7 +20,7 @@ from finetune.runs.predictions import NEEDED
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
-from finetune.runs.verdict import Verdict, verdict_of
+from finetune.runs.verdict import Verdict, interval_of, verdict_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,9 +87,9 @@ class Run:
     def scores(self) -> "pd.DataFrame":
         """A row for each split, metric and method: `model` is the trained one, the others are baselines.
 
-        `score` is the mean over the `runs` that differ in their seeds alone, as computed: 0.843 is 84.3 points. `sd`,
-        `low` and `high` are their standard deviation and the 95 % interval of the mean, NaN for a single run. With
-        several settings a first column `settings` says which.
+        `score` is the mean over the `runs` that differ in their seeds alone, as computed: 0.843 is 84.3 points. `sd`
+        is their standard deviation, NaN for a single run. `low` and `high` are the verdict's 95 % interval: of the
+        model's headline score. With several settings a first column `settings` says which.
         """
         import pandas as pd
 
@@ -236,7 +236,8 @@ def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ..
                     for record in group
                 ]
                 found = summarised(every, group[0].metric(name))
-                spread = (nan if found.sd is None else found.sd, *(found.interval or (nan, nan)))
+                interval = interval_of(group, split, name) if method == OURS else None
+                spread = (nan if found.sd is None else found.sd, *(interval or (nan, nan)))
                 rows.append((settings, split, name, method, found.mean, *spread, len(every)))
     return rows
 

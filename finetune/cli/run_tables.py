@@ -20,6 +20,7 @@ from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import differing_settings, failed, groups, shared_encoders, spread_by_seed, summarised
+from finetune.runs.verdict import interval_of
 
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
 
@@ -138,8 +139,8 @@ def running_table(runs: Iterable[Interrupted]) -> FittedTable:
 
 
 def summary_table(records: Sequence[RunRecord]) -> FittedTable:
-    """For each group of runs that differ only in their seeds: mean, sd, 95 % interval, best, and the runs that are no
-    better than a constant prediction.
+    """For each group of runs that differ only in their seeds: mean, sd, the verdict's 95 % interval (of the
+    headline), best, and the runs that are no better than a constant prediction.
     """
     found = groups(records)
     numbers = ("mean", "sd", "95 % interval", "best", "best baseline")
@@ -181,13 +182,14 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
         metric = group[0].metric(name)
         shown = metric.shown
         each = summarised([record.scores[split][name] for record in group], metric)
+        interval = interval_of(group, split, name)
         base = group[0].best_baseline(split, name)
         yield [
             "" if None in failures else str(sum(map(bool, failures))),
             f"{split} {name}",
             shown(each.mean),
             "" if each.sd is None else shown(each.sd),
-            "" if each.interval is None else " to ".join(map(shown, each.interval)),
+            " to ".join(map(shown, interval or ())),
             shown(each.best),
             "" if base is None else shown(base),
         ]

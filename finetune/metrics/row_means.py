@@ -7,9 +7,7 @@ import math
 
 import numpy as np
 
-from finetune.metrics.significance import NO_SPREAD
-
-Z = 1.959964  # normal quantile for 95 % on two sides
+from finetune.metrics.significance import NO_SPREAD, Z
 
 
 def mean_interval(scores: np.ndarray, *, bounded: bool) -> tuple[float, float] | None:

@@ -10,13 +10,15 @@ from finetune.runs.whole_record import LARGEST_SCORE
 
 Value = Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
 Interval = tuple[Value, Value]
+Sketch = Annotated[str, Field(pattern=r"^([0-9a-f]{400})?$")]  # `metrics.significance.sketch`
 
 
 class Margin(BaseModel):
     """Of the headline score on one split: its 95 % interval over rows, and its difference to the best baseline.
 
     Both by bootstrap over the same rows (`metrics.significance`), in units of the score; `p` tests the difference. An
-    interval is None where all resamples are equal. Without baselines `baseline` and what follows is None.
+    interval is None where all resamples are equal. Without baselines `baseline` and what follows is None. `sketch` and
+    `difference_sketch` tell which chance of rows the run shares with those of other seeds.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -26,6 +28,8 @@ class Margin(BaseModel):
     difference: Value | None = None
     difference_interval: Interval | None = None
     p: Annotated[float, Field(ge=0, le=1)] | None = None
+    sketch: Sketch = ""
+    difference_sketch: Sketch = ""
 
 
 def best_baseline(given: Mapping[str, Mapping[str, float]], metric: Metric) -> str | None:

@@ -8,10 +8,11 @@ from typing import Literal
 
 from finetune.data.messages import noun
 from finetune.metrics.metric import Metric
+from finetune.metrics.significance import Z, half_over_seeds
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.margin import Interval, Margin, best_baseline
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import failed, half_of
+from finetune.runs.seeds import failed
 
 Level = Literal["better", "unclear", "worse", "alone"]
 WORDS = {
@@ -59,8 +60,8 @@ def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Ver
     """The verdict on one run, or on the mean of several that differ only in seeds; on the test rows if there are any,
     or on those of `split`.
 
-    Over several seeds an interval has the variance of rows and of seeds; the seeds' is Student's t. Mean and intervals
-    are of the metric's spacing: perplexities are averaged geometrically.
+    Over several seeds an interval has the variance of rows and that of seeds net of it (`half_over_seeds`). Mean and
+    intervals are of the metric's spacing: perplexities are averaged geometrically.
     """
     first = records[0]
     split = split or ("test" if "test" in first.scores else first.first_split)
@@ -69,7 +70,7 @@ def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Ver
     score, baselines = metric.spacing.mean(scores), first.baselines.get(split, {})
     baseline = best_baseline(baselines, metric)
     margins = [record.margins.get(split, Margin()) for record in records]
-    interval = metric.possible(_interval_of(metric, scores, margins), around=score)
+    interval = metric.possible(_rows_and_seeds(metric, scores, margins), around=score)
     difference = apart = None
     if baseline is not None:
         against = baselines[baseline][metric.name]
@@ -93,19 +94,24 @@ def shortfall(records: Sequence[RunRecord], *, split: str) -> str:
     return ", and ".join([*words, *filter(None, [_failures(records, split)])])
 
 
+def interval_of(records: Sequence[RunRecord], split: str, metric: str) -> Interval | None:
+    """The 95 % interval of a mean over seeds, which the verdict has too; None for metrics other than the headline."""
+    return verdict_of(records, split=split).interval if metric == records[0].headline else None
+
+
 def baseline_words(name: str) -> str:
     """A baseline's name as prose has it."""
     return WORDS.get(name, name)
 
 
-def _interval_of(metric: Metric, scores: Sequence[float], margins: Sequence[Margin]) -> Interval | None:
+def _rows_and_seeds(metric: Metric, scores: Sequence[float], margins: Sequence[Margin]) -> Interval | None:
     """Of one run as its record has it, of several around their mean."""
     if len(margins) == 1:
         return margins[0].interval
     spacing, known = metric.spacing, [each.interval for each in margins if each.interval is not None]
     if len(known) < len(margins):
         return None
-    half = _half([spacing.values(ends) for ends in known], spacing.values(scores))
+    half = _half([spacing.values(ends) for ends in known], spacing.values(scores), [one.sketch for one in margins])
     middle = fmean(spacing.values(scores))
     return spacing.interval((middle - half, middle + half))
 
@@ -122,14 +128,15 @@ def _apart(metric: Metric, scores: Sequence[float], margins: Sequence[Margin], a
     ]
     if len(ends) < len(margins):
         return None
-    half, score = _half(ends, spacing.values(scores)), spacing.mean(scores)
+    half = _half(ends, spacing.values(scores), [one.difference_sketch for one in margins])
+    score = spacing.mean(scores)
     middle = fmean(spacing.values(scores)) - spacing.values([against])[0]
     return spacing.differences((middle - half, middle + half), against, score)
 
 
-def _half(by_rows: Sequence[Sequence[float]], by_seeds: Sequence[float]) -> float:
-    """Half an interval as wide as those by rows and that over seeds together."""
-    return math.hypot(fmean((high - low) / 2 for low, high in by_rows), half_of(by_seeds))
+def _half(by_rows: Sequence[Sequence[float]], by_seeds: Sequence[float], sketches: Sequence[str]) -> float:
+    """Half an interval of the mean over seeds, from those by rows and the score of each."""
+    return half_over_seeds(by_seeds, [(high - low) / 2 / Z for low, high in by_rows], sketches)
 
 
 def _level(metric: Metric, difference: float | None, interval: Interval | None) -> Level:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from finetune.data.rows import Row
-from finetune.metrics.significance import Resampled, Rescored, paired_bootstrap, score_interval
+from finetune.metrics.significance import Resampled, Rescored, paired_bootstrap, score_interval, sketch
 from finetune.metrics.sums import Counted
 from finetune.runs.margin import Margin, best_baseline
 from finetune.task_types.task import Answer, Task
@@ -43,11 +43,13 @@ def margin(
     best = best_baseline({name: task.score(given, rows) for name, given in baselines.items()}, metric)
     theirs = best and resampled_metrics(task, baselines[best], rows)[metric.name]
     if not theirs or not math.isfinite(theirs.score):
-        return Margin(interval=interval)
+        return Margin(interval=interval, sketch=sketch(ours, spacing=metric.spacing))
     found = paired_bootstrap([theirs], [ours], resamples=resamples, spacing=metric.spacing)
     return Margin(
-        interval=interval, baseline=best, difference=found.value, difference_interval=found.interval, p=found.p
-    )
+        interval=interval, baseline=best, difference=found.value, difference_interval=found.interval, p=found.p,
+        sketch=sketch(ours, spacing=metric.spacing),
+        difference_sketch=sketch(ours, theirs, spacing=metric.spacing),
+    )  # fmt: skip
 
 
 def _resamples(metric: Resampled) -> int:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.report.margins import with_margins
 from finetune.analysis.report.paths import without_folders
 from finetune.data.messages import so_many
 from finetune.runs.folder import RunFolder
@@ -21,7 +20,7 @@ from finetune.task_types.view import View
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
     """A finished run. `losses` and `rates` are (update, loss) and (update, learning rate); `predictions` has the lines
-    of each split that was saved. The record names no folders, and has margins if the predictions do.
+    of each split that was saved. The record names no folders.
     """
 
     folder: RunFolder
@@ -65,7 +64,7 @@ def read_run_files(folder: RunFolder) -> RunFiles:
         if split not in predictions
     ]
     return RunFiles(
-        folder=folder, record=without_folders(with_margins(record, folder, predictions)), losses=losses, rates=rates,
+        folder=folder, record=without_folders(record), losses=losses, rates=rates,
         predictions=predictions, missing=missing,
     )  # fmt: skip
 

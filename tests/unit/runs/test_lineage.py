@@ -12,6 +12,7 @@ from finetune.cli.run_tables import summary_lines, summary_table
 from finetune.runs.data_sizes import by_share
 from finetune.runs.encoder_runs import lineage_of
 from finetune.runs.lineage import Lineage
+from finetune.runs.margin import Margin
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, write_record
 from finetune.runs.seeds import differing_settings, groups, shared_encoders
@@ -91,10 +92,15 @@ def test_new_encoders_have_a_curve_over_the_size_of_the_text() -> None:
 
 def test_an_interval_over_seeds_covers_the_earlier_run() -> None:
     """The spread is that of three earlier runs; the same scores from one encoder are noted to cover less."""
-    mine = [after(first(seed=seed), score, seed=seed) for seed, score in enumerate(SCORES)]
+    mine = [
+        after(first(seed=seed), score, seed=seed).model_copy(
+            update={"margins": {"dev": Margin(interval=(score - 1e-6, score + 1e-6))}}
+        )
+        for seed, score in enumerate(SCORES)
+    ]
     (row,) = [row for row in summary_table(mine).rows if "dev accuracy" in row]
     assert "3" in row
-    assert "72.2 to 97.2" in row  # Student's t of the three
+    assert "72.2 to 97.2" in row  # Student's t of the three, whose margins have no sketches
     assert shared_encoders(mine) == ""
     assert not [line for line in summary_lines(mine) if "does not cover" in line]
     shared = [after(first(seed=1), score, seed=seed) for seed, score in enumerate(SCORES)]

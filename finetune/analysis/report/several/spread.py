@@ -13,6 +13,7 @@ from finetune.analysis.report.text import list_text, score_text
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.seeds import Summary, summarised
+from finetune.runs.verdict import interval_of
 
 ORDER = 10
 
@@ -43,14 +44,15 @@ def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
     rows = []
     for one in found:
         each = one.summary
-        interval = " to ".join(map(one.metric.shown, each.interval or ()))
-        ends = (min(one.scores, key=one.metric.rank), each.best, one.baseline)
-        mean, sd, *others = (score_text(value, one.metric) for value in (each.mean, each.sd, *ends))
+        ends = interval_of([run.record for run in group], one.split, one.metric.name)
+        interval = " to ".join(map(one.metric.shown, ends or ()))
+        values = (each.mean, each.sd, min(one.scores, key=one.metric.rank), each.best, one.baseline)
+        mean, sd, *others = (score_text(value, one.metric) for value in values)
         rows.append([one.name, mean, sd, interval, *others])
     yield Block(
         title="Spread over the seeds",
         note=f"{len(group)} runs that differ only in their seeds. sd is the sample standard deviation; "
-        "the interval is of the mean (Student's t).",
+        "the interval is the verdict's, of the headline's mean: over rows and seeds.",
         chart=_chart(found),
         table=Table(columns=["score", "mean", "sd", "95 % interval", "worst", "best", "best baseline"], rows=rows),
     )
