@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 2  # folds
+CHOSEN_ON_DEV = {"train.select": "last", "train.patience": None}  # or the rows that are judged choose the epoch
 COLUMNS = ("id", "text", "pair", "gold", "answer", "label_probability", "belief")
 
 
@@ -38,6 +39,8 @@ def label_errors(
     **settings: Any,
 ) -> "pd.DataFrame":
     """All rows, those first whose label is believed least: trains once for each fold, which it then judges.
+
+    The weights that judge are those of the last epoch, so that the fold chooses nothing.
 
     Example: `finetune.label_errors(df).head(20)`
 
@@ -57,19 +60,28 @@ def label_errors(
         No run is left in `results`.
 
     Raises:
-        UserError: For data that `finetune.train` refuses, and for data without single labels.
+        UserError: For data that `finetune.train` refuses, data without single labels, and settings that choose an
+            epoch on dev, which is the fold that is judged.
     """
     if folds < FEWEST:
         raise UserError(f"folds is {folds}", f"Give at least {FEWEST}")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = os.fspath(data) if is_path(data) else str(stack.enter_context(in_memory(data, folder)))
-        given = recipe_settings(settings, text=text, label=label, model=model)
+        given = _judging_last(recipe_settings(settings, text=text, label=label, model=model))
         found = [
             train(path, split=str(split), out=folder / "runs", device=device, progress=progress, **given).label_errors
             for split in _splits(path, given, folds, folder)
         ]
     return _together(found)
+
+
+def _judging_last(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the weights of the last epoch: the fold that is judged chooses nothing."""
+    for name, value in CHOSEN_ON_DEV.items():
+        if settings.get(name, value) != value:
+            raise UserError(f"{name} is {settings[name]!r}: the rows that are judged would choose", "Leave it out")
+    return settings | CHOSEN_ON_DEV
 
 
 def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> Iterator[Path]:

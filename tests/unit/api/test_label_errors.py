@@ -1,12 +1,14 @@
 """`finetune.label_errors`: every row is judged by a model that did not learn it, and no run is left."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from support.toys import cat_rows
 
 import finetune
+from finetune.api.train import train
 from finetune.task_types.folds import in_folds
 from finetune.task_types.types import named_type
 
@@ -18,6 +20,8 @@ def test_every_row_is_judged_and_changed_labels_come_first(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    runs: list[finetune.Run] = []
+    monkeypatch.setattr("finetune.api.label_errors.train", lambda *a, **k: runs.append(train(*a, **k)) or runs[-1])
     rows, changed = cat_rows(160), {3, 50, 90, 120}
     marks = [OTHER[str(row.gold)] if number in changed else row.gold for number, row in enumerate(rows)]
     frame = pd.DataFrame({"body": [row.text for row in rows], "mark": marks})
@@ -29,6 +33,8 @@ def test_every_row_is_judged_and_changed_labels_come_first(
     assert list(found.columns) == ["id", "text", "gold", "answer", "label_probability", "belief"]
     assert len({int(name) - 1 for name in found["id"][:16]} & changed) >= 3
     assert list(tmp_path.iterdir()) == []
+    assert [run.record.selected_epoch for run in runs] == [len(run.record.epochs) for run in runs] == [3, 3]
+    assert {run.record.recipe["train"]["select"] for run in runs} == {"last"}  # of 80 rows a run chooses the best
 
 
 @pytest.mark.parametrize(
@@ -36,10 +42,12 @@ def test_every_row_is_judged_and_changed_labels_come_first(
     [
         ({"text": ["a b", "c d"] * 9, "label": [1.5, 2.5] * 9}, {}, "no single labels"),
         ({"text": ["a b", "c d"] * 9, "label": ["x", "y"] * 9}, {"folds": 1}, "at least 2"),
+        ({"text": ["a b", "c d"] * 9, "label": ["x", "y"] * 9}, {"train": {"select": "best"}}, "train.select"),
+        ({"text": ["a b", "c d"] * 9, "label": ["x", "y"] * 9}, {"train": {"patience": 2}}, "train.patience"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(
-    tiny_bert: Path, cells: dict[str, list[object]], given: dict[str, int], said: str
+    tiny_bert: Path, cells: dict[str, list[object]], given: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(finetune.UserError, match=said):
         finetune.label_errors(pd.DataFrame(cells), model=tiny_bert, **given)  # type: ignore[arg-type]
