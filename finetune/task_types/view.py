@@ -109,17 +109,11 @@ class View(ABC):
         return None
 
     def beliefs(self) -> Beliefs | None:
-        """The probability of each row's label; None without probabilities.
-
-        Where only the prediction's probability is known, that of another label is at most the rest.
-        """
-        found, decisions = self.chances(), self.decisions()
-        if decisions is None or not self.bounded:
+        """The probability of each row's label; None where only the prediction's is known."""
+        found = self.chances()
+        if found is None:
             return None
-        confidence, right = decisions
-        chances = np.where(right, confidence, 1 - confidence)
-        if found is not None:
-            chances = np.array([each[gold] for each, gold in zip(*found, strict=True)])
+        chances = np.array([each[gold] for each, gold in zip(*found, strict=True)])
         names = [self.row_pairs(line)[0][0] for line in self.lines]
         return Beliefs(chances=chances, rows=np.arange(len(self.lines)), classes=names)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from finetune.analysis.report.label_errors import LEAST_BELIEVED, beliefs, ranks, suspects
+from finetune.analysis.report.temperature import Temperature
 from finetune.task_types.view import View
 
 
@@ -27,7 +28,7 @@ class RowOrder:
     order: np.ndarray
 
 
-def row_order(view: View) -> RowOrder:
+def row_order(view: View, temperature: Temperature | None = None) -> RowOrder:
     """Errors first, then the labels that are believed least, the most confident on top."""
     count, wrong, found = len(view.lines), view.wrong(), beliefs(view)
     certainty = _certainty(view, wrong)
@@ -36,7 +37,7 @@ def row_order(view: View) -> RowOrder:
     return RowOrder(
         wrong=wrong,
         certainty=certainty,
-        suspected=suspects(view),
+        suspected=suspects(view, temperature),
         doubt=doubt,
         least=least,
         chances=np.full(count, np.nan) if found is None else np.where(least | wrong, found[0], np.nan),

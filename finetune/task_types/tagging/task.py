@@ -1,5 +1,6 @@
 """Sequence tagging on the sequence output (Devlin et al. 2019, Figure 4 d), such as named entity recognition."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
 
     from finetune.models.backbone import Backbone
     from finetune.task_types.tagging.head import TaggingHead
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagsAnswer(Answer):
+    """Tags with their `probabilities`; `label_probabilities` are those of the row's own tags, NaN for a wrong tag of a
+    word that shares another's token. None where the row has no tags.
+    """
+
+    label_probabilities: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,19 +113,30 @@ class TaggingTask(Task):
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
     ) -> list[Answer]:
-        """The most probable tag of each word, and its probability."""
+        """The most probable tag of each word, its probability, and that of the row's own tag."""
         tags = [[""] * len(row.words) for row in rows]
         sure = [[0.0] * len(row.words) for row in rows]
+        labels = [[math.nan] * len(row.words) for row in rows]
         for given, feature in zip(logits, features, strict=True):
             best = given.argmax(-1)
-            probability = 1 / np.exp(given - given.max(-1, keepdims=True)).sum(-1)
-            for (after, word), label, p in zip(feature.note.tolist(), best, probability, strict=True):
+            chances = np.exp(given - given.max(-1, keepdims=True))
+            chances /= chances.sum(-1, keepdims=True)
+            own = best if feature.label is None else np.array(feature.label, int)
+            each = np.arange(len(best))
+            for (after, word), label, p, q in zip(
+                feature.note.tolist(), best, chances[each, best], chances[each, own], strict=True
+            ):
                 row = feature.row + after
-                tags[row][word], sure[row][word] = self.labels[label], float(p)
-        for given_tags, chances, row in zip(tags, sure, rows, strict=True):
+                tags[row][word], sure[row][word], labels[row][word] = self.labels[label], float(p), float(q)
+        for given_tags, given_chances, row in zip(tags, sure, rows, strict=True):
             if row.text:
-                _continue(given_tags, chances)
-        return [Answer(value=t, probabilities=p) for t, p in zip(tags, sure, strict=True)]
+                _continue(given_tags, given_chances)
+        return [
+            TagsAnswer(
+                value=t, probabilities=p, label_probabilities=None if row.gold is None else _labels(row.gold, t, p, q)
+            )
+            for row, t, p, q in zip(rows, tags, sure, labels, strict=True)
+        ]
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by
@@ -195,6 +216,11 @@ def entities_of(answer: Answer, row: TaggingRow) -> list[dict[str, Any]]:
         chances = (answer.probabilities or ())[first:after]
         found.append(one | ({"probability": round(min(chances), 6)} if len(chances) else {}))
     return found
+
+
+def _labels(gold: Sequence[str], tags: Sequence[str], sure: Sequence[float], own: Sequence[float]) -> list[float]:
+    """The probabilities of the row's own tags; a word without a token has that of the word before it if it is right."""
+    return [p if tag == label and math.isnan(q) else q for label, tag, p, q in zip(gold, tags, sure, own, strict=True)]
 
 
 def _continue(tags: list[str], chances: list[float]) -> None:

@@ -13,6 +13,8 @@ from finetune.task_types.tagging.row import places
 from finetune.task_types.tagging.segments import unit
 from finetune.task_types.view import Beliefs, ClassScore, Line, View
 
+NOT_SHOWN = ("words", "text", "starts", "label_probabilities")  # beside the text
+
 
 @dataclass(frozen=True, kw_only=True)
 class TagsView(View):
@@ -49,7 +51,7 @@ class TagsView(View):
     def fields(self, line: Line) -> dict[str, Any]:
         """The text in place of its words."""
         others = super().fields(line)
-        kept = {name: value for name, value in others.items() if name not in ("words", "text", "starts")}
+        kept = {name: value for name, value in others.items() if name not in NOT_SHOWN}
         return {"id": line["id"], "text": _text(line)} | kept
 
     def listed(self, line: Line, name: str) -> str:
@@ -73,16 +75,14 @@ class TagsView(View):
         return np.array([_surest(line)[0] for line in self.lines])
 
     def beliefs(self) -> Beliefs | None:
-        """Of each word's tag: of a wrong word the probability that the predicted tag leaves."""
-        found = self.decisions()
-        if found is None:
+        """Of each word's tag that has one; None for predictions from before they were saved."""
+        if not self.lines or not all(line.get("label_probabilities") for line in self.lines if line["gold"]):
             return None
-        confidence, right = found
-        return Beliefs(
-            chances=np.where(right, confidence, 1 - confidence),
-            rows=np.arange(len(self.lines)).repeat([len(line["gold"]) for line in self.lines]),
-            classes=[tag for line in self.lines for tag in line["gold"]],
-        )
+        chances = np.concatenate([line["label_probabilities"] or () for line in self.lines])
+        rows = np.arange(len(self.lines)).repeat([len(line["gold"]) for line in self.lines])
+        tags = [tag for line in self.lines for tag in line["gold"]]
+        known = np.flatnonzero(np.isfinite(chances))
+        return Beliefs(chances=chances[known], rows=rows[known], classes=[tags[place] for place in known])
 
     def classes(self) -> list[ClassScore]:
         """The scores of each entity type."""

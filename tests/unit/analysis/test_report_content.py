@@ -140,8 +140,9 @@ def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) ->
 def test_the_least_believed_labels_are_listed_where_no_label_is_a_possible_error(tmp_path: Path) -> None:
     task, rows = cat_task(), cat_rows(64)
     chances = {"no": [0.6, 0.4], "yes": [0.4, 0.6]}
-    said = ["no" if i < 5 else row.gold for i, row in enumerate(rows)]
-    folder = saved_run(tmp_path, task, rows, [Answer(value=each, probabilities=chances[each]) for each in said])
+    answers = [Answer(value=row.gold, probabilities=chances[row.gold]) for row in rows]
+    answers[:5] = [Answer(value="no", probabilities=[0.55, 0.45])] * 5
+    folder = saved_run(tmp_path, task, rows, answers)
     page = report(tmp_path, folder)
     assert "possible label errors (" not in page
     assert "labels believed least (20)" in page

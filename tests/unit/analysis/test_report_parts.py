@@ -1,6 +1,7 @@
 """What the cards of a report are made of, against known values."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from finetune.analysis.report.run_files import read_losses
 from finetune.analysis.report.split.calibration import temperature_words
 from finetune.analysis.report.split.length_and_score import length_bins
 from finetune.analysis.report.split.slices import part_scores
-from finetune.analysis.report.temperature import Temperature
+from finetune.analysis.report.temperature import Temperature, temperature_of
 from finetune.data.source import Source
 from finetune.metrics.row_means import difference_p
 from finetune.runs.recipe_diff import settings_of
@@ -122,8 +123,24 @@ def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> N
     other = {"yes": "no", "no": "yes"}
     task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
     view = lines_of(task, answers, tmp_path)
-    assert np.flatnonzero(suspects(view)).tolist() == [5, 40]
+    assert np.flatnonzero(suspects(view, None)).tolist() == [5, 40]
     assert np.flatnonzero(view.wrong()).tolist() == [5, 7, 40]
+
+
+def test_errors_of_a_model_that_is_too_sure_are_no_label_errors(tmp_path: Path) -> None:
+    """A third is wrong with 99 %: at the temperature that the page computes, it is as sure as it is right."""
+    rows = cat_rows(60)
+    other = {"yes": "no", "no": "yes"}
+    values = [other[str(row.gold)] if number % 3 == 0 else row.gold for number, row in enumerate(rows)]
+    sure = [0.98 + 0.01 * (number % 3 == 0) for number in range(60)]
+    answers = [
+        Answer(value=name, probabilities=[1 - p, p] if name == "yes" else [p, 1 - p])
+        for name, p in zip(values, sure, strict=True)
+    ]
+    view = lines_of(cat_task(rows), answers, tmp_path)
+    assert suspects(view, None).sum() == 20
+    assert not suspects(view, temperature_of(view)).any()
+    assert not row_order(view, temperature_of(view)).suspected.any()
 
 
 def test_labels_are_believed_less_than_others_of_their_class(tmp_path: Path) -> None:
@@ -134,7 +151,7 @@ def test_labels_are_believed_less_than_others_of_their_class(tmp_path: Path) -> 
     other = {"yes": "no", "no": "yes"}
     task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
     view = lines_of(task, answers, tmp_path)
-    assert not suspects(view).any()
+    assert not suspects(view, None).any()
     found = beliefs(view)
     assert found is not None
     chances, relative = found
@@ -169,11 +186,14 @@ def test_rows_are_ordered_by_error_then_doubt_then_confidence(tmp_path: Path) ->
 
 def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None:
     tags = {"words": ["a", "b"], "gold": ["O", "B-X"], "answer": ["O", "O"], "probabilities": [0.9, 0.8], "id": "1"}
-    sure = tags | {"answer": ["O", "B-X"], "id": "2"}
+    old = view_of([tags])  # from before the labels' probabilities were saved
+    assert old is not None and beliefs(old) is None
+    tags |= {"label_probabilities": [0.9, 0.2]}
+    sure = tags | {"answer": ["O", "B-X"], "label_probabilities": [math.nan, 0.8], "id": "2"}
     view = view_of([tags, sure])
     assert view is not None and (found := beliefs(view)) is not None
-    assert found[0].tolist() == pytest.approx([0.2, 0.9])  # of the word that is believed least
-    assert found[1].tolist() == pytest.approx([0.2 - 0.5, 0])
+    assert found[0].tolist() == pytest.approx([0.2, 0.8])  # of the word that is believed least
+    assert found[1].tolist() == pytest.approx([0.2 - 0.5, 0.8 - 0.5])
     several = {"text": "a", "gold": ["x"], "answer": [], "probabilities": [0.1, 0.2], "id": "1"}
     view = view_of([several, several | {"gold": []}], ["x", "y"])
     assert view is not None and (found := beliefs(view)) is not None

@@ -79,6 +79,22 @@ def test_decoding_puts_each_word_back(tiny_bert: Path) -> None:
     assert answers[0].probabilities == pytest.approx([sure] * len(rows[0].words))
 
 
+def test_the_probability_of_a_words_own_tag_is_told(tiny_bert: Path) -> None:
+    """Not what the predicted tag leaves: that is shared by all others."""
+    task = tag_task()
+    rows = task.load(Source(), "train").rows[:3]
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
+    logits = [np.random.default_rng(0).normal(size=(len(one.reads), len(task.labels))) for one in features]
+    for given, row, answer in zip(logits, rows, task.decode(logits, features, rows), strict=True):
+        chances = np.exp(given) / np.exp(given).sum(1, keepdims=True)
+        own = [chances[word, task.labels.index(tag)] for word, tag in enumerate(row.gold)]
+        assert answer.label_probabilities == pytest.approx(own)
+        assert answer.probabilities == pytest.approx(chances.max(1).tolist())
+    bare = [replace(row, gold=None) for row in rows]
+    unlabelled = task.encode(bare, AutoTokenizer.from_pretrained(tiny_bert), 32)
+    assert task.decode(logits, unlabelled, bare)[0].label_probabilities is None
+
+
 def test_remarks_count_illegal_transitions() -> None:
     (remark,) = tag_task().remarks([Answer(value=["I-ANIMAL", "O", "I-PLACE"])], [])
     assert remark.startswith("2 illegal transitions")

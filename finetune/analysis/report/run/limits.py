@@ -6,6 +6,7 @@ from finetune.analysis.report.blocks import Block
 from finetune.analysis.report.filters import SCRIPT, slices_in
 from finetune.analysis.report.label_errors import suspects
 from finetune.analysis.report.run_files import RunFiles, view_of_run
+from finetune.analysis.report.temperature import temperature_of
 from finetune.data.messages import so_many
 from finetune.runs.dev_choices import all_notes
 from finetune.runs.record import RunRecord
@@ -53,7 +54,7 @@ def _about_predictions(run: RunFiles) -> Iterator[str]:
         return
     yield from _about_scripts(view, split)
     yield from about_classes(view.classes(), split)
-    count = int(suspects(view).sum())
+    count = int(suspects(view, temperature_of(view)).sum())
     if count:
         share = 100 * count / len(view.lines)
         why = "whose label the model contradicts with high confidence" if view.bounded else "with a very large error"

@@ -19,7 +19,7 @@ FIRST = 20  # rows that are shown before the script runs
 
 def blocks(split: SplitView) -> Iterator[Block]:
     """The rows; of very many all errors that fit, then others."""
-    view, rows, filters = split.view, row_order(split.view), filters_of(split.view)
+    view, rows, filters = split.view, row_order(split.view, split.temperature), filters_of(split.view)
     kept, least = fitting(json_rows(split, rows, filters), split.budget), int(rows.least.sum())
     labels, predictions = filters.listed(view)
     table = RowTable(
@@ -50,12 +50,12 @@ def _note(split: SplitView, rows: RowOrder, *, kept: int) -> str:
     if suspect:
         text += (
             f"{suspect:,} of them may have a wrong label, which is only a suggestion, since the model may be wrong: "
-            f"{rule(view)}. "
+            f"{rule(view, split.temperature)}. "
         )
-    elif least and np.isfinite(threshold(view)):
+    elif least and np.isfinite(limit := threshold(view, split.temperature)):
         text += (
             f"None is a possible label error: the model contradicts no label with a confidence of "
-            f"{100 * threshold(view):.1f} % or more. "
+            f"{100 * limit:.1f} % or more. "
         )
     if least:
         text += (
