@@ -13,7 +13,19 @@ PLACES = (
     ("begin", "end"),
     ("from", "to"),
 )
-NAMES = ("label", "labels", "type", "entity", "entity_type", "tag", "category", "class", "entity_group", "name")
+NAMES = (
+    "label",
+    "labels",
+    "type",
+    "entity",
+    "entity_type",
+    "tag",
+    "category",
+    "class",
+    "entity_group",
+    "name",
+    "polarity",
+)
 LISTS = ("0", "1", "2")  # for lists in place of objects
 NEARLY_ALL = 0.95  # share of the cells, and of their items, that must be spans
 

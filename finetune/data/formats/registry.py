@@ -9,13 +9,19 @@ from finetune.data.formats import (
     json_document,
     json_lines,
     labelled_lines,
+    ontonotes,
     parquet,
+    xml_document,
+    yaml_document,
 )
 
 FORMATS: tuple[Format, ...] = (
     class_folders.FORMAT,
     parquet.FORMAT,
     excel.FORMAT,
+    xml_document.FORMAT,
+    yaml_document.FORMAT,
+    ontonotes.FORMAT,
     json_lines.FORMAT,
     json_document.FORMAT,
     conll.FORMAT,
