@@ -24,6 +24,7 @@ def evaluate(
     text: str | Sequence[str] | None = None,
     label: str | Sequence[str] | None = None,
     encoding: str = "",
+    sheet: str = "",
     split: str | None = None,
     predictions: str | Path | None = None,
     data_folder: str | Path | None = None,
@@ -41,6 +42,7 @@ def evaluate(
         text: The column or columns of the inputs, if they have other names than in training.
         label: The column of the labels, if it has another name than in training.
         encoding: The encoding of a data file, if it is not detected.
+        sheet: The sheet of an Excel file; default: that of training if there is one of its name, else the first.
         split: Default: the task's dev splits.
         predictions: A Parquet file to write every prediction to.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
@@ -62,7 +64,7 @@ def evaluate(
             model_name(model), str(task), split=split, device=device, out=Path(out), watch=unwatched,
             data=None if data_folder is None else Path(data_folder),
             predictions=None if predictions is None else Path(predictions),
-            options=_as_settings({"text": text, "label": label, "encoding": encoding}), force=force,
+            options=_as_settings({"text": text, "label": label, "encoding": encoding, "sheet": sheet}), force=force,
         )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from finetune.task_types.prepare import load_splits
 from finetune.training.targets import Planned
 from finetune.training.tracking.names import tracker_names
 
-FILES = ("dev", "test", "split", "encoding")  # options of data that a table in memory does not have
+FILES = ("dev", "test", "split", "encoding", "sheet")  # options of data that a table in memory does not have
 
 
 class FailedRun(UserWarning):

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from finetune.checks.all_checks import CHECKS, findings
 from finetune.checks.split_data import part_of
 from finetune.data.messages import places
-from finetune.data.reading import table_of
 from finetune.errors import UserError
 from finetune.task_types.own_data import OwnData, own_data
 from finetune.task_types.task import Task
@@ -21,7 +20,7 @@ def require_sound_data(tasks: Iterable[Task]) -> None:
 
 def require_sound(read: OwnData) -> None:
     """Raises UserError for the first error in the splits, such as a single label."""
-    parts = [part_of(split, read.layout, table_of(path, read.encoding)) for split, path in read.files.items()]
+    parts = [part_of(split, read.layout, read.table(path)) for split, path in read.files.items()]
     found = findings(parts, [check for check in CHECKS if check.refuses])
     if error := next((finding for finding in found if finding.severity == "error"), None):
         rows = list(zip(error.rows, error.lines, strict=True))

@@ -13,11 +13,10 @@ from finetune.checks.tokenization import tokens
 from finetune.data.files import split_files
 from finetune.data.issues import SEVERITIES
 from finetune.data.messages import so_many
-from finetune.data.reading import table_of
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess
-from finetune.task_types.own_data import OPTIONS, every_option
+from finetune.task_types.own_data import OPTIONS, every_option, own_table
 from finetune.task_types.starting_recipe import MODEL, fitting_length
 from finetune.task_types.types import named_type
 
@@ -66,15 +65,11 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
     given: dict[str, Any] = {key: v for key, v in recipe.options.items() if key in OPTIONS}
     files = split_files(Path(path), dev=str(given.pop("dev", "")), test=str(given.pop("test", "")))
     given.pop("split", None)
-    encoding = given.pop("encoding", "")
-    tables = {split: table_of(file, encoding) for split, file in files.items()}
+    encoding, sheet = (str(given.pop(name, "")) for name in ("encoding", "sheet"))
+    tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
     layout = guess(tables["train"], given)
     parts = tuple(part_of(split, layout, table) for split, table in tables.items())
-    length = (
-        recipe.max_length
-        if "max_length" in settings
-        else fitting_length(layout, table_of(files["train"], encoding).columns)
-    )
+    length = recipe.max_length if "max_length" in settings else fitting_length(layout, tables["train"].columns)
     most = _capped(layout, recipe)
     of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe, length, most)
     return Report(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))

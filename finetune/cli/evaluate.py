@@ -28,7 +28,7 @@ def evaluate(
     ],
     task: Annotated[str, typer.Argument(help="A task, or a data file with the columns of the training data.")],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, for a data file.")
+        list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME, for a data file.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="Write every prediction to this Parquet file.")] = None,

@@ -40,7 +40,8 @@ def predict(
         ),
     ],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="More files; text=COLUMN, label=COLUMN, encoding=NAME, temperature=dev.")
+        list[str] | None,
+        typer.Argument(help="More files; text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME, temperature=dev."),
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
     workers: Annotated[

@@ -21,7 +21,6 @@ from finetune.cli.run_facts import next_commands, verdict_lines
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
 from finetune.cli.terminal import echo, first_process, one_line, print_errors
 from finetune.data.files import is_data
-from finetune.data.reading import table_of
 from finetune.errors import UserError
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.events import unwatched
@@ -159,7 +158,7 @@ def _print_guesses(names: list[str], planned: list[Planned]) -> None:
     tasks = [one.task for one in planned if one.recipe.task in targets]
     for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
         for split, file in read.files.items():
-            table = table_of(file, read.encoding)
+            table = read.table(file)
             console.print_line(file_line(split, table))
             if split == "train":
                 for line in first_rows(read.layout, table):

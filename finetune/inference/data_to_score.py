@@ -16,7 +16,7 @@ from finetune.task_types.task import Task
 from finetune.task_types.text.own import scored_on
 from finetune.task_types.trained_form import form_for
 
-OPTIONS = ("text", "label", "encoding")
+OPTIONS = ("text", "label", "encoding", "sheet")
 
 
 def require_options(data: str, options: Mapping[str, str]) -> None:
@@ -24,7 +24,9 @@ def require_options(data: str, options: Mapping[str, str]) -> None:
     for name in options:
         if name not in OPTIONS:
             near = nearest(name, [*OPTIONS])
-            raise UserError(f"unknown setting '{name}'", f"{near}Set text=COLUMN, label=COLUMN or encoding=NAME")
+            raise UserError(
+                f"unknown setting '{name}'", f"{near}Set text=COLUMN, label=COLUMN, encoding=NAME or sheet=NAME"
+            )
         if not is_data(data):
             raise UserError(f"{name}= does not apply to the task {data}", "It is for a data file; leave it out")
 
@@ -46,7 +48,7 @@ def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -
         layouts.append(layout_for(known_type(task), found.layout, sample, columns, inputs=task.inputs)[0])
         _require_label(layouts[-1], found.layout, sample)
     files = {"train": files[scored[0]], **files}
-    return task_on(task, layouts[0], files, name=data, scored=scored, encoding=encoding)
+    return task_on(task, layouts[0], files, name=data, scored=scored, encoding=encoding, sheet=options.get("sheet", ""))
 
 
 def _require_label(layout: Layout, trained: Layout | None, sample: Table) -> None:

@@ -69,7 +69,7 @@ def predict_file(
     started = time.perf_counter()
     require_settings(options)
     kind = known_type(predictor.task)
-    columns = {name: value for name, value in options.items() if name != "encoding"}
+    columns = {name: value for name, value in options.items() if name not in ("encoding", "sheet")}
     form = form_for(path, predictor.layout, options, inputs=predictor.task.inputs)
     require_output_for(path, output, form, force=True)
     watch(Note(f"{path}: {form}"))
@@ -120,7 +120,7 @@ def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Lay
     columns, versions of libraries, device type and precision.
     """
     stat = path.stat()
-    facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, layout.label, form.encoding]
+    facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, layout.label, form.encoding, str(form.layout)]
     return sha256(json.dumps([*facts, *model_facts(predictor, layout)]).encode()).hexdigest()
 
 

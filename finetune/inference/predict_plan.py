@@ -32,7 +32,7 @@ from finetune.task_types.types import layout_from, named_type, type_of
 from finetune.task_types.words.columns import WordsType
 
 SAMPLE = 1_000  # rows from which columns are inferred
-SETTINGS = ("text", "label", "encoding", "temperature")
+SETTINGS = ("text", "label", "encoding", "sheet", "temperature")
 SHOWN = 12  # names of columns in a message
 
 
@@ -61,7 +61,7 @@ def require_settings(options: Mapping[str, Any]) -> None:
         near = nearest(unknown[0], [*SETTINGS])
         raise UserError(
             f"unknown setting '{unknown[0]}'",
-            f"{near}Set text=COLUMN, label=COLUMN, encoding=NAME or temperature=dev; all columns are kept",
+            f"{near}Set text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME or temperature=dev; all columns are kept",
         )
 
 

@@ -26,7 +26,7 @@ from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import named_type, trained_task
 
-OF_A_FILE = ("shape", "text", "label", "id", "decimal", "encoding")  # the options of data that apply
+OF_A_FILE = ("shape", "text", "label", "id", "decimal", "encoding", "sheet")  # the options of data that apply
 SHOWN = 3  # row numbers in a note
 
 
@@ -59,7 +59,7 @@ def rows_of_file(path: Path, settings: Mapping[str, Any], *, trained: Layout | N
     if unused := [key for key in given if key not in OF_A_FILE]:
         raise UserError(f"{unused[0]}= does not apply: every row of {path} is embedded", "Leave it out")
     form = form_for(path, trained, given)
-    given.pop("encoding", None)
+    given = {key: value for key, value in given.items() if key not in ("encoding", "sheet")}
     sample = first_rows(path, form, most=SAMPLE)
     layout, notes = _layout(sample, trained, given)
     table = {

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.files import split_files
+from finetune.data.formats.excel import named_sheet
 from finetune.data.messages import places, so_many
 from finetune.data.packed_rows import PackedRows, packed
 from finetune.data.paths import read_small, require_utf_8
@@ -33,7 +34,20 @@ from finetune.task_types.trained_form import form_facts, form_for
 from finetune.task_types.types import data_types, named_type, trained_task
 from finetune.task_types.unknown_labels import UnknownLabels
 
-OPTIONS = ("shape", "text", "label", "labels", "decimal", "id", "group", "dev", "test", "split", "encoding")  # of data
+OPTIONS = (
+    "shape",
+    "text",
+    "label",
+    "labels",
+    "decimal",
+    "id",
+    "group",
+    "dev",
+    "test",
+    "split",
+    "encoding",
+    "sheet",
+)  # of data
 SHOWN = 3  # row numbers shown in a note
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
 AT_ONCE = 1_000  # rows whose labels are collected at once
@@ -47,6 +61,7 @@ class OwnData:
     files: Mapping[str, Path]
     split: str = ""
     encoding: str = ""
+    sheet: str = ""
     model: Task | None = None  # the task of a trained model: rows with a label that it does not know are left out
     kept: dict[Path, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # (version, splits)
 
@@ -61,11 +76,16 @@ class OwnData:
         rows: Rows = self.kept[path][1][split]
         return rows
 
+    def table(self, path: Path) -> Table:
+        """The table of a file, read as for the model where there is one. Raises UserError as reading it does."""
+        if self.model is None:
+            return own_table(path, self.encoding, self.sheet)
+        options = {"encoding": self.encoding, "sheet": self.sheet, "text": ",".join(self.layout.text)}
+        return table_of(path, self.encoding, form_for(path, self.layout, options))
+
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
         """The split of a file; train and dev, if dev is drawn. Many rows are packed, and no table is kept then."""
-        options = {"encoding": self.encoding, "text": ",".join(self.layout.text)}
-        form = form_for(path, self.layout, options) if self.model is not None else None
-        table = table_of(path, self.encoding, form)
+        table = self.table(path)
         rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test", model=self.model)
         if self.layout.id:
             rows = _distinct(rows)
@@ -117,6 +137,11 @@ class OwnData:
         return f"held out as dev, {together}; use dev=FILE for your own"
 
 
+def own_table(path: Path, encoding: str, sheet: str) -> Table:
+    """The table of a file, of a workbook that of a sheet. Raises UserError for a sheet that does not exist."""
+    return table_of(path, encoding, named_sheet(path, sheet) if sheet else None)
+
+
 def own_data(task: Task) -> OwnData | None:
     """A task's reader, if it reads user data."""
     read = getattr(task, "read", None)
@@ -136,15 +161,15 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     given = {key: value if key == "labels" else str(value) for key, value in options.items()}
     require_utf_8(name)
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
-    split, encoding = given.pop("split", ""), given.pop("encoding", "")
-    table = table_of(files["train"], encoding)
+    split, encoding, sheet = (given.pop(name, "") for name in ("split", "encoding", "sheet"))
+    table = own_table(files["train"], encoding, sheet)
     layout = guess(table, given)
-    others = {split: table_of(file, encoding) for split, file in files.items() if split != "train"}
+    others = {split: own_table(file, encoding, sheet) for split, file in files.items() if split != "train"}
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
     layout = replace(layout, labels=tuple(dict.fromkeys(labels)), file=form_facts(table))
     layout = named_type(layout.shape).as_written(layout, table.columns)
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
-    read = OwnData(layout=layout, files=files, split=split, encoding=encoding)
+    read = OwnData(layout=layout, files=files, split=split, encoding=encoding, sheet=sheet)
     task = trained_task(layout, name=data_name(name), read=read)
     return replace(task, dev_splits=("dev", "test")) if scored else task
 
@@ -162,10 +187,18 @@ def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
 
 
 def task_on(
-    task: Task, layout: Layout, files: Mapping[str, Path], *, name: str, scored: tuple[str, ...], encoding: str = ""
+    task: Task,
+    layout: Layout,
+    files: Mapping[str, Path],
+    *,
+    name: str,
+    scored: tuple[str, ...],
+    encoding: str = "",
+    sheet: str = "",
 ) -> Task:
     """A trained task that reads other files, with the columns of `layout` and with `scored` as dev splits."""
-    read = OwnData(layout=replace(layout, id="", group=""), files=files, encoding=encoding, model=task)
+    bare = replace(layout, id="", group="")
+    read = OwnData(layout=bare, files=files, encoding=encoding, sheet=sheet, model=task)
     reader: Any = {"read": read}
     return replace(task, name=data_name(name), dev_splits=scored, **reader)
 

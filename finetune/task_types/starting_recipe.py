@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from finetune.data.reading import table_of
 from finetune.data.values import as_text
 from finetune.models.encoder_sizes import size_of
 from finetune.runs.recipe import LARGEST, Recipe, is_new, parse
@@ -113,12 +112,12 @@ def _comments(task: Task) -> list[str]:
     larger += [
         "# for Korean klue/bert-base or klue/roberta-base, for many languages google-bert/bert-base-multilingual-cased."
     ]
-    rows = [f"#   {line}" for line in first_rows(read.layout, table_of(read.files["train"], read.encoding))]
+    rows = [f"#   {line}" for line in first_rows(read.layout, read.table(read.files["train"]))]
     return ["# The data as it is read:", *rows, *guessed, *larger]
 
 
 def _columns(read: OwnData, split: str) -> Mapping[str, list[Any]]:
-    return table_of(read.files[split], read.encoding).columns
+    return read.table(read.files[split]).columns
 
 
 def fitting_length(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:

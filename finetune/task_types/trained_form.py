@@ -16,6 +16,7 @@ from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.formats import conll, delimited, labelled_lines
 from finetune.data.formats.dialect import DELIMITERS, Dialect, csv_reader
+from finetune.data.formats.excel import Sheet, named_sheet, sheets_of
 from finetune.data.formats.labelled_lines import LabelledLines
 from finetune.data.formats.registry import FORMATS
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, is_blank, is_comment
@@ -66,6 +67,8 @@ def form_facts(table: Table) -> dict[str, Any]:
     """How a training file was read, as JSON that its model keeps."""
     form = table.form
     facts: dict[str, Any] = {"format": form.format.name, "encoding": form.encoding}
+    if isinstance(form.layout, Sheet):
+        facts["sheet"] = form.layout.name
     if form.format.name in GUESSED:
         columns = [name for name in table.columns if name not in table.derived]
         facts |= {"columns": columns, "layout": asdict(form.layout)}
@@ -84,6 +87,9 @@ def form_for(
         return form_of(trained.shape, path, options)
     facts = trained.file if trained is not None else {}
     start = FileStart(path, str(options.get("encoding", "")) or _encoding(path, str(facts.get("encoding", ""))))
+    sheet = str(options.get("sheet", "") or facts.get("sheet", ""))
+    if sheet and (options.get("sheet") or sheet in sheets_of(path)):
+        return named_sheet(path, sheet)
     if not is_file(path) or any(one.sniff(start) for one in FORMATS if not one.text):
         return detect(path, start.given)
     return replace(_text_form(start, _known(trained, facts, options, inputs), str(options.get("text", ""))), path=path)

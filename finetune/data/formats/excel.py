@@ -1,10 +1,13 @@
-"""Excel's .xlsx: the first sheet, without title lines above the header."""
+"""Excel's .xlsx: the first sheet or the one that is named, without title lines above the header."""
 
 import io
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
@@ -13,6 +16,9 @@ from zipfile import ZipFile
 from finetune.data.bounds import require_expanded
 from finetune.data.file_format import FileFormat, Format, Output, Row
 from finetune.data.file_start import FileStart
+from finetune.data.messages import shown
+from finetune.data.open_files import Compression
+from finetune.data.paths import is_file
 from finetune.data.records import Record, column_names
 from finetune.data.written_cells import flat, without_surrogates
 from finetune.errors import UserError, first_line
@@ -24,14 +30,67 @@ MOST_NAMELESS = 1_000  # columns without a name left of the last one
 LONGEST = 32_767  # characters of a cell
 
 
-def sniff(start: FileStart) -> bool:
-    """Whether the file is a zip archive with a workbook in it, or is named .xlsx."""
-    return start.head[:4] == b"PK\x03\x04" and b"xl/" in start.head + start.path.name.encode()
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """The sheet that is read, by its name, and the largest of the `others` with its rows, if that has more."""
+
+    name: str
+    others: int = 0
+    larger: str = ""
+    rows: int = 0
+
+    def __str__(self) -> str:
+        alone = f"sheet {shown(self.name)}" + (f" of {self.others + 1}" if self.others else "")
+        more = f"; {shown(self.larger)} has more rows ({self.rows:,}): sheet={shlex.quote(self.larger)} reads it"
+        return alone + (more if self.larger else "")
+
+
+def sniff(start: FileStart) -> Sheet | None:
+    """The first sheet of a workbook: a zip archive with one in it, or named .xlsx."""
+    sizes = sheets_of(start.path)
+    return _described(sizes, "") if sizes else None
+
+
+def sheets_of(path: Path) -> dict[str, int]:
+    """The names of a workbook's sheets, with the rows that each claims to have; none for any other file."""
+    start = FileStart(path)
+    if not is_file(path) or start.head[:4] != b"PK\x03\x04" or b"xl/" not in start.head + path.name.encode():
+        return {}
+    stat = path.stat()
+    return _sheets(path, start.compression, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=8)
+def _sheets(path: Path, compression: Compression, *_: int) -> dict[str, int]:
+    with _book(path, FileFormat(format=FORMAT, compression=compression)) as book:
+        found = {one.title: one.max_row or sum(1 for _ in one.iter_rows()) for one in book.worksheets}
+    if not found:
+        raise UserError(f"{path}: has no sheet with cells", "Save it again")
+    return found
+
+
+def named_sheet(path: Path, name: str) -> FileFormat:
+    """How the sheet of that name is read. Raises UserError for a workbook without it, and for any other file."""
+    sizes = sheets_of(path)
+    if not sizes:
+        raise UserError(f"{path}: is not an Excel file, which sheet= is for", "Leave sheet= out")
+    if name not in sizes:
+        raise UserError(f"{path}: has no sheet {shown(name)}", f"Its sheets are {', '.join(sizes)}")
+    return FileFormat(format=FORMAT, compression=FileStart(path).compression, layout=_described(sizes, name))
+
+
+def _described(sizes: Mapping[str, int], name: str) -> Sheet:
+    """The sheet of that name, or the first one; then with the largest one, if that has more rows."""
+    chosen, larger = name or next(iter(sizes)), max(sizes, key=lambda one: sizes[one])
+    if name or sizes[larger] == sizes[chosen]:
+        return Sheet(name=chosen, others=len(sizes) - 1)
+    return Sheet(name=chosen, others=len(sizes) - 1, larger=larger, rows=sizes[larger])
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """Yields a record for each row of the first sheet that is not empty."""
-    with _sheet(path, form) as sheet:
+    """Yields a record for each row of the sheet that is not empty."""
+    with _book(path, form) as book:
+        sheet = next(one for one in book.worksheets if one.title == form.layout.name)
         claimed = sheet.max_column or 0
         sheet.reset_dimensions()  # else rows are padded to the size that the file claims
         top = islice(_rows(path, sheet, width=MOST_COLUMNS), TOP)
@@ -72,8 +131,8 @@ def _filled(cells: Sequence[Any]) -> int:
 
 
 @contextmanager
-def _sheet(path: Path, form: FileFormat) -> Iterator[Any]:
-    """The first sheet, whatever size it claims to have."""
+def _book(path: Path, form: FileFormat) -> Iterator[Any]:
+    """The workbook. Raises UserError for a damaged one, also while it is read."""
     openpyxl = _openpyxl(f"{path}: reading", ", or save the sheet as CSV")
     with form.open_bytes(path) as file:
         content = file.read()
@@ -81,8 +140,7 @@ def _sheet(path: Path, form: FileFormat) -> Iterator[Any]:
         with ZipFile(io.BytesIO(content)) as archive:
             size = sum(part.file_size for part in archive.infolist())
         require_expanded(path, size, packed=len(content))
-        sheet = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
-        yield sheet
+        yield openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     except UserError:
         raise
     except Exception as error:  # a damaged file makes zip, XML and openpyxl fail in any way

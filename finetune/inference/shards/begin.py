@@ -58,7 +58,7 @@ def require_files(
     without the columns that the model was trained on, if that was a run on a user's own data.
     """
     require_settings(options)
-    if other := [name for name in options if name in ("label", "encoding")]:
+    if other := [name for name in options if name in ("label", "encoding", "sheet")]:
         raise UserError(
             f"'{other[0]}' does not apply to several Parquet files", "`finetune evaluate` scores a file with labels"
         )

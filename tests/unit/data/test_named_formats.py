@@ -10,6 +10,7 @@ from support.files import write
 from finetune.data.reading import read_table
 from finetune.errors import UserError
 from finetune.task_types.own_data import own_data, own_task
+from finetune.task_types.trained_form import form_for
 
 SEMEVAL_2014 = """<?xml version="1.0" encoding="UTF-8"?>
 <sentences>
@@ -150,3 +151,35 @@ def test_brackets_of_ontonotes_are_tags(tmp_path: Path) -> None:
     assert found["words"] == [["Ann", "Lee", "left", "Bonn"], ["Yes"], ["No"]]
     assert found["tags"] == [["B-PERSON", "I-PERSON", "O", "B-GPE"], ["O"], ["O"]]
     assert found["document"] == ["1", "1", "2"]
+
+
+def workbook(path: Path) -> Path:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "About"
+    book.active.append(["what", "who"])
+    book.active.append(["reviews of films", "us"])
+    rows = book.create_sheet("All rows")
+    rows.append(["text", "label"])
+    for number in range(24):
+        rows.append(
+            [f"the film was {'good' if number % 2 else 'bad'} in {number} ways", "pos" if number % 2 else "neg"]
+        )
+    book.save(path)
+    return path
+
+
+def test_a_sheet_is_chosen_by_name_and_a_larger_one_is_named(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx")
+    first = read_table(path)
+    assert list(first.columns) == ["what", "who"]
+    assert str(first.form) == "Excel, sheet 'About' of 2; 'All rows' has more rows (25): sheet='All rows' reads it"
+    read = own_data(own_task(str(path), {"sheet": "All rows"}))
+    assert read is not None
+    assert (read.layout.text, read.layout.label, len(read.table(path))) == (("text",), ("label",), 24)
+    assert str(form_for(path, read.layout, {})) == "Excel, sheet 'All rows' of 2"
+    assert str(form_for(path, read.layout, {"sheet": "About"})) == "Excel, sheet 'About' of 2"
+    with pytest.raises(UserError, match=r"has no sheet .Rows.\. Its sheets are About, All rows"):
+        own_task(str(path), {"sheet": "Rows"})
+    with pytest.raises(UserError, match="which sheet= is for"):
+        own_task(str(write(tmp_path / "a.csv", "text,label\na,b\n")), {"sheet": "Rows"})
