@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from finetune.data.formats.brat import annotated
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.paired_files import is_label_file
@@ -52,28 +53,33 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
         if not exists(file):
             raise UserError(f"{file}: no such file ({name})", "Check its name")
         require_utf_8(file)
-        if not (is_folder(file) and class_folders(file)):
+        if not (is_folder(file) and _is_one(file)):
             require_file(file)
     return files
 
 
+def _is_one(folder: Path) -> bool:
+    """Whether a folder as a whole holds the rows of one split."""
+    return bool(class_folders(folder) or annotated(folder))
+
+
 def _in_folder(folder: Path) -> dict[str, Path]:
-    if class_folders(folder):
+    if _is_one(folder):
         return {"train": folder}
-    inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and class_folders(path)]
-    splits = {name: path for name, words in NAMES.items() for path in inner if re.fullmatch(words, path.name.lower())}
+    inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and _is_one(path)]
+    splits: dict[str, Path] = {}
+    for name, words in NAMES.items():
+        found = [path for path in inner if re.fullmatch(words, path.name.lower())]
+        _require_one(folder, name, found)
+        splits |= {name: found[0]} if found else {}
     if "train" in splits:
         return splits
-    there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and not NO_DATA.fullmatch(f.name))
+    there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and _may_be_data(f))
     there = [file for file in there if not LABEL_FILES.fullmatch(file.name) and not is_label_file(file)]
     files: dict[str, Path] = {}
     for name, words in NAMES.items():
-        found = [f for f in there if any(re.fullmatch(words, word.lower()) for word in WORD.findall(f.name))]
-        if len(found) > 1:
-            both = " and ".join(str(file) for file in found[:3])
-            raise UserError(
-                f"{folder}: {both} could both be the {name} file", "Name the files: FILE dev=FILE test=FILE"
-            )
+        found = [file for file in there if _says(file, words)]
+        _require_one(folder, name, found)
         if found and found[0] in files.values():
             both = f"{name} and {next(other for other, file in files.items() if file == found[0])}"
             raise UserError(f"{found[0]}: its name says {both}", "Name the files: FILE dev=FILE test=FILE")
@@ -82,10 +88,34 @@ def _in_folder(folder: Path) -> dict[str, Path]:
     if len(there) == 1:
         return {"train": there[0]}
     if "train" not in files:
-        listed = ", ".join(file.name for file in there[:5]) or "none of a supported format"
+        left = [file.name for file in there if file not in files.values()]
+        listed = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
+        what = f"any of {listed} could be the train file" if len(left) > 1 else "has no file for training (its files: "
+        what += (
+            "" if len(left) > 1 else f"{', '.join(file.name for file in there[:5]) or 'none of a supported format'})"
+        )
         raise UserError(
-            f"{folder}: has no file for training (its files: {listed})",
+            f"{folder}: {what}",
             "Name one of them train.csv, or name the file itself: finetune run FILE dev=FILE; a folder of text without "
             "labels is read with shape=text",
         )
     return files
+
+
+def _require_one(folder: Path, name: str, found: list[Path]) -> None:
+    """Raises UserError for two files, or folders, that could be one split."""
+    if len(found) > 1:
+        both = " and ".join(str(file) for file in found[:3])
+        raise UserError(f"{folder}: {both} could both be the {name} file", "Name the files: FILE dev=FILE test=FILE")
+
+
+def _says(file: Path, words: str) -> bool:
+    """Whether a file's name has a word of a split."""
+    return any(re.fullmatch(words, word.lower()) for word in WORD.findall(file.name))
+
+
+def _may_be_data(file: Path) -> bool:
+    """Whether a file may have rows, by its name; XML and YAML only if it says which split."""
+    if file.suffix.lower() in (".xml", ".yaml", ".yml"):
+        return any(_says(file, words) for words in NAMES.values())
+    return not NO_DATA.fullmatch(file.name)

@@ -15,11 +15,20 @@ from finetune.errors import UserError
 WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 TEXTS = re.compile(r"texts?|sentences?|inputs?|x", re.IGNORECASE)
 ONE_COLUMN = Dialect(delimiter="", quoted=False, header=False)
-LABELS = re.compile(r"labels?|tags?|targets?|y", re.IGNORECASE)
+LABELS = re.compile(r"labels?|tags?|targets?|scores?|ratings?|golds?|gs|y", re.IGNORECASE)
+PLAIN = ("", ".txt", ".text")  # suffixes of files with a text a line
+OF_LABELS = (".label", ".labels", ".lab", ".score", ".scores", ".gs", ".y")
 
 
 def labels_of_texts(path: Path) -> Path | None:
-    """The file with the labels of a file of texts, found next to it by name; None where there is none."""
+    """The file with the labels of a file of texts, found next to it by name; None where there is none.
+
+    `train_text.txt` has `train_labels.txt`, and `train.txt` has `train.labels`.
+    """
+    if path.suffix.lower() in PLAIN:
+        own = (path.with_suffix(suffix) for suffix in OF_LABELS)
+        if (found := next((file for file in own if file.is_file()), None)) is not None:
+            return found
     words = WORD.findall(path.stem)
     if sum(TEXTS.fullmatch(word) is not None for word in words) != 1:
         return None
@@ -31,11 +40,18 @@ def labels_of_texts(path: Path) -> Path | None:
 
 def is_label_file(path: Path) -> bool:
     """Whether a file holds the labels of a file of texts next to it."""
+    if path.suffix.lower() in OF_LABELS:
+        return any(labels_of_texts(other) == path for other in path.parent.glob(f"{path.stem}*") if other != path)
+    if not any(LABELS.fullmatch(word) for word in WORD.findall(path.stem)):
+        return False
     return any(labels_of_texts(other) == path for other in path.parent.glob(f"*{path.suffix}") if other != path)
 
 
 def read_pair(texts: Path, labels: Path, encoding: str) -> Table:
-    """The columns `text` and `label`, one row per line. Raises UserError where the numbers of lines differ."""
+    """The columns `text` and `label`, one row per line; two texts with a tab between are `sentence1` and `sentence2`.
+
+    Raises UserError where the numbers of lines differ.
+    """
     some, others = _lines(texts, encoding), _lines(labels, "utf-8-sig")
     if len(some) != len(others):
         raise UserError(
@@ -44,7 +60,15 @@ def read_pair(texts: Path, labels: Path, encoding: str) -> Table:
         )
     rows = array("q", range(1, len(some) + 1))
     form = FileFormat(format=FORMAT, encoding=encoding, layout=ONE_COLUMN)
-    return Table(path=texts, form=form, columns={"text": some, "label": others}, rows=rows, lines=rows, faults=[])
+    return Table(path=texts, form=form, columns={**_texts(some), "label": others}, rows=rows, lines=rows, faults=[])
+
+
+def _texts(lines: list[str]) -> dict[str, list[str]]:
+    """The column of texts, or two of them where each line has one tab."""
+    if not lines or any(line.count("\t") != 1 for line in lines):
+        return {"text": lines}
+    first, second = zip(*(line.split("\t") for line in lines), strict=True)
+    return {"sentence1": [*first], "sentence2": [*second]}
 
 
 def _are_a_pair(texts: Sequence[str], labels: Sequence[str]) -> bool:

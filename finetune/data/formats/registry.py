@@ -2,6 +2,7 @@
 
 from finetune.data.file_format import Format
 from finetune.data.formats import (
+    brat,
     class_folders,
     conll,
     delimited,
@@ -17,6 +18,7 @@ from finetune.data.formats import (
 
 FORMATS: tuple[Format, ...] = (
     class_folders.FORMAT,
+    brat.FORMAT,
     parquet.FORMAT,
     excel.FORMAT,
     xml_document.FORMAT,

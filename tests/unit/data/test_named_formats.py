@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.files import write
 
+from finetune.data.files import split_files
 from finetune.data.reading import read_table
 from finetune.errors import UserError
 from finetune.task_types.own_data import own_data, own_task
@@ -183,3 +184,55 @@ def test_a_sheet_is_chosen_by_name_and_a_larger_one_is_named(tmp_path: Path) -> 
         own_task(str(path), {"sheet": "Rows"})
     with pytest.raises(UserError, match="which sheet= is for"):
         own_task(str(write(tmp_path / "a.csv", "text,label\na,b\n")), {"sheet": "Rows"})
+
+
+def test_texts_and_annotations_of_brat(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    write(folder / "a.txt", "Ann met\nLee Fox in Bonn.\n\nAll left.\n")
+    write(folder / "a.ann", "T1\tPER 0 3\tAnn\nT2\tPER 8 15\tLee Fox\nT3\tLOC 19 23\tBonn\nR1\tx Arg1:T1 Arg2:T2\n")
+    write(folder / "b.txt", "The old\ntown of 1 2 3\n")
+    write(folder / "b.ann", "T1\tLOC 4 7;8 12\told town\n")
+    found = columns(folder)
+    assert found["text"] == ["Ann met", "Lee Fox in Bonn.", "All left.", "The old\ntown of 1 2 3"]
+    assert found["entities"] == [[[0, 3, "PER"]], [[0, 7, "PER"], [11, 15, "LOC"]], [], [[4, 12, "LOC"]]]
+    assert split_files(folder) == {"train": folder}
+    for name in ("b.txt", "b.ann"):
+        assert columns(folder / name)["entities"] == [[[4, 12, "LOC"]]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels"),
+    [("STS.input.news.txt", "STS.gs.news.txt"), ("train.txt", "train.labels"), ("train_text.txt", "train_scores.txt")],
+)
+def test_texts_and_their_labels_in_two_files(tmp_path: Path, texts: str, labels: str) -> None:
+    write(tmp_path / texts, "a cat sat, it did\tthe cat sat\na dog\tno dog\n")
+    write(tmp_path / labels, "4.5\n0\n")
+    assert columns(tmp_path / texts) == {
+        "sentence1": ["a cat sat, it did", "a dog"], "sentence2": ["the cat sat", "no dog"], "label": ["4.5", "0"],
+    }  # fmt: skip
+    assert split_files(tmp_path) == {"train": tmp_path / texts}
+
+
+def test_two_candidates_for_train_are_said(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv", "test.csv"):
+        write(tmp_path / name, "text,label\na,b\n")
+    with pytest.raises(UserError, match=r"any of a.csv, b.csv could be the train file"):
+        split_files(tmp_path)
+    for name in ("train", "training"):
+        write_folder = tmp_path / "folders" / name
+        write_folder.mkdir(parents=True)
+        write(write_folder / "a.txt", "Ann")
+        write(write_folder / "a.ann", "T1\tPER 0 3\tAnn\n")
+    with pytest.raises(UserError, match="could both be the train file"):
+        split_files(tmp_path / "folders")
+
+
+def test_xml_and_yaml_of_a_folder_are_data_if_they_name_a_split(tmp_path: Path) -> None:
+    for name in ("train.xml", "test.xml", "pom.xml"):
+        write(tmp_path / name, SEMEVAL_2014)
+    assert split_files(tmp_path) == {"train": tmp_path / "train.xml", "test": tmp_path / "test.xml"}
+    (tmp_path / "one").mkdir()
+    write(tmp_path / "one" / "a.csv", "text,label\na,b\n")
+    write(tmp_path / "one" / "config.yml", "a: 1\n")
+    assert split_files(tmp_path / "one") == {"train": tmp_path / "one" / "a.csv"}
