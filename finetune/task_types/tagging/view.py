@@ -13,7 +13,7 @@ from finetune.task_types.tagging.row import places
 from finetune.task_types.tagging.segments import unit
 from finetune.task_types.view import Beliefs, ClassScore, Line, View
 
-NOT_SHOWN = ("words", "text", "starts", "label_probabilities")  # beside the text
+NOT_SHOWN = ("words", "text", "starts", "label_probabilities")  # with the text, in a table
 
 
 @dataclass(frozen=True, kw_only=True)
