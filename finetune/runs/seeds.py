@@ -149,14 +149,23 @@ def _seeds_fit(a: RunRecord, b: RunRecord) -> bool:
 
 
 def failed(record: RunRecord, split: str) -> bool | None:
-    """Whether a run is no better than a constant prediction (Mosbach et al. 2021, section 3).
+    """Whether a run is no better than a constant prediction (Mosbach et al. 2021, section 3): the baseline's, which is
+    the label that is most frequent in train, or the one that is most frequent in the split.
 
     By accuracy where the task has it, else by the headline; None where there is no such baseline.
     """
     metric = "accuracy" if "accuracy" in record.scores[split] else record.headline
     constant = next((given for name, given in record.baselines.get(split, {}).items() if name in CONSTANT), None)
     rank = record.metric(metric).rank
-    return None if constant is None else not rank(record.scores[split][metric]) > rank(constant[metric])
+    if constant is None:
+        return None
+    labels, rows, score = record.labels.get(split, {}), record.rows.get(split, 0), record.scores[split][metric]
+    one = (
+        max(labels.values()) / rows
+        if metric == "accuracy" and rows and sum(labels.values()) == rows
+        else constant[metric]
+    )
+    return not rank(score) > max(rank(constant[metric]), rank(one))
 
 
 def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tuple[float, float] | None:

@@ -12,7 +12,7 @@ from finetune.metrics.significance import Z, half_over_seeds
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.margin import Interval, Margin, best_baseline
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import failed
+from finetune.runs.seeds import CONSTANT, failed
 
 Level = Literal["better", "unclear", "worse", "alone"]
 WORDS = {
@@ -29,6 +29,7 @@ WORDS = {
 }
 FEW_ROWS = 30
 FREQUENCIES = "how frequent each token is"
+HELP = {True: "more updates or a higher learning rate", False: "a lower learning rate or another seed"}
 TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything"
 
 
@@ -165,14 +166,18 @@ def _sentence(found: Verdict, records: Sequence[RunRecord]) -> str:
 def _judged(found: Verdict, records: Sequence[RunRecord]) -> str:
     """`14.0 points better than TF-IDF (95 % 9.0 to 19.1)`, and what follows from it."""
     text, metric = _against(found), found.metric
+    failures = _failures(records, found.split)
+    if found.baseline in CONSTANT and not records[0].is_pretraining and metric.rank(found.difference or 0) <= 0:
+        failures = failures if len(records) > 1 else ""  # the baseline is that prediction
+    failures += f" ({HELP[records[0].is_pretraining]} may help)" if failures else ""
     if not found.difference or not math.isfinite(found.difference):
-        return text
+        return "; ".join(filter(None, [text, failures]))
     if found.difference_interval is not None:
         text += f" (95 %: {_ends(metric, found.difference_interval)})"
-    failures = _failures(records, found.split) if records[0].is_pretraining else ""
-    failures += " (more updates or a higher learning rate may help)" if failures else ""
     if found.level == "worse":
-        return f"{text}, {f'and {failures}' if failures else _advice(records[0])}"
+        if failures and records[0].is_pretraining:
+            return f"{text}, and {failures}"
+        return "; ".join(filter(None, [f"{text}, {_advice(records[0])}", failures]))
     doubt = ", which may be chance" if found.level == "unclear" and found.difference_interval else ""
     simpler = ["the baseline is simpler"] * (metric.rank(found.difference) < 0)
     return "; ".join([text + doubt, *simpler, *filter(None, [failures])])

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from support.records import run
 
+from finetune.cli.run_facts import verdict_lines
 from finetune.metrics.spacing import RATIOS
 from finetune.runs.margin import Margin
 from finetune.runs.record import RunRecord, SavedMetric
-from finetune.runs.verdict import verdict_of
+from finetune.runs.seeds import failed
+from finetune.runs.verdict import shortfall, verdict_of
 
 
 def record(
@@ -50,6 +52,40 @@ def test_a_model_that_may_be_worse_by_chance_says_both() -> None:
     assert found.level == "unclear"
     words = "3.0 points worse than the majority label (95 %: -9.0 to +3.0), which may be chance"
     assert found.sentence.startswith(f"{words}; the baseline is simpler: dev accuracy 47.0")
+
+
+COLLAPSED = "no better than a constant prediction (a lower learning rate or another seed may help)"
+
+
+def collapsed(score: float, *, seed: int = 1, majority: float = 0.5) -> RunRecord:
+    """A run whose best baseline is not the constant one; dev has 52 of 100 rows of one label."""
+    baselines = {"dev": {"majority": {"accuracy": majority}, "tfidf-logistic": {"accuracy": 0.6}}}
+    facts = {"rows": {"dev": 100}, "labels": {"dev": {"no": 52, "yes": 48}}}
+    return record(score, seed=seed, baselines=baselines, **facts)
+
+
+@pytest.mark.parametrize("score", [0.48, 0.52])
+def test_a_run_with_one_label_for_all_rows_is_told(score: float) -> None:
+    """That of train's most frequent label, or another's: in the verdict of `run` and `show`, in notes and tables."""
+    one = collapsed(score, majority=0.48)
+    assert failed(one, "dev")
+    assert f"worse than TF-IDF, do not use it; {COLLAPSED}: dev" in verdict_of([one]).sentence
+    assert COLLAPSED in verdict_lines([one])[0]
+    assert "no better than a constant prediction" in shortfall([one], split="dev")
+    assert not failed(collapsed(0.53), "dev")
+
+
+def test_of_several_seeds_those_that_collapsed_are_counted() -> None:
+    every = [collapsed(score, seed=seed) for seed, score in enumerate((0.9, 0.52, 0.5))]
+    found = verdict_of(every).sentence
+    assert "2 of 3 runs are no better than a constant prediction (a lower learning rate" in found
+    assert "constant" not in verdict_of(every[:1]).sentence
+
+
+def test_a_run_that_has_luck_with_one_label_is_not_better_for_it() -> None:
+    baselines = {"dev": {"majority": {"accuracy": 0.48}}}
+    found = record(0.52, rows={"dev": 100}, labels={"dev": {"no": 52, "yes": 48}}, baselines=baselines)
+    assert f"4.0 points better than the majority label; {COLLAPSED}" in verdict_of([found]).sentence
 
 
 def test_a_lower_score_without_an_interval_is_worse() -> None:
