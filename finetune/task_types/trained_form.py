@@ -173,9 +173,8 @@ def _without_header(start: FileStart, known: Trained) -> Dialect | None:
         found = replace(like, run_on=run_on, width=len(names), names=names)
         if not rows or not _are_regular(rows, len(names), found) or not set(known.text) <= set(names):
             continue
-        if _are_names(rows[0], known) or (known.layout.header and not _has_label(rows[0], known)):
-            return None
-        return found
+        labelled = names == known.columns and _has_label(rows[0], known)
+        return found if labelled or not (known.layout.header or _are_names(rows[0], known)) else None
     return None
 
 
@@ -195,7 +194,9 @@ def _has_label(cells: Sequence[str], known: Trained) -> bool:
     """Whether a row has a label where training rows have it: so that it cannot be a header."""
     place = next((known.columns.index(name) for name in known.label if name in known.columns), len(cells))
     cell = cells[place].strip() if place < len(cells) else ""
-    return cell in known.labels if known.labels else bool(NUMBER.fullmatch(cell))
+    if not known.labels or len(known.label) > 1:  # numbers, or 0 and 1 for each label
+        return NUMBER.fullmatch(cell) is not None
+    return cell in known.labels or not known.labels.isdisjoint(re.split(r"\s*[,;| ]\s*", cell))
 
 
 def _are_names(cells: Sequence[str], known: Trained) -> bool:
@@ -280,4 +281,10 @@ def _with_first_row(start: FileStart, found: FileFormat, known: Trained, named: 
         return found if IN_PROSE.search(start.text) else replace(found, layout=ONE_COLUMN)
     if start.suffix not in TABLES and len(first) == len(known.text):
         return replace(found, layout=replace(dialect, header=False, names=known.text, run_on=None))
-    return found
+    if all(map(NUMBERED.fullmatch, known.text)):
+        raise UserError(
+            f"{start.path}: has {len(first)} columns and no header, unlike the training file, whose text was"
+            f" {', '.join(known.text)}",
+            "Name the column of the text: text='column 1'",
+        )
+    return replace(found, layout=replace(dialect, header=False)) if len(_rows(start.text, dialect)) == 1 else found

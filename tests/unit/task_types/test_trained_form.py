@@ -51,6 +51,21 @@ def test_some_rows_of_the_training_file_are_read_as_there(tmp_path: Path, sign: 
         assert found[layout.label[0]] == LABELS[:rows]
 
 
+def test_rows_of_several_labels_need_no_header(tmp_path: Path) -> None:
+    rows = [f"{text.replace(',', '')},{number % 2},1,0" for number, text in enumerate(TEXTS)]
+    path = lines(tmp_path / "train.csv", ["text,a,b,c", *rows])
+    layout = trained(path, shape="multi-label", text="text", label="a,b,c")
+    assert columns(lines(tmp_path / "new.csv", rows[:2]), layout)["a"] == ["0", "1"]
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_labels_that_are_usual_names_of_columns_are_no_header(tmp_path: Path, header: bool) -> None:
+    rows = [f"{text}\t{'entailment' if label == 'pos' else 'spam'}" for text, label in zip(TEXTS, LABELS, strict=True)]
+    named = {} if header else {"text": "column 1", "label": "column 2"}
+    layout = trained(lines(tmp_path / "train.tsv", [*(["text\tlabel"] if header else []), *rows]), **named)
+    assert columns(lines(tmp_path / "new.tsv", rows[:2]), layout)[layout.text[0]] == TEXTS[:2]
+
+
 def test_a_file_without_labels_keeps_its_first_row(tmp_path: Path) -> None:
     rows = [f"{label}\t{text}" for text, label in zip(TEXTS, LABELS, strict=True)]
     first = trained(lines(tmp_path / "first.data", rows), text="column 2", label="column 1")
@@ -88,6 +103,15 @@ def test_columns_may_be_numbered_where_there_is_no_header(tmp_path: Path) -> Non
     rows = ["a1|a good film", "b2|a bad film"]
     found = columns(lines(tmp_path / "new.csv", rows), layout, text="column 2")
     assert found == {"column 1": ["a1", "b2"], "column 2": ["a good film", "a bad film"]}
+
+
+def test_a_place_of_the_training_file_is_not_that_of_any_file(tmp_path: Path) -> None:
+    rows = [f"{number}\t{text}\t{label}" for number, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True))]
+    layout = trained(lines(tmp_path / "train.tsv", rows), text="column 2", label="column 3")
+    other = lines(tmp_path / "new.csv", ["well, the film was good,", "it ran,so long"])
+    with pytest.raises(UserError, match=r"has \d columns and no header, unlike the training file"):
+        columns(other, layout)
+    assert columns(other, layout, text="column 1")["column 1"] != []
 
 
 def test_pairs_of_a_text_file_keep_their_first_row(tmp_path: Path) -> None:
