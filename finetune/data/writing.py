@@ -8,6 +8,7 @@ from typing import Any
 from finetune.data.alike import alike
 from finetune.data.encodings.detect import spelled
 from finetune.data.file_format import FileFormat, Format, Output
+from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.outputs import output_file
 from finetune.errors import UserError
@@ -76,7 +77,10 @@ def write_rows(
     write = written_format(path, like).write
     assert write is not None  # formats in BY_SUFFIX have one
     marked = like is not None and keeps_mark(path, like)
-    output = Output(suffix=written_suffix(path), names=names, escaped=escaped, added=added, marked=marked)
+    bare = (
+        like is not None and isinstance(like.layout, Dialect) and like.layout.delimiter != "" and not like.layout.quoted
+    )
+    output = Output(suffix=written_suffix(path), names=names, escaped=escaped, added=added, marked=marked, bare=bare)
     with (
         output_file(path) as scratch,
         gzip.open(scratch, "wb") if path.suffix == ".gz" else scratch.open("wb") as file,

@@ -169,6 +169,9 @@ def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
                 safe(cell) if name in output.escaped else cell for name, cell in zip(output.names, before, strict=True)
             ]
             changed += sum(new != old for new, old in zip(cells, before, strict=True))
+            if output.bare and not any(char in cell for cell in cells for char in (delimiter, "\n", "\r")):
+                text.write(delimiter.join(cells) + "\n")
+                continue
             # Python 3.11 and 3.12 leave a lone carriage return without quotes, and it would end the row.
             (quoted if any("\r" in cell for cell in cells) else plain).writerow(cells)
     return changed

@@ -147,6 +147,14 @@ def test_a_table_under_an_unknown_ending_keeps_its_delimiter(reviewer: Predictor
     assert lines[2].startswith("02|the dog, sat|bad|")
 
 
+def test_quotes_that_are_part_of_a_text_are_written_as_they_are(reviewer: Predictor, tmp_path: Path) -> None:
+    rows = ["review\tn", 'the "cat" sat\t01', '"the dog sat\t2', 'the cat" sat\t3']
+    (tmp_path / "new.tsv").write_text("\n".join(rows))
+    predict(reviewer, tmp_path / "new.tsv", tmp_path / "out.tsv")
+    after = (tmp_path / "out.tsv").read_text().splitlines()
+    assert [line.rsplit("\t", 3)[0] for line in after] == rows
+
+
 SQUAD = {
     "version": "v2.0",
     "data": [
