@@ -71,8 +71,8 @@ class Output:
     """A file that is written: its suffix without `.gz`, its columns, and those whose cells must not run as formulas.
 
     `added` are the columns that its input has not, the first of them the prediction. `marked`: it starts with a
-    byte-order mark, without which Excel does not read CSV as UTF-8. `delimiter` is that of text whose suffix has none; with `bare`, quotes
-    are part of its cells, as in its input.
+    byte-order mark, without which Excel does not read CSV as UTF-8. `delimiter` is that of text whose suffix has none;
+    with `bare`, quotes are part of its cells, as in its input.
     """
 
     suffix: str

@@ -77,9 +77,8 @@ def write_rows(
     write = written_format(path, like).write
     assert write is not None  # formats in BY_SUFFIX have one
     marked = like is not None and keeps_mark(path, like)
-    bare = (
-        like is not None and isinstance(like.layout, Dialect) and like.layout.delimiter != "" and not like.layout.quoted
-    )
+    layout, own = like.layout if like is not None else None, "," if written_suffix(path) == ".csv" else "\t"
+    bare = isinstance(layout, Dialect) and not layout.quoted and layout.delimiter == own
     output = Output(suffix=written_suffix(path), names=names, escaped=escaped, added=added, marked=marked, bare=bare)
     with (
         output_file(path) as scratch,

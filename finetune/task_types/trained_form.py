@@ -3,12 +3,15 @@
 Delimiter, quoting and header of a few rows can only be guessed, and a guess may take the first row for a header.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from finetune.data.detect import detect
 from finetune.data.encodings.unicode import decodes, marked
@@ -17,7 +20,7 @@ from finetune.data.file_start import FileStart
 from finetune.data.formats import conll, delimited, labelled_lines
 from finetune.data.formats.dialect import DELIMITERS, Dialect, csv_reader
 from finetune.data.formats.excel import Sheet, named_sheet, sheets_of
-from finetune.data.formats.labelled_lines import LabelledLines
+from finetune.data.formats.labelled_lines import ENDS, FASTTEXT, LabelledLines
 from finetune.data.formats.registry import FORMATS
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, is_blank, is_comment
 from finetune.data.open_files import open_bytes
@@ -42,6 +45,7 @@ TEXTS, OTHERS = (*STRONG_TEXTS, *WEAK_TEXTS), (*STRONG_LABELS, *LABELS, *IDS)  #
 ROWS = 200  # that are inspected
 REGULAR = 0.75  # share of the rows that are as wide as in training
 MIXED = 0.2  # share of lines with a label, from which some lines have one
+ENDS_OF_LABELS = (FASTTEXT, " ", *ENDS)  # what separates a label from its text
 NUMBERED = re.compile(r"column \d+")
 TABLES = (".csv", ".tsv", ".tab")
 IN_PROSE = re.compile(r"[,;](?![\s\d]|$)", re.MULTILINE)  # a sign between cells, which prose does not have
@@ -86,13 +90,15 @@ def form_for(
     if trained is not None and trained.shape == Text.name:
         return form_of(trained.shape, path, options)
     facts = trained.file if trained is not None else {}
+    layout = require_form(facts)
     start = FileStart(path, str(options.get("encoding", "")) or _encoding(path, str(facts.get("encoding", ""))))
     sheet = str(options.get("sheet", "") or facts.get("sheet", ""))
     if sheet and (options.get("sheet") or sheet in sheets_of(path)):
         return named_sheet(path, sheet)
     if not is_file(path) or any(one.sniff(start) for one in FORMATS if not one.text):
         return detect(path, start.given)
-    return replace(_text_form(start, _known(trained, facts, options, inputs), str(options.get("text", ""))), path=path)
+    known = replace(_known(trained, facts, options, inputs), layout=layout)
+    return replace(_text_form(start, known, str(options.get("text", ""))), path=path)
 
 
 def _text_form(start: FileStart, known: Trained, named: str) -> FileFormat:
@@ -116,29 +122,40 @@ def _known(
     named = tuple(name for name in str(options.get("text", "")).split(",") if name)
     if trained is None:
         return Trained(columns=tuple(inputs), text=named or tuple(inputs))
-    kept = Trained(
+    return Trained(
         columns=tuple(facts.get("columns", ())) or (*trained.text, *trained.label),
         text=named or trained.text,
         label=trained.label,
         labels=frozenset((*trained.labels, *trained.names)),
     )
-    return replace(kept, layout=_layout(facts))
 
 
-def _layout(facts: Mapping[str, Any]) -> Any:
-    """The saved layout of a training file; None where its format needs none. Raises UserError for a damaged one."""
-    if facts.get("format") not in GUESSED:
-        return None
-    _, kind = GUESSED[facts["format"]]
+def require_form(facts: Mapping[str, Any]) -> Any:
+    """The saved layout of a training file; None where its format needs none. Raises UserError for damaged facts."""
     try:
-        found: Any = kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in facts["layout"].items()})
-        if kind is not LabelledLines and found.delimiter not in ("", SPACES, *DELIMITERS):
-            raise ValueError(f"delimiter {found.delimiter!r}")
+        "".encode(str(facts.get("encoding", "utf-8")))
+        if str(facts.get("format")) not in GUESSED:
+            return None
+        _, kind = GUESSED[facts["format"]]
+        found: Any = TypeAdapter(kind).validate_json(json.dumps(facts["layout"]), strict=True)
+        TypeAdapter(list[str]).validate_python(facts["columns"])
+        if not _is_sound(found):
+            raise ValueError("no file has it")
         return found
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, LookupError) as error:
         raise UserError(
             f"the model's form of its training file is damaged ({first_line(error)})", "Train it again"
         ) from error
+
+
+def _is_sound(layout: Dialect | WordLines | LabelledLines) -> bool:
+    """Whether a saved layout could have been detected."""
+    if isinstance(layout, LabelledLines):
+        return layout.separator in ENDS_OF_LABELS
+    if isinstance(layout, WordLines):
+        names = bool(layout.names) and (not layout.sentence or layout.sentence in layout.names)
+        return names and layout.delimiter in (SPACES, *DELIMITERS)
+    return layout.delimiter in ("", *DELIMITERS) and layout.quote in ("'", '"') and layout.skip >= 0
 
 
 def _encoding(path: Path, trained: str) -> str:

@@ -249,6 +249,7 @@ def test_every_command_says_so(change: str, tiny_bert: Path, copied_run: Finishe
         {"layout": {"shape": "evil", "text": ["review"]}},
         {"layout": {"shape": "sentence", "text": 5}},
         {"layout": {"shape": "classification", "text": ["review"], "labels": "x", "new": 1}},
+        {"layout": {"shape": "classification", "text": ["review"], "file": "x"}},
         {"precision": []},
         [],
         "x",

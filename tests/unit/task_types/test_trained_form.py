@@ -158,7 +158,26 @@ def test_labelled_lines_with_labels_or_without(tmp_path: Path) -> None:
         columns(lines(tmp_path / "some.label", [*rows[:2], *TEXTS[:2]]), layout)
 
 
-def test_a_damaged_form_of_the_model_is_refused(tmp_path: Path) -> None:
-    layout = Layout(shape="sentence", text=("text",), file={"format": "delimited", "layout": {"delimiter": "ab"}})
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"format": "delimited", "layout": {"delimiter": "ab", "quoted": True}},
+        {"format": "delimited", "layout": {"delimiter": ",", "quoted": True, "skip": "x"}},
+        {"format": "delimited", "layout": {"delimiter": ",", "quoted": True, "quote": 5}},
+        {"format": "delimited", "columns": [], "layout": {"delimiter": ",", "quoted": True, "quote": "ab"}},
+        {"format": "delimited", "columns": [], "layout": {"delimiter": ",", "quoted": True, "skip": -1}},
+        {"format": "delimited", "layout": 5},
+        {"format": "delimited"},
+        {"format": "word-lines", "layout": {"delimiter": " ", "names": 5}},
+        {"format": "word-lines", "layout": {"delimiter": " ", "names": ["a"], "sentence": "b"}},
+        {"format": "labelled-lines", "layout": {"place": 5, "separator": ""}},
+        {"format": "delimited", "columns": 5, "layout": {"delimiter": ",", "quoted": True}},
+        {"format": [], "encoding": 5},
+        {"encoding": "rot13"},
+    ],
+    ids=str,
+)
+def test_a_damaged_form_of_the_model_is_refused(tmp_path: Path, file: dict[str, Any]) -> None:
+    layout = Layout(shape="classification", text=("text",), label=("label",), file=file)
     with pytest.raises(UserError, match="training file is damaged"):
-        columns(lines(tmp_path / "new.csv", TEXTS[:2]), layout)
+        columns(lines(tmp_path / "new.csv", ["text,n", *TEXTS[:2]], "latin-1"), layout)
