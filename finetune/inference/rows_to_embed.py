@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from finetune.data.formats.delimited import names_columns
 from finetune.data.messages import places, so_many
 from finetune.data.reading import first_rows, records
 from finetune.data.rows import Row
@@ -77,7 +78,8 @@ def rows_of_file(path: Path, settings: Mapping[str, Any], *, trained: Layout | N
 def _layout(sample: Table, trained: Layout | None, given: Mapping[str, str]) -> tuple[Layout, list[str]]:
     """The columns, and a note on those of the text where they were inferred."""
     given = given if trained is None else {"shape": trained.shape, **given}
-    if trained is not None and ("text" in given or set(trained.text) <= set(sample.columns)):
+    lines = len(sample.columns) == 1 and not names_columns(sample.form)
+    if trained is not None and ("text" in given or lines or set(trained.text) <= set(sample.columns)):
         columns = {name: value for name, value in given.items() if name in ("text", "label")}
         found, notes = layout_for(named_type(trained.shape), trained, sample, columns)
         return replace(found, id=trained.id if trained.id in sample.columns else ""), notes

@@ -12,6 +12,7 @@ from support.runs import FinishedRun, trained_run
 
 from finetune.inference.predict_plan import default_output
 from finetune.inference.predictor import Predictor, load
+from finetune.inference.rows_to_embed import rows_of_file
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.tagging.schemes import in_scheme, scheme_of
@@ -199,6 +200,12 @@ def test_objects_keep_their_own_fields(reviewer: Predictor, tmp_path: Path) -> N
         assert [row["predicted answer"] for row in found] == ["good", "bad"]
         for before, after in zip(rows, found, strict=True):
             assert before.items() <= after.items()
+
+
+def test_lines_of_text_are_embedded_by_a_model_of_words(tagger: Predictor, tmp_path: Path) -> None:
+    (tmp_path / "new.txt").write_text("我 在 北京\n在 北京\n")
+    found = rows_of_file(tmp_path / "new.txt", {"model": "minilm"}, trained=tagger.layout, length=32)
+    assert [row.words for row in found.rows] == [("我", "在", "北京"), ("在", "北京")]
 
 
 def test_the_command_names_its_output_like_the_file(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
