@@ -293,7 +293,8 @@ def _with_first_row(start: FileStart, found: FileFormat, known: Trained, named: 
     if len(first) == 1 and start.suffix in TABLES and _is_above_texts(_rows(start.text, dialect)):
         return found
     if len(first) == 1:
-        return replace(found, layout=ONE_COLUMN if dialect.delimiter else replace(dialect, header=False))
+        skip = dialect.skip if start.suffix in TABLES else 0
+        return replace(found, layout=ONE_COLUMN if dialect.delimiter else replace(dialect, header=False, skip=skip))
     if start.suffix not in TABLES and len(known.text) == 1 and dialect.delimiter in (",", ";"):
         return found if IN_PROSE.search(start.text) else replace(found, layout=ONE_COLUMN)
     if start.suffix not in TABLES and len(first) == len(known.text):

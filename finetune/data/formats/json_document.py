@@ -18,12 +18,16 @@ from finetune.data.written_cells import as_json
 from finetune.errors import UserError, first_line
 
 LONGEST_NAME = 40  # characters of a column's name
+BEGINS = re.compile(r"""[\[{]\s*(["\[{\]}]|-?\d|true|false|null|$)""")
 SPLIT = re.compile(r"(oos_)?(train(ing)?|dev(elopment)?|val(id(ation)?)?|test|eval(uation)?)", re.IGNORECASE)
 
 
 def sniff(start: FileStart) -> bool:
-    """Whether the text begins like JSON and is not JSON Lines."""
-    return start.suffix not in TABLES and start.lines[0].lstrip()[:1] in ("{", "[")
+    """Whether the text begins like JSON and is not JSON Lines; a text may begin with `[urgent]`."""
+    if start.suffix in TABLES:
+        return False
+    first = start.lines[0].lstrip()
+    return BEGINS.match(first) is not None or (start.suffix == ".json" and first[:1] in ("{", "["))
 
 
 def load(path: Path, form: FileFormat) -> Any:

@@ -88,7 +88,16 @@ def test_a_file_without_labels_keeps_its_first_row(tmp_path: Path) -> None:
     assert list(columns(lines(tmp_path / "c.txt", ["said", *TEXTS[3:5]]), csv).values()) == [["said", *TEXTS[3:5]]]
 
 
-@pytest.mark.parametrize("texts", [["I love it, really", "I hate it, really"], ["Good; well", "Bad; so bad"]])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["I love it, really", "I hate it, really"],
+        ["Good; well", "Bad; so bad"],
+        ["[Urgent] call me", "no"],
+        ["{x} is what it says", "so good"],
+        ["#good film", "bad film"],
+    ],
+)
 def test_two_lines_of_prose_are_two_texts(tmp_path: Path, texts: list[str]) -> None:
     rows = [f"{text}\t{label}" for text, label in zip(TEXTS, LABELS, strict=True)]
     layout = trained(lines(tmp_path / "train.tsv", ["text\tlabel", *rows]))
