@@ -11,7 +11,7 @@ from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import own_data, own_task
 from finetune.task_types.trained_form import form_for
-from finetune.task_types.types import layout_from, layout_of
+from finetune.task_types.types import columns_of, layout_from, layout_of
 
 TEXTS = [f"the {noun} {verb}, and it was {how}" for noun in ("film", "book", "song") for verb in ("began", "ended")
          for how in ("good; very good", "bad, alas", "good | long", 'so "so"', "fine")]  # fmt: skip
@@ -64,6 +64,15 @@ def test_labels_that_are_usual_names_of_columns_are_no_header(tmp_path: Path, he
     named = {} if header else {"text": "column 1", "label": "column 2"}
     layout = trained(lines(tmp_path / "train.tsv", [*(["text\tlabel"] if header else []), *rows]), **named)
     assert columns(lines(tmp_path / "new.tsv", rows[:2]), layout)[layout.text[0]] == TEXTS[:2]
+
+
+def test_how_a_file_was_read_changes_no_id_of_a_run(tmp_path: Path) -> None:
+    rows = [f"{text}\t{label}" for text, label in zip(TEXTS, LABELS, strict=True)]
+    task = own_task(str(lines(tmp_path / "train.tsv", ["text\tlabel", *rows])), {})
+    saved = layout_of(task)
+    assert saved is not None
+    assert saved["file"]["layout"]["delimiter"] == "\t"
+    assert "file" not in columns_of(task)
 
 
 def test_a_file_without_labels_keeps_its_first_row(tmp_path: Path) -> None:
