@@ -75,7 +75,12 @@ def search(
     if not 1 <= len(names) <= 2:
         raise UserError(f"search takes a recipe and a space, not {so_many(len(names), 'name')}", "Give one recipe")
     mark = f"{MARK} {' '.join(targets)}"
-    require_replaceable_output(output, endings=[".toml"], reads=names, force=force or _is_ours(output, mark))
+    require_replaceable_output(output, endings=[".toml"], reads=names, force=True)
+    if exists(output) and not force and not _is_ours(output, mark):  # another search may have taken hours
+        raise UserError(
+            f"{output} already exists, and is not of this search",
+            "Name another file with -o, or replace it with --force",
+        )
     silent = quiet or as_json
     plan = asking(lambda given: plan_search(names[0], given, *names[1:], out=out), settings)
     load_libraries("" if silent else loading([plan.base]), "finetune.training.search.study")

@@ -16,6 +16,7 @@ from finetune.runs.recipe import scored_parts
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
     Id,
+    RecordedTrain,
     Whole,
     epochs_are_whole,
     few_labels,
@@ -150,10 +151,9 @@ class RunRecord(BaseModel):
     @property
     def updates(self) -> int | None:
         """The planned length in updates, where it is not in epochs."""
-        train: dict[str, Any] = self.recipe.get("train", {})
-        least, features = train.get("least_updates", 0), self.features.get("train", 0)
-        short = least and train["epochs"] * math.ceil(features / train["batch_size"]) < least
-        return train.get("updates") or (least if short else None)
+        train = RecordedTrain.model_validate(self.recipe.get("train", {}))
+        an_epoch = math.ceil(self.features.get("train", 0) / train.batch_size)
+        return train.updates or (train.least_updates if train.epochs * an_epoch < train.least_updates else None)
 
     @property
     def is_pretraining(self) -> bool:

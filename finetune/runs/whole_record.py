@@ -24,8 +24,10 @@ class RecordedTrain(BaseModel):
 
     model_config = ConfigDict(extra="allow", strict=True)
 
+    batch_size: Annotated[int, Field(ge=1, le=LARGEST)] = 1
     epochs: Whole = 0
     updates: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+    least_updates: Whole = 0
 
 
 class RecordedRecipe(BaseModel):

@@ -109,7 +109,7 @@ def test_a_run_saves_its_thresholds_and_the_model_uses_them(tiny_bert: Path, tmp
     said = "dev: the thresholds for each row, of the baselines too, were chosen on other rows of dev"
     assert any(note.startswith(said) for note in record.notes)
     assert record.cross_fitted
-    assert record.baselines["dev"].keys() == {"majority", "tfidf-logistic"}
+    assert record.baselines["dev"].keys() == {"majority", "tfidf-logistic", "linear-probe"}
     baseline = even.baselines(rows, rows)["tfidf-logistic"]
     expected = even.score(cross_fitted(even, baseline, rows), rows)
     assert record.baselines["dev"]["tfidf-logistic"] == pytest.approx(expected)

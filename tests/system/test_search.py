@@ -227,7 +227,7 @@ def test_wrong_input_is_one_line(in_process: InProcess, reviews: Path, tiny_bert
         (["reviews.csv", "space.toml", "--test-share", "2"], ["`--test-share` is 2"]),
         (["reviews.csv", "space.toml", "--prune", "medain"], ["medain"]),
         (["reviews.csv", "space.toml", "--workers", "2"], ["workers"]),
-        (["reviews.csv", "space.toml", "-o", "reviews.csv"], ["reviews.csv already exists"]),
+        (["reviews.csv", "space.toml", "-o", "reviews.csv"], ["reviews.csv", ".toml"]),
     ):
         code, _, err = in_process("search", *arguments, f"model={tiny_bert}", data="")
         assert code == 2
