@@ -20,6 +20,13 @@ def divided(task: Task, train: Rows, held_out: HeldOut) -> tuple[Rows, Rows]:
     """
     if not held_out.share:
         return train, replace(train, rows=[])
+    chosen = held_out_rows(task, train, held_out)
+    kept = [index for index in range(len(train.rows)) if index not in chosen]
+    return tuple(replace(train, rows=chosen_rows(train.rows, some)) for some in (kept, sorted(chosen)))  # type: ignore[return-value]
+
+
+def held_out_rows(task: Task, train: Rows, held_out: HeldOut) -> set[int]:
+    """The indices of the rows that `divided` holds out, with its errors."""
     read = own_data(task)
     if read is not None and read.layout.group:
         raise UserError(
@@ -41,8 +48,7 @@ def divided(task: Task, train: Rows, held_out: HeldOut) -> tuple[Rows, Rows]:
             f"held_out.share: {held_out.share:g} of {len(train.rows):,} training rows leaves one part without rows",
             "Change the share",
         )
-    kept = [index for index in range(len(train.rows)) if index not in chosen]
-    return tuple(replace(train, rows=chosen_rows(train.rows, some)) for some in (kept, sorted(chosen)))  # type: ignore[return-value]
+    return chosen
 
 
 def _units(task: Task, rows: Sequence[Row]) -> list[Unit]:

@@ -23,17 +23,24 @@ def linear_probe(planned: PlannedRun, built: BuiltRun, every: Evaluation, engine
 
     Empty where there are many rows, for tasks that a linear layer cannot be fitted to, and where the run itself is one.
     """
-    recipe, features = planned.recipe, built.features[planned.task.train_split]
-    if len(planned.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
+    probe = probe_engine(planned, built, engine)
+    if probe is None:
         return {}
+    engine.watch(Working("fitting a linear probe, as a baseline"))
+    fit_output(probe, built.features[planned.task.train_split])
+    return every(probe).answers
+
+
+def probe_engine(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Engine | None:
+    """The model of the probe before it is fitted; None where `linear_probe` is empty."""
+    recipe = planned.recipe
+    if len(planned.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
+        return None
     settings: dict[str, Any] = {"pooling": MEAN if built.model.pooled else FAMILY}
     read = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=Train(solver="logistic"), **settings)
     model, _ = build_model(planned.weights.folder, planned.task.head, read, device=planned.device)
     try:
         require_linear(model, frozen=True)
     except UserError:
-        return {}
-    engine.watch(Working("fitting a linear probe, as a baseline"))
-    probe = Engine(model=model, accelerator=engine.accelerator, pad_id=engine.pad_id, watch=unwatched)
-    fit_output(probe, features)
-    return every(probe).answers
+        return None
+    return Engine(model=model, accelerator=engine.accelerator, pad_id=engine.pad_id, watch=unwatched)

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.task import Task
 from finetune.training.checkpoints import EVERY_FEW_MINUTES, Checkpoints, Saving
 from finetune.training.evaluation import Evaluation
+from finetune.training.first_look import first_look
 from finetune.training.linear_probe import NAME as PROBE
 from finetune.training.linear_probe import linear_probe
 from finetune.training.logistic import fit_logistic
@@ -79,6 +81,7 @@ def run(
         log = EventLog(attempt.events, then=watch) if main else watch
         _announce(planned, built, folder, log)
         engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=log)
+        built = _looked_at(planned, built, engine)
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=saving)
         trained = _train(planned, built, engine, checkpoints, meter, pause_after)
         if main:
@@ -117,6 +120,14 @@ def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watc
     log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device), **_fingerprints(planned)))
     for note in built.notes:
         log(Note(note))
+
+
+def _looked_at(planned: PlannedRun, built: BuiltRun, engine: Engine) -> BuiltRun:
+    """With a note on what cheap methods reach, where that can be told before training."""
+    found = first_look(planned, built, engine)
+    for note in found:
+        engine.watch(Note(note))
+    return replace(built, notes=[*built.notes, *found])
 
 
 def _train(

@@ -1,0 +1,89 @@
+"""What cheap methods reach by folds of the training rows: said before training where dev is too small to tell."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from finetune.data.messages import so_many
+from finetune.errors import UserError
+from finetune.inference.engine import Engine
+from finetune.inference.hidden_states import with_states
+from finetune.models.feature import Feature
+from finetune.models.text_vector import FEW_ROWS
+from finetune.runs.events import Working
+from finetune.runs.margin import Margin, best_baseline
+from finetune.runs.recipe import HeldOut
+from finetune.task_types.held_out import held_out_rows
+from finetune.task_types.own_data import own_data
+from finetune.task_types.resampling import margin
+from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
+from finetune.task_types.task import Answer
+from finetune.training.evaluation import Answers
+from finetune.training.linear_probe import NAME as PROBE
+from finetune.training.linear_probe import probe_engine
+from finetune.training.logistic import fit_output
+from finetune.training.prepared_run import BuiltRun, PlannedRun
+
+FOLDS = 5
+
+
+def first_look(planned: PlannedRun, built: BuiltRun, engine: Engine) -> list[str]:
+    """A note on your data with few rows: the scores of baselines and linear probe, by folds of the training rows.
+
+    A dev of ten rows does not tell whether fine-tuning is worth it, and training takes longer than all of these.
+    """
+    task, rows = planned.task, planned.train_rows
+    dev = len(planned.rows[task.dev_splits[0]])
+    if own_data(task) is None or dev >= DEV_TO_CHOOSE or not 2 * FOLDS <= len(rows) < FEW_ROWS:
+        return []
+    engine.watch(Working(f"trying the baselines on {FOLDS} folds of {len(rows)} rows"))
+    try:
+        found = _by_folds(planned, built.features[task.train_split], probe_engine(planned, built, engine))
+    except UserError:  # rows that must stay together, or one part would have none
+        return []
+    metric = task.metrics[0]
+    scores = {method: task.score(answers, rows) for method, answers in found.items()}
+    if not (best := best_baseline(scores, metric)):
+        return []
+    against = {PROBE: found[PROBE]} if PROBE in found and best != PROBE else {}
+    of_best = margin(task, rows, found[best], against)
+    interval = of_best.interval and " (the best: {} to {})".format(*map(metric.shown, of_best.interval))
+    listed = ", ".join(f"{method} {metric.shown(score[metric.name])}" for method, score in scores.items())
+    return [
+        f"few rows: dev has {so_many(dev, 'row')}, which choose nothing and tell little. By {FOLDS} folds of the "
+        f"{len(rows)} training rows, {metric.name}: {listed}{interval or ''}{advice(best, of_best)}"
+    ]
+
+
+def advice(best: str, of_best: Margin) -> str:
+    """What the best method says of the encoder, where it is ahead by more than chance."""
+    if best == PROBE:
+        return ". The probe is trained by frozen=true train.solver=logistic"
+    if of_best.difference_interval is None or of_best.difference_interval[0] <= 0:
+        return ""
+    return f". {best} is ahead of what the encoder knows of these texts: choose one for their language and domain"
+
+
+def _by_folds(planned: PlannedRun, features: Sequence[Feature], probe: Engine | None) -> Answers:
+    """By method a prediction for each training row, fitted to the rows of the other folds."""
+    task, train = planned.task, planned.splits[planned.task.train_split]
+    found: dict[str, dict[int, Answer]] = {}
+    if probe is not None:  # the encoder reads each row once
+        features = with_states(features, probe, weights=planned.weights.fingerprint, precision=planned.precision)
+    for fold in range(FOLDS):
+        chosen = held_out_rows(task, train, HeldOut(share=1 / FOLDS, fold=fold))
+        kept, held = ([i for i in range(len(train.rows)) if (i in chosen) == wanted] for wanted in (False, True))
+        rows = [train.rows[i] for i in held]
+        methods = task.baselines([train.rows[i] for i in kept], rows)
+        if probe is not None:
+            fit_output(probe, _of_rows(features, kept))
+            judged = _of_rows(features, held)
+            methods |= {PROBE: task.decode(probe.logits(judged), judged, rows)}
+        for method, answers in methods.items():
+            found.setdefault(method, {}).update(zip(held, answers, strict=True))
+    return {method: [answers[i] for i in range(len(train.rows))] for method, answers in found.items()}
+
+
+def _of_rows(features: Sequence[Feature], rows: Sequence[int]) -> list[Feature]:
+    """The features of some rows, with the rows' places among these."""
+    places = {row: place for place, row in enumerate(rows)}
+    return [replace(feature, row=places[feature.row]) for feature in features if feature.row in places]
