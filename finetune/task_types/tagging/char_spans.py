@@ -14,7 +14,9 @@ OUTSIDE = "outside the text, empty or without a label: left out"
 TRIMMED = "with outer blanks: trimmed"
 OVERLAPPING = "that overlap a longer one: left out"
 WIDENED = "that begin or end within a word: widened to the word"
-LEFT_OUT = (OUTSIDE, OVERLAPPING)
+SHARED = "in a word of another entity: left out, since a word has one tag"
+CUT = "that begin in a word of another entity: shortened, since a word has one tag"
+LEFT_OUT = (OUTSIDE, OVERLAPPING, SHARED, CUT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,18 +51,21 @@ def spans_of(cell: Any, form: Sequence[str], text: str) -> Spans:
 
 def tags_for(
     words: Sequence[str], starts: Sequence[int], spans: Sequence[tuple[int, int, str]]
-) -> tuple[tuple[str, ...], int]:
-    """(IOB2 tags of words, number of spans that begin or end within a word and were widened to it)."""
-    tags, widened = ["O"] * len(words), 0
+) -> tuple[tuple[str, ...], Counter[str]]:
+    """IOB2 tags of words, and how many spans were widened to a word, or lost one to the span before them."""
+    tags, changes = ["O"] * len(words), Counter[str]()
     ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
     for start, end, label in spans:
-        inside = [i for i in range(len(words)) if starts[i] < end and start < ends[i] and tags[i] == "O"]
-        if not inside:
+        touched = [i for i in range(len(words)) if starts[i] < end and start < ends[i]]
+        free = [i for i in touched if tags[i] == "O"]
+        if len(free) < len(touched):
+            changes[CUT if free else SHARED] += 1
+        if not free:
             continue
-        widened += starts[inside[0]] < start or ends[inside[-1]] > end
-        for i in inside:
-            tags[i] = f"{'B' if i == inside[0] else 'I'}-{label}"
-    return tuple(tags), widened
+        changes[WIDENED] += starts[free[0]] < start or ends[free[-1]] > end
+        for i in free:
+            tags[i] = f"{'B' if i == free[0] else 'I'}-{label}"
+    return tuple(tags), +changes
 
 
 def as_spans(tags: Sequence[str], words: Sequence[str], starts: Sequence[int]) -> list[tuple[int, int, str]]:
@@ -101,7 +106,6 @@ def changed_spans(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str
             continue
         found = spans_of(cell, form, as_text(text))
         words, starts = segmented(as_text(text))
-        widened = tags_for(words, starts, found.spans)[1]
-        for what in (*found.changes, *([WIDENED] if widened else [])):
+        for what in (*found.changes, *tags_for(words, starts, found.spans)[1]):
             changes[what].append(index)
     return dict(changes)

@@ -60,8 +60,8 @@ def test_every_form_of_spans_is_read_and_written_again(cell: Any, form: tuple[st
     found = spans_of(cell, form, TEXT)
     assert (found.spans, found.changes.total()) == (SPANS, 0)
     words, starts = segmented(TEXT)
-    tags, widened = tags_for(words, starts, found.spans)
-    assert widened == 0
+    tags, changes = tags_for(words, starts, found.spans)
+    assert not changes
     assert tags[:6] == ("B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC")
     assert as_spans(tags, words, starts) == list(SPANS)
     assert spans_of(in_form(SPANS, form, TEXT), form, TEXT).spans == SPANS
@@ -96,6 +96,25 @@ def test_a_span_within_a_word_is_widened_to_it_and_both_run_and_check_say_so(tmp
     assert any("within a word" in note and "27 more" in note for note in loaded.notes)
     found = [finding for finding in check_data(str(tmp_path / "rows.jsonl"), {}).findings if finding.code == "span"]
     assert [(finding.severity, finding.count) for finding in found] == [("note", 30)]
+
+
+@pytest.mark.parametrize(
+    ("label", "tags", "change"),
+    [
+        ([[0, 6, "LOC"], [6, 12, "LOC"]], ("B-LOC", "O", "O"), "in a word of another entity: left out"),
+        ([[0, 6, "LOC"], [6, 16, "PER"]], ("B-LOC", "B-PER", "O"), "that begin in a word of another entity: shortened"),
+    ],
+)
+def test_a_second_entity_in_a_word_is_counted_by_run_and_by_check(
+    tmp_path: Path, label: Any, tags: tuple[str, ...], change: str
+) -> None:
+    rows = [{"text": f"BerlinLondon saw {i}", "label": label} for i in range(30)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    loaded = own_task(str(tmp_path / "rows.jsonl"), {}).load(Source(), "train")
+    assert {row.gold for row in loaded.rows} == {tags}
+    assert any(f"spans {change}" in note and "27 more" in note for note in loaded.notes)
+    found = [one for one in check_data(str(tmp_path / "rows.jsonl"), {}).findings if f"spans {change}" in one.what]
+    assert [(finding.severity, finding.count) for finding in found] == [("warning", 30)]
 
 
 TASK = TaggingTask(name="x", read=lambda *_: None, types=("PER", "LOC"), running_text=True)  # type: ignore[arg-type,return-value]
