@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from finetune.errors import UserError
@@ -17,8 +17,17 @@ SEEN_BY_LOGISTIC = {"solver", "precision"}  # of the settings of `train`
 
 def set_by(grid: dict[str, list[Any]]) -> list[str]:
     """Every setting that a grid sets, those of its variants once, by full names: `options.fold` also for `fold`."""
-    variants = [key for variant in grid.get(VARIANT, []) if isinstance(variant, dict) for key in flat(variant)]
+    given = grid.get(VARIANT)
+    tables = [table for table in given if isinstance(table, dict)] if isinstance(given, list) else []
+    variants = [key for table in tables for key in flat(table)]
     return [*map(full_name, dict.fromkeys(variants)), *(full_name(key) for key in grid if key != VARIANT)]
+
+
+def require_set_once(settings: Mapping[str, Any], names: Iterable[str], *, origin: str) -> None:
+    """Raises UserError for a setting among `names`, those of a grid, be it `fold`, `options.fold` or in a table."""
+    given = {full_name(key) for key in (*settings, *flat(dict(settings)))}
+    if both := sorted(given & set(names)):
+        raise UserError(f"{origin}: its [grid] also sets {', '.join(both)}", "Give it in one of the two places")
 
 
 def full_name(key: str) -> str:

@@ -11,7 +11,7 @@ from finetune.data.files import is_data
 from finetune.data.paths import exists, is_file, is_pattern
 from finetune.errors import UserError, nearest
 from finetune.runs import recipe
-from finetune.runs.grid import expand, full_name, require_different, set_by
+from finetune.runs.grid import expand, full_name, require_different, require_set_once, set_by
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
 from finetune.runs.toml import flat, override_value, read_toml
@@ -20,6 +20,7 @@ from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task
 
 RECIPES = Path(__file__).parents[1] / "recipes"
+GRID = "grid."  # begins the settings of a grid
 PRESET = "preset"  # the setting that names a preset
 
 
@@ -119,6 +120,8 @@ def _loaded(
     """
     if PRESET in settings:
         settings = _with_preset(settings)
+    grid = {key.removeprefix(GRID): values for key, values in flat(settings).items() if key.startswith(GRID)}
+    require_set_once(settings, set_by(grid), origin="settings")
     if is_data(target):
         started, task = starting_recipe(target, settings, checkpoint=checkpoint)
         defaults[_task_key(started)] = task
@@ -126,8 +129,9 @@ def _loaded(
         return
     for file in find_recipes(target):
         loaded = recipe.load(file, options=option_names)
-        if both := sorted({full_name(key) for key in settings} & set(set_by(loaded.grid))):
-            raise UserError(f"{file}: its [grid] also sets {', '.join(both)}", "Remove it there, or leave it out here")
+        own = loaded.model_dump(exclude_unset=True, exclude={"task", "grid"})
+        require_set_once(own, map(full_name, loaded.grid), origin=str(file))  # variants may replace it
+        require_set_once(settings, set_by(loaded.grid), origin=str(file))
         if settings.get("task", loaded.task) != loaded.task:  # options belong to one task
             loaded = loaded.model_copy(update={"options": {}})
         yield str(file), loaded.with_settings(settings, origin="settings", options=option_names)
@@ -157,9 +161,9 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
             f"no preset is called '{name}'", f"{nearest(str(name), list(known))}There are {', '.join(known)}"
         )
     table = read_toml(known[name])
-    given = {full_name(key) for key in own}
+    given = {full_name(key) for key in (*own, *flat(own))}
     grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in given}
-    return flat(table) | ({"grid": grid} if grid else {}) | own
+    return flat(table) | {f"{GRID}{key}": values for key, values in grid.items()} | own
 
 
 def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") -> Planned:

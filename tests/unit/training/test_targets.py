@@ -33,6 +33,36 @@ def test_the_papers_grid_is_eighteen_points_and_a_setting_of_ones_own_leaves_it(
     assert {train.epochs for train in fewer} == {3}
 
 
+FILE = 'task = "codah"\n{}\n[grid]\n{}\n'
+
+
+@pytest.mark.parametrize(
+    ("plain", "grid", "settings"),
+    [
+        ("fold = 1", "options.fold = [0, 2]", {}),
+        ("options.fold = 1", "fold = [0, 2]", {}),
+        ("", "variant = [{fold = 0}, {fold = 2}]", {"fold": 1}),
+        ("", "options.fold = [0, 2]", {"fold": 1}),
+        ("", "fold = [0, 2]", {"options": {"fold": 1}}),
+        ("", "train.epochs = [1, 2]", {"train": {"epochs": 1}}),
+        ("", "train.epochs = [1, 2]", {"fold": 1, "grid.options.fold": [0, 2]}),
+    ],
+)
+def test_a_setting_beside_a_grid_that_sets_it_too_is_refused(
+    tmp_path: Path, plain: str, grid: str, settings: dict[str, Any]
+) -> None:
+    (tmp_path / "mine.toml").write_text(FILE.format(plain, grid))
+    with pytest.raises(UserError, match=r"its \[grid\] also sets (options.fold|train.epochs)"):
+        expand_targets([str(tmp_path / "mine.toml")], settings)
+
+
+def test_a_presets_grid_leaves_that_of_the_recipe(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(FILE.format("", "fold = [0, 2]\ntrain.epochs = [9]"))
+    points = recipes_of([str(tmp_path / "mine.toml")], {"preset": "paper-grid"})
+    assert (len(points), {point.options["fold"] for point in points}) == (36, {0, 2})
+    assert {point.train.epochs for point in points} == {2, 3, 4}
+
+
 def test_every_preset_begins_with_its_command_and_applies_to_a_recipe() -> None:
     assert len(preset_files()) == 4
     for name, file in preset_files().items():
