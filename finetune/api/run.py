@@ -19,7 +19,7 @@ from finetune.runs.lookup import require_run
 from finetune.runs.predictions import NEEDED
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records, load_record
-from finetune.runs.seeds import differing_settings, groups, same_but_seeds, summarised
+from finetune.runs.seeds import by_setting, differing_settings, same_but_seeds, summarised
 from finetune.runs.verdict import Verdict, interval_of, verdict_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Run:
         """
         import pandas as pd
 
-        found = groups(self.records)
+        found = by_setting(self.records)
         settings = [", ".join(f"{k}={v}" for k, v in one.items()) for one in differing_settings([g[0] for g in found])]
         rows = [row for group, words in zip(found, settings, strict=True) for row in _score_rows(group, words)]
         frame = pd.DataFrame(rows, columns=list(COLUMNS))

@@ -14,7 +14,7 @@ from finetune.runs.lineage import SEEDS, lineage_words
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import differing_settings, groups
+from finetune.runs.seeds import by_setting, differing_settings
 from finetune.runs.verdict import verdict_of
 from finetune.task_types.vocabulary import suggested_encoder
 
@@ -50,7 +50,7 @@ def verdict_lines(records: Sequence[RunRecord]) -> list[str]:
     lines = []
     tasks = dict.fromkeys(record.task for record in records)
     for task in tasks:
-        mine = groups(record for record in of_largest_sizes(records) if record.task == task)
+        mine = by_setting(record for record in of_largest_sizes(records) if record.task == task)
         best = best_group([record for group in mine for record in group])
         which = plain(differing_settings([group[0] for group in mine])[mine.index(best)])
         names = [*[task] * (len(tasks) > 1), *[f"best is {which}"] * (len(mine) > 1)]
@@ -70,7 +70,7 @@ def next_commands(records: Sequence[RunRecord], given: Given, settings: Mapping[
         return [report, _use(records[0], given, settings)]
     if len(of_largest_sizes(records)) < len(records):
         return [report]
-    mine, *found = groups(records)
+    mine, *found = by_setting(records)
     same = [group for group in found if group[0].task == mine[0].task]
     seeds = ["--seeds"] * any(len(group) > 1 for group in (mine, *same))
     commands = [given.command("compare", first, same[-1][0].id, *seeds)] if same else []

@@ -19,7 +19,7 @@ from finetune.runs.listed_run import ListedRun
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import differing_settings, failed, groups, shared_encoders, spread_by_seed, summarised
+from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, spread_by_seed, summarised
 from finetune.runs.verdict import interval_of
 
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
@@ -142,7 +142,7 @@ def summary_table(records: Sequence[RunRecord]) -> FittedTable:
     """For each group of runs that differ only in their seeds: mean, sd, the verdict's 95 % interval (of the
     headline), best, and the runs that are no better than a constant prediction.
     """
-    found = groups(records)
+    found = by_setting(records)
     numbers = ("mean", "sd", "95 % interval", "best", "best baseline")
     headings = [
         *(Column(name="task", names=True), MODEL, Column(name="settings", words=True)),
@@ -183,7 +183,7 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
         shown = metric.shown
         each = summarised([record.scores[split][name] for record in group], metric)
         interval = interval_of(group, split, name)
-        base = group[0].best_baseline(split, name)
+        bases = [base for record in group if (base := record.best_baseline(split, name)) is not None]
         yield [
             "" if None in failures else str(sum(map(bool, failures))),
             f"{split} {name}",
@@ -191,7 +191,7 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
             "" if each.sd is None else shown(each.sd),
             " to ".join(map(shown, interval or ())),
             shown(each.best),
-            "" if base is None else shown(base),
+            shown(metric.spacing.mean(bases)) if bases else "",
         ]
 
 
@@ -200,7 +200,7 @@ def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[st
 
     `diverged` is the number of runs without a score.
     """
-    found = groups(records)
+    found = by_setting(records)
     which = f"{so_many(diverged, 'run')} diverged and {noun(diverged, 'is', 'are')}"
     lines = [f"{which} excluded from the mean"] if diverged else []
     tasks = dict.fromkeys(group[0].task for group in found)

@@ -4,21 +4,21 @@ from collections.abc import Sequence
 
 from finetune.runs.data_sizes import of_largest_sizes
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import groups
+from finetune.runs.seeds import by_setting, groups
 
 
 def best_group(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The runs of the setting with the best mean headline score over its seeds, on the first split.
+    """The runs of the setting with the best mean headline score over its seeds and folds, on the first split.
 
     Of several sizes of the data only the largest takes part. A mean that is undefined is the worst; of equal ones the
     first setting counts.
     """
-    return max(groups(of_largest_sizes(records)), key=_rank)
+    return max(by_setting(of_largest_sizes(records)), key=_rank)
 
 
 def best_run(records: Sequence[RunRecord]) -> RunRecord:
-    """The run of the best setting with the best headline score on the first split."""
-    return max(best_group(records), key=lambda record: record.metric(record.headline).rank(record.score))
+    """The run of the best setting with the best headline score on the first split; of several folds in the first."""
+    return max(groups(best_group(records))[0], key=lambda record: record.metric(record.headline).rank(record.score))
 
 
 def _rank(group: Sequence[RunRecord]) -> float:

@@ -35,8 +35,7 @@ def by_share(records: Sequence[RunRecord]) -> list[dict[float, list[RunRecord]]]
     for group in groups(records, over=[SETTING]):
         sizes: dict[float, list[RunRecord]] = {}
         for record in group:
-            if record.data == group[0].data:  # the hash of all rows, of which a share was taken
-                sizes.setdefault(share_of(record), []).append(record)
+            sizes.setdefault(share_of(record), []).append(record)
         if len(sizes) > 1:
             found.append({share: sizes[share] for share in sorted(sizes)})
     return found

@@ -16,6 +16,7 @@ from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
 NO_SPREAD = 1e-12  # a standard deviation that rounding can cause
+FOLDS = ("options.fold", "held_out.fold")  # parts of one data set, which are no settings to choose from
 CONSTANT = ("majority", "mean", "no-answer", "unigram")  # baselines with a constant prediction
 
 
@@ -93,7 +94,8 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
 
     Encoders of earlier runs count as equal where these runs differ only in their seeds too.
 
-    `over` are further settings (dotted keys) that runs of a group may differ in, as the folds of cross-validation.
+    `over` are further settings (dotted keys) that runs of a group may differ in; with an option of the task in their
+    rows too.
     """
     every = list(records)
     found: dict[str, list[RunRecord]] = {}
@@ -103,9 +105,15 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
         encoder = encoder_of(record.model, record.weights, settings.get("tokenizer"))
         began = encoder if record.lineage is None else record.lineage.but_seeds
         facts = [record.task, record.task_version, began, record.precision, kept, _scored(record)]
-        key = json.dumps([*facts, None if over else record.data], sort_keys=True)
+        reads = any(key in settings for key in over if key.startswith("options."))
+        key = json.dumps([*facts, None if reads else record.data], sort_keys=True)
         found.setdefault(key, []).append(record)
     return list(found.values())
+
+
+def by_setting(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
+    """As `groups`, with the folds of a cross-validation together: their runs are of one setting, on other rows each."""
+    return groups(records, over=FOLDS)
 
 
 def _scored(record: RunRecord) -> dict[str, list[str]]:

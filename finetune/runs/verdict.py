@@ -11,8 +11,9 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.significance import Z, half_over_seeds
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.margin import Interval, Margin, best_baseline
+from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import CONSTANT, failed
+from finetune.runs.seeds import CONSTANT, FOLDS, failed
 
 Level = Literal["better", "unclear", "worse", "alone"]
 WORDS = {
@@ -26,6 +27,7 @@ WORDS = {
     "no-answer": "no answer for every row",
     "unigram": "a unigram of tokens",
     "bigram": "a bigram of tokens",
+    "best of each fold": "the best baselines",
 }
 FEW_ROWS = 30
 FREQUENCIES = "how frequent each token is"
@@ -58,8 +60,8 @@ class Verdict:
 
 
 def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Verdict:
-    """The verdict on one run, or on the mean of several that differ only in seeds; on the test rows if there are any,
-    or on those of `split`.
+    """The verdict on one run, or on the mean of several that differ only in seeds or folds; on the test rows if there
+    are any, or on those of `split`.
 
     Over several seeds an interval has the variance of rows and that of seeds net of it (`half_over_seeds`). Mean and
     intervals are of the metric's spacing: perplexities are averaged geometrically.
@@ -68,14 +70,13 @@ def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Ver
     split = split or ("test" if "test" in first.scores else first.first_split)
     metric = first.metric(first.headline)
     scores = [record.scores[split][metric.name] for record in records]
-    score, baselines = metric.spacing.mean(scores), first.baselines.get(split, {})
-    baseline = best_baseline(baselines, metric)
+    score = metric.spacing.mean(scores)
+    baseline, against = _baseline(records, split, metric)
     margins = [record.margins.get(split, Margin()) for record in records]
     interval = metric.possible(_rows_and_seeds(metric, scores, margins), around=score)
     difference = apart = None
     if baseline is not None:
-        against = baselines[baseline][metric.name]
-        difference = score - against
+        difference = score - metric.spacing.mean(against)
         apart = metric.possible_difference(_apart(metric, scores, margins, against), around=difference)
     p = margins[0].p if len(records) == 1 else None
     level = _level(metric, difference, apart)
@@ -105,6 +106,16 @@ def baseline_words(name: str) -> str:
     return WORDS.get(name, name)
 
 
+def _baseline(records: Sequence[RunRecord], split: str, metric: Metric) -> tuple[str | None, list[float]]:
+    """The best baseline and its score for each run, which differ between folds; (None, []) without baselines."""
+    every = [record.baselines.get(split, {}) for record in records]
+    names = [name for given in every if (name := best_baseline(given, metric)) is not None]
+    if len(names) < len(every):
+        return None, []
+    scores = [given[name][metric.name] for given, name in zip(every, names, strict=True)]
+    return names[0] if len(set(names)) == 1 else "best of each fold", scores
+
+
 def _rows_and_seeds(metric: Metric, scores: Sequence[float], margins: Sequence[Margin]) -> Interval | None:
     """Of one run as its record has it, of several around their mean."""
     if len(margins) == 1:
@@ -117,22 +128,23 @@ def _rows_and_seeds(metric: Metric, scores: Sequence[float], margins: Sequence[M
     return spacing.interval((middle - half, middle + half))
 
 
-def _apart(metric: Metric, scores: Sequence[float], margins: Sequence[Margin], against: float) -> Interval | None:
-    """The same of the difference to the score of a baseline, `against`."""
+def _apart(
+    metric: Metric, scores: Sequence[float], margins: Sequence[Margin], against: Sequence[float]
+) -> Interval | None:
+    """The same of the difference to the scores of baselines, `against`."""
     if len(margins) == 1:
         return margins[0].difference_interval
     spacing, known = metric.spacing, [each.difference_interval for each in margins]
     ends = [
-        [spacing.step(end, against, score) for end in given]
-        for given, score in zip(known, scores, strict=True)
+        [spacing.step(end, base, score) for end in given]
+        for given, base, score in zip(known, against, scores, strict=True)
         if given is not None
     ]
     if len(ends) < len(margins):
         return None
-    half = _half(ends, spacing.values(scores), [one.difference_sketch for one in margins])
-    score = spacing.mean(scores)
-    middle = fmean(spacing.values(scores)) - spacing.values([against])[0]
-    return spacing.differences((middle - half, middle + half), against, score)
+    steps = [b - a for a, b in zip(spacing.values(against), spacing.values(scores), strict=True)]
+    half, middle = _half(ends, steps, [one.difference_sketch for one in margins]), fmean(steps)
+    return spacing.differences((middle - half, middle + half), spacing.mean(against), spacing.mean(scores))
 
 
 def _half(by_rows: Sequence[Sequence[float]], by_seeds: Sequence[float], sketches: Sequence[str]) -> float:
@@ -153,7 +165,7 @@ def _level(metric: Metric, difference: float | None, interval: Interval | None) 
 def _sentence(found: Verdict, records: Sequence[RunRecord]) -> str:
     shown = found.metric.shown
     rows = records[0].rows.get(found.split, 0)
-    seeds = f", mean of {len(records)} seeds" if len(records) > 1 else ""
+    seeds = f", mean of {_so_many(records)}" if len(records) > 1 else ""
     seeds += f" ({TOO_FEW_SEEDS})" if len(records) == 2 else ""
     text = f"{found.split} {found.metric.name} {shown(found.score)}{_interval(found.metric, found.interval)}{seeds}"
     if found.baseline is not None and found.difference is not None:
@@ -161,6 +173,14 @@ def _sentence(found: Verdict, records: Sequence[RunRecord]) -> str:
     if found.split == records[0].first_split and is_optimistic(records[0]):
         text += "; optimistic, because these rows also chose the epoch or an option"
     return text + (f"; only {rows} {'row' if rows == 1 else 'rows'}" if 0 < rows < FEW_ROWS else "")
+
+
+def _so_many(records: Sequence[RunRecord]) -> str:
+    """`3 seeds`, `5 folds` or `15 runs of 5 folds`."""
+    folds = {str([settings.get(name) for name in FOLDS]) for settings in applied(records)}
+    if len(folds) == 1:
+        return f"{len(records)} seeds"
+    return f"{len(folds)} folds" if len(folds) == len(records) else f"{len(records)} runs of {len(folds)} folds"
 
 
 def _judged(found: Verdict, records: Sequence[RunRecord]) -> str:

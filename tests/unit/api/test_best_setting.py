@@ -9,7 +9,7 @@ from support.records import run
 
 from finetune.api.run import Run
 from finetune.cli.run_facts import verdict_lines
-from finetune.cli.run_tables import summary_lines
+from finetune.cli.run_tables import summary_lines, summary_table
 from finetune.runs.best import best_group, best_run
 from finetune.runs.record import RunRecord, SavedMetric
 
@@ -60,3 +60,32 @@ def test_the_least_error_is_the_best_where_less_is_better() -> None:
     records = [one.model_copy(update=lower) for one in two_by_two(0.1, 0.9, steady=(0.3, 0.2))]
     assert [record.score for record in best_group(records)] == [0.3, 0.2]
     assert best_run(records).score == pytest.approx(0.2)
+
+
+def folds(*scores: float, **settings: Any) -> list[RunRecord]:
+    """A run on each fold, whose rows are others and whose baseline has a score of its own."""
+    return [
+        run(score, majority=0.5 + fold / 100, data=f"rows {fold}", options={"fold": fold}, **settings).model_copy(
+            update={"id": f"{round(1000 * score):010d}"}
+        )
+        for fold, score in enumerate(scores)
+    ]
+
+
+def test_folds_are_averaged_and_none_is_the_best() -> None:
+    records = folds(0.6, 0.9, 0.6)
+    assert_same_verdict(records, "19.0 points better than the majority label: dev accuracy 70.0, mean of 3 folds")
+    assert best_run(records) is records[0]
+    assert summary_lines(records) == []
+    model = Run(records=records, out=Path()).scores.query("method == 'model' and metric == 'accuracy'")
+    assert [*zip(model["score"], model["runs"], strict=True)] == [(pytest.approx(0.7), 3)]
+    assert next(iter(summary_table(records).rows))[-1] == "51.0"  # the mean of the baselines
+
+
+def test_of_two_settings_with_folds_the_better_mean_is_the_best() -> None:
+    records = folds(0.6, 0.9, **LUCKY) + folds(0.8, 0.8, **STEADY)
+    (line,) = verdict_lines(records)
+    assert "best is train.learning_rate 2e-05" in line and "mean of 2 folds" in line
+    assert "best of 2 settings" in summary_lines(records)[0]
+    again = [one.model_copy(update={"recipe": one.recipe | {"seed": 2}, "id": f"1{one.id[1:]}"}) for one in records]
+    assert "mean of 4 runs of 2 folds" in verdict_lines(records + again)[0]
