@@ -1,7 +1,7 @@
 """Tests whether two runs, or two groups of seeds, differ significantly."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from finetune.data.messages import noun, so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.metrics.significance import RESAMPLES, Difference, Resampled, holm, mcnemar, paired_bootstrap
+from finetune.metrics.significance import RESAMPLES, Difference, Resampled, holm, mcnemar
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import Lineage
@@ -19,14 +19,12 @@ from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.seeds import Summary, paired, same_seeds, shared_encoders
-from finetune.runs.verdict import shortfall
+from finetune.runs.verdict import FEW_ROWS, shortfall
 from finetune.task_types.prediction_lines import row_of_line
-from finetune.task_types.resampling import resampled_metrics
+from finetune.task_types.resampling import difference_of, resampled_metrics
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Answer, Task
 from finetune.task_types.types import type_of
-
-FEW_ROWS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +119,7 @@ def _notes(left: Side, right: Side, *, split: str, rows: int) -> list[str]:
         notes += [f"{name}: {note}"] if (note := shared_encoders(side.records)) else []
     notes += _lineages(left.records[0].lineage, right.records[0].lineage)
     if rows < FEW_ROWS:
-        notes.append(f"only {so_many(rows)}: the bootstrap's interval is too narrow and its p too small for so few")
+        notes.append(f"only {so_many(rows)}: the bootstrap's interval is too narrow for so few, most of all for F1")
     if len(left.records) < 2 or len(right.records) < 2:
         notes.append("one seed on a side: this compares models, not training methods")
     elif min(len(left.records), len(right.records)) == 2:
@@ -191,8 +189,7 @@ def _by_seed(
 
 def _difference(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled]) -> Difference:
     quick = all(isinstance(each, Counted) for each in (*a, *b))
-    found = paired_bootstrap(a, b, resamples=RESAMPLES if quick else RESAMPLES // 10, spacing=metric.spacing)
-    return replace(found, interval=metric.possible_difference(found.interval, around=found.value))
+    return difference_of(metric, a, b, resamples=RESAMPLES if quick else RESAMPLES // 10)
 
 
 def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[Answer]) -> list[Changed]:

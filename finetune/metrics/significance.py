@@ -84,9 +84,9 @@ def paired_bootstrap(
 
     All metrics are scored on the same resamples (Efron and Tibshirani 1993, chapter 16). Where a side has several
     seeds, their variance net of row sampling variance is added, as noise from Student's t with Welch's degrees of
-    freedom. With one seed a side, the difference is that of these two models. p is at least that of a sign test on
-    so many rows, and 1 where a score is NaN. Means, interval, p and rows needed are all of one `spacing`, so that they
-    agree where scores are skewed, as perplexities are.
+    freedom. With one seed a side, the difference is that of these two models. Few rows widen it (`_widened`). p is at
+    least that of a sign test on so many rows, and 1 where a score is NaN. Means, interval, p and rows needed are all of
+    one `spacing`, so that they agree where scores are skewed, as perplexities are.
     """
     generator = np.random.default_rng(seed)
     parts = [
@@ -98,7 +98,7 @@ def paired_bootstrap(
     scores = [np.array(spacing.values([each.score for each in side])) for side in (a, b)]
     by_rows = drawn_scores[1].mean(1) - drawn_scores[0].mean(1)
     by_seeds, freedom = _chance_of_seeds([_spread(*side) for side in zip(scores, drawn_scores, strict=True)])
-    drawn = by_rows + by_seeds * generator.standard_t(freedom, resamples)
+    drawn = _widened(by_rows, a[0].size) + by_seeds * generator.standard_t(freedom, resamples)
     step = float(scores[1].mean() - scores[0].mean())
     extreme = int((~(np.abs(drawn - by_rows.mean()) < abs(step) - NO_SPREAD)).sum())
     return Difference(
@@ -111,10 +111,10 @@ def paired_bootstrap(
 
 
 def score_interval(metric: Resampled, *, resamples: int = RESAMPLES) -> Interval | None:
-    """The 95 % percentile interval of one score over resamples of its rows; None where all resamples are equal."""
+    """The 95 % interval of one score over resamples of its rows, as `paired_bootstrap`'s; None where all are equal."""
     generator = np.random.default_rng(0)
     scores = np.concatenate([metric.resampled(weights) for weights in _weights(metric.size, resamples, generator)])
-    return _interval(scores[np.isfinite(scores)])
+    return _interval(_widened(scores[np.isfinite(scores)], metric.size))
 
 
 def sketch(metric: Resampled, other: Resampled | None = None, *, spacing: Spacing = DIFFERENCES) -> str:
@@ -172,6 +172,20 @@ def holm(values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(values) - rank) * values[index]))
         adjusted[index] = highest
     return adjusted
+
+
+def _widened(drawn: np.ndarray, rows: int) -> np.ndarray:
+    """Resampled values `(resamples,)`, further from their mean: as an interval of Student's t is wider than a normal
+    one whose variance is divided by the rows and not by one less.
+
+    Percentile intervals of few rows are too narrow by that factor (Hesterberg 2015): 6 % at 30 rows.
+    """
+    if rows < 2 or not len(drawn):
+        return drawn
+    from scipy.special import stdtrit
+
+    middle = drawn.mean()
+    return np.asarray(middle + (drawn - middle) * math.sqrt(rows / (rows - 1)) * stdtrit(rows - 1, 0.975) / Z)
 
 
 def _interval(drawn: np.ndarray) -> Interval | None:

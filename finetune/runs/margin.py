@@ -17,8 +17,9 @@ class Margin(BaseModel):
     """Of the headline score on one split: its 95 % interval over rows, and its difference to the best baseline.
 
     Both by bootstrap over the same rows (`metrics.significance`), in units of the score; `p` tests the difference. An
-    interval is None where all resamples are equal. Without baselines `baseline` and what follows is None. `sketch` and
-    `difference_sketch` tell which chance of rows the run shares with those of other seeds.
+    interval is None where all resamples are equal, unless all rows are right or all wrong. Without baselines `baseline`
+    and what follows is None. `sketch` and `difference_sketch` tell which chance of rows the run shares with those of
+    other seeds.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -2,10 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from finetune.data.rows import Row
-from finetune.metrics.significance import Resampled, Rescored, paired_bootstrap, score_interval, sketch
+from finetune.metrics.metric import Metric
+from finetune.metrics.row_means import wilson
+from finetune.metrics.significance import Difference, Resampled, Rescored, paired_bootstrap, score_interval, sketch
+from finetune.metrics.spacing import Interval
 from finetune.metrics.sums import Counted
 from finetune.runs.margin import Margin, best_baseline
 from finetune.task_types.task import Answer, Task
@@ -39,17 +43,49 @@ def margin(
     if not math.isfinite(ours.score):
         return Margin()
     resamples = _resamples(ours)
-    interval = score_interval(ours, resamples=resamples)
+    interval = metric.possible(score_interval(ours, resamples=resamples), around=ours.score) or _at_an_end(metric, ours)
     best = best_baseline({name: task.score(given, rows) for name, given in baselines.items()}, metric)
     theirs = best and resampled_metrics(task, baselines[best], rows)[metric.name]
     if not theirs or not math.isfinite(theirs.score):
         return Margin(interval=interval, sketch=sketch(ours, spacing=metric.spacing))
-    found = paired_bootstrap([theirs], [ours], resamples=resamples, spacing=metric.spacing)
+    found = difference_of(metric, [theirs], [ours], resamples=resamples)
     return Margin(
         interval=interval, baseline=best, difference=found.value, difference_interval=found.interval, p=found.p,
         sketch=sketch(ours, spacing=metric.spacing),
         difference_sketch=sketch(ours, theirs, spacing=metric.spacing),
     )  # fmt: skip
+
+
+def difference_of(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled], *, resamples: int) -> Difference:
+    """The paired bootstrap, with an interval of differences that are possible.
+
+    Where no resample changes either side, the interval is Newcombe's (1998, method 10) of two shares.
+    """
+    found = paired_bootstrap(a, b, resamples=resamples, spacing=metric.spacing)
+    interval, first, second = found.interval, _at_an_end(metric, a[0]), _at_an_end(metric, b[0])
+    if interval is None and first is not None and second is not None:
+        interval = _newcombe(found, first, second)
+    return replace(found, interval=metric.possible_difference(interval, around=found.value))
+
+
+def _newcombe(found: Difference, a: Interval, b: Interval) -> Interval:
+    down, up = math.hypot(found.b - b[0], a[1] - found.a), math.hypot(b[1] - found.b, found.a - a[0])
+    return found.value - down, found.value + up
+
+
+def _at_an_end(metric: Metric, scored: Resampled) -> Interval | None:
+    """Wilson's interval, on the metric's range, of a score at one end of it, as that of rows which are all right.
+
+    Rows that are not counted, such as those without the label of an F1, tell nothing. None for any other score.
+    """
+    low, high = metric.range
+    if scored.score not in (low, high) or not math.isfinite(high - low):
+        return None
+    rows = int(scored.counts.any(axis=1).sum()) if isinstance(scored, Counted) else scored.size
+    if not rows:
+        return None
+    least, most = wilson(rows if scored.score == high else 0, of=rows)
+    return low + least * (high - low), low + most * (high - low)
 
 
 def _resamples(metric: Resampled) -> int:

@@ -113,3 +113,9 @@ def test_the_verdict_is_that_of_a_paired_bootstrap_of_the_predictions(seeds: int
         expected = paired_bootstrap([theirs], ours).interval
         assert found is not None and expected is not None
         assert found == pytest.approx(expected, abs=0.12 * (expected[1] - expected[0]))
+
+
+def test_seeds_that_are_right_on_all_rows_keep_the_interval_of_one() -> None:
+    margin = Margin(interval=(0.886, 1.0), difference_interval=(0.2, 0.5))
+    records = [run(1.0, seed=seed).model_copy(update={"margins": {"dev": margin}}) for seed in range(3)]
+    assert verdict_of(records).interval == verdict_of(records[:1]).interval == (0.886, 1.0)
