@@ -12,7 +12,7 @@ from rich.text import Text
 from finetune.api.findings import Findings, findings_of
 from finetune.checks.finding import Finding
 from finetune.checks.fix import require_new_file
-from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, complete
+from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
 from finetune.cli.data_tables import file_line, layout_table
@@ -55,6 +55,7 @@ def check(
     escape: Escape = False,
     out: Out = RESULTS,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Prints facts of a recipe, or findings in data; exits with 1 if the data has an error."""
     names, settings = split_arguments(targets)
@@ -64,19 +65,21 @@ def check(
     if any(map(is_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
-        _check_data(names[0], settings, fix, out, escape=escape, strict=strict, as_json=as_json)
+        _check_data(names[0], settings, fix, out, escape=escape, strict=strict, as_json=as_json, quiet=quiet)
         return
     if fix is not None:
         raise UserError("--fix applies to data", "Name an existing data file")
     planned = with_first_runs(expand_targets(names, settings), out)
-    _check_recipes(in_order(planned), data, device, as_json=as_json)
+    _check_recipes(in_order(planned), data, device, as_json=as_json, quiet=quiet)
 
 
-def _check_recipes(planned: list[Planned], data: Path | None, device: str | None, *, as_json: bool) -> None:
+def _check_recipes(
+    planned: list[Planned], data: Path | None, device: str | None, *, as_json: bool, quiet: bool
+) -> None:
     """Prints what runs would use. One that starts from the encoder of another is checked with that one's own model,
     which has the same vocabulary and size. One alone whose length is in updates is also tried for a few of them.
     """
-    load_libraries("" if as_json else loading(planned), "finetune.checks.recipe")
+    load_libraries("" if as_json or quiet else loading(planned), "finetune.checks.recipe")
     from finetune.checks.recipe import check as preview
 
     for one in planned:
@@ -108,13 +111,21 @@ def _print_preview(found: "Preview") -> None:
 
 
 def _check_data(
-    target: str, settings: dict[str, Any], fix: Path | None, out: Path, *, escape: bool, strict: bool, as_json: bool
+    target: str,
+    settings: dict[str, Any],
+    fix: Path | None,
+    out: Path,
+    *,
+    escape: bool,
+    strict: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Prints findings and writes the fixed copy; exits with 1 for an error or, with `strict`, a warning."""
     if fix is not None:
         require_new_file(fix, target)
     if is_text(target, {key.removeprefix("options."): value for key, value in settings.items()}):
-        load_libraries("" if as_json else f"{target}: reading, and training for a few updates", TRIAL)
+        load_libraries("" if as_json or quiet else f"{target}: reading, and training for a few updates", TRIAL)
         if fix is not None:
             raise UserError(f"{target}: unlabelled text has no cells to fix", "Leave --fix out")
     report = _with_options(asking(lambda given: findings_of(target, given, out), settings))

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from finetune.api.evaluate import evaluated
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Replace
-from finetune.cli.console import standard_error
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace
 from finetune.cli.libraries import load_libraries
-from finetune.cli.progress import ProgressDisplay
+from finetune.cli.progress import watching
 from finetune.cli.run_tables import in_words
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
@@ -37,6 +36,7 @@ def evaluate(
     out: Out = RESULTS,
     device: Device = None,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Prints the scores of each split."""
     others, given = split_arguments(settings or [])
@@ -44,13 +44,13 @@ def evaluate(
     if predictions is not None:
         reads = [model, task, *given.values()]
         require_replaceable_output(predictions, endings=[".parquet"], reads=reads, force=force)
-    load_libraries(f"{task}: loading {model}", "finetune.inference.evaluate")
-    with ProgressDisplay(standard_error()) as watch:
+    load_libraries("" if quiet else f"{task}: loading {model}", "finetune.inference.evaluate")
+    with watching(quiet=quiet) as watch:
         found = evaluated(
             model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,
             options={name: str(value) for name, value in given.items()}, force=force,
         )  # fmt: skip
-    if predictions is not None:
+    if predictions is not None and not quiet:
         echo(f"predictions: {predictions}", err=True)
     named = {Path(task).name: score for score in found.scores.values()} if Path(task).is_file() else found.scores
     echo(json.dumps(found.scores) if as_json else in_words(named, found.task.metric) or "no labels, so no scores")

@@ -13,11 +13,10 @@ from finetune.cli.console import standard_error, standard_output
 from finetune.cli.explained_words import explained_lines
 from finetune.cli.libraries import load_libraries
 from finetune.cli.options import note_line
-from finetune.cli.progress import ProgressDisplay
+from finetune.cli.progress import watching
 from finetune.cli.terminal import echo
 from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.inference.explain.explanation import ExplainedRow
-from finetune.runs.events import unwatched
 
 
 def explain(
@@ -47,8 +46,8 @@ def explain(
     from finetune.inference.explain.gradients import require_captum
 
     require_captum()
-    with ProgressDisplay(standard_error()) as display:
-        given = loaded(model, task=task, out=out, device=device, watch=unwatched if quiet else display)
+    with watching(quiet=quiet) as watch:
+        given = loaded(model, task=task, out=out, device=device, watch=watch)
         found = given.explain(*texts or (), row=row, split=split, rows=rows, label=label, word=word)
     if output is not None:
         echo(f"{found.write(output, force=force)}: {output.stat().st_size / 1e6:.2f} MB")

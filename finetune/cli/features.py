@@ -1,5 +1,6 @@
 """`finetune features`: writes embeddings of texts to a file."""
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -7,10 +8,9 @@ from typing import Annotated
 import typer
 
 from finetune.api.features import require_features_file, wanted_rows, written
-from finetune.cli.arguments import RESULTS, Data, Device, Out, Replace, Settings
-from finetune.cli.console import standard_error
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace, Settings
 from finetune.cli.libraries import load_libraries
-from finetune.cli.progress import ProgressDisplay
+from finetune.cli.progress import watching
 from finetune.cli.terminal import echo
 from finetune.data.messages import so_many
 from finetune.runs.toml import override_value
@@ -39,14 +39,19 @@ def features(
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Writes the file and prints the number and width of its vectors."""
     _, given = split_arguments(settings or [])
     wanted = wanted_rows(model, target, given | {"layers": override_value(layers)}, split=split)
     require_features_file(wanted, output, data, force=force)
-    load_libraries(f"{target}: loading {model}", "finetune.inference.embeddings")
-    with ProgressDisplay(standard_error()) as watch:
+    load_libraries("" if quiet else f"{target}: loading {model}", "finetune.inference.embeddings")
+    with watching(quiet=quiet) as watch:
         found = written(wanted, output, pool=pool.value, data=data, out=out, device=device, watch=watch, force=force)
+    if as_json:
+        echo(json.dumps({"rows": found.rows, "width": found.width, "file": str(output)}))
+        return
     of = "" if wanted.planned is None else f" of the split '{wanted.split}'"
     each = "each token or word (--pool mean: one for each text)" if pool is Pool.NONE else "each"
     width = so_many(found.width, "number")

@@ -3,10 +3,12 @@
 import math
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 
-from finetune.cli.console import Terminal
+from finetune.cli.console import Terminal, standard_error
 from finetune.cli.live_line import LiveLine
 from finetune.cli.options import note_line
 from finetune.cli.run_tables import in_words
@@ -23,13 +25,25 @@ from finetune.runs.events import (
     Started,
     Training,
     Updates,
+    Watcher,
     Working,
+    unwatched,
 )
 from finetune.runs.interrupted import Interrupted
 from finetune.runs.pace import Pace, duration
 from finetune.runs.sweep_events import RunEnded, SweepProgress
 
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
+
+
+@contextmanager
+def watching(*, quiet: bool) -> Iterator[Watcher]:
+    """The watcher of a command: a display on standard error, or with `--quiet` one that shows nothing."""
+    if quiet:
+        yield unwatched
+        return
+    with ProgressDisplay(standard_error()) as display:
+        yield display
 
 
 class ProgressDisplay:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from finetune.api.listing import Listing
 from finetune.api.listing import ls as listed
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.asking import asking
@@ -16,7 +17,7 @@ from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.next_commands import Given, results_of
 from finetune.cli.run_facts import every_fact, six_facts, verdict_lines
 from finetune.cli.run_tables import interrupted_table, print_record, running_table, runs_table
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import echo, echo_rows
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
@@ -40,10 +41,14 @@ SIDES = ("label", "prediction")  # columns of a prediction that are shown even w
 def ls(
     running: Annotated[bool, typer.Option("--running", help="Only the runs that are trained now.")] = False,
     out: Out = RESULTS,
+    as_json: Json = False,
 ) -> None:
     """Prints tables of recipes, tasks, finished runs and interrupted ones."""
     console = standard_output()
     found = listed(out)
+    if as_json:
+        _print_runs(found, running=running)
+        return
     if running:
         under_way = [run for run in found.unfinished if run.running]
         console.print(running_table(under_way) if under_way else f"no run in {out} is trained now")
@@ -57,6 +62,13 @@ def ls(
     if found.unfinished:
         console.print(interrupted_table(found.unfinished))
     console.print_next(*shown, Given(out=out).command("run", "FILE"))
+
+
+def _print_runs(found: Listing, *, running: bool) -> None:
+    """A line of JSON for each run, finished or not, with the columns of `finetune.ls`."""
+    frames = [found.interrupted.query("running == True")] if running else [found.runs, found.interrupted]
+    for frame in frames:
+        echo_rows(frame)
 
 
 def show(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from finetune.api.page import MOST_EXPLAINED, write_page
-from finetune.cli.arguments import RESULTS, Out, Replace
+from finetune.cli.arguments import RESULTS, Out, Quiet, Replace
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import echo
 from finetune.data.outputs import PAGE, require_replaceable_output
@@ -23,10 +23,11 @@ def report(
     ] = 0,
     force: Replace = False,
     out: Out = RESULTS,
+    quiet: Quiet = False,
 ) -> None:
     """Writes the page and prints its size."""
     require_replaceable_output(output, endings=PAGE, reads=runs, force=force)
     if explain:
-        load_libraries("loading the models", "finetune.inference.explain.of_run")
+        load_libraries("" if quiet else "loading the models", "finetune.inference.explain.of_run")
     write_page(runs, output, out=out, explain=explain, force=force)
     echo(f"{output}: {output.stat().st_size / 1e6:.1f} MB, a page for a browser")

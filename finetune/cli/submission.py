@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from finetune.api.submission import submitted
-from finetune.cli.arguments import RESULTS, Data, Device, Out, Replace
-from finetune.cli.console import facts_table, standard_error, standard_output
+from finetune.cli.arguments import RESULTS, Data, Device, Out, Quiet, Replace
+from finetune.cli.console import facts_table, standard_output
 from finetune.cli.libraries import load_libraries
-from finetune.cli.progress import ProgressDisplay
+from finetune.cli.progress import watching
 from finetune.data.outputs import require_replaceable_output
 
 
@@ -23,11 +23,13 @@ def submission(
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
+    quiet: Quiet = False,
 ) -> None:
     """Writes the zip and prints the run that predicted each file."""
     require_replaceable_output(output, endings=[".zip"], reads=runs, force=force)
-    load_libraries(f"{output}: loading {len(runs)} models" if len(runs) > 1 else f"{output}: loading {runs[0]}")
-    with ProgressDisplay(standard_error()) as watch:
+    models = f"{len(runs)} models" if len(runs) > 1 else runs[0]
+    load_libraries("" if quiet else f"{output}: loading {models}")
+    with watching(quiet=quiet) as watch:
         predicted = submitted(
             runs, output, fill_missing=fill_missing, data=data, out=out, device=device, watch=watch, force=force
         )

@@ -9,13 +9,13 @@ import typer
 from finetune.analysis.paper_table import load_table, table_files
 from finetune.analysis.paper_table_formats import SUFFIXES, Form
 from finetune.api import table as tables
-from finetune.cli.arguments import RESULTS, Out, Replace
+from finetune.cli.arguments import RESULTS, Json, Out, Replace
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, Row
 from finetune.cli.next_commands import Given
 from finetune.cli.options import note_line
 from finetune.cli.run_tables import short_model
-from finetune.cli.terminal import echo, one_line
+from finetune.cli.terminal import echo, echo_rows, one_line
 from finetune.data.outputs import require_replaceable_output
 
 WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped
@@ -40,6 +40,7 @@ def table(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
     force: Replace = False,
     out: Out = RESULTS,
+    as_json: Json = False,
 ) -> None:
     """Prints or writes a table, or lists the tables."""
     console = standard_output()
@@ -52,7 +53,9 @@ def table(
     found = tables.table(name, out=out, cost=cost)
     if found.note:
         echo(one_line(note_line(found.note)), err=True)
-    if output is None:
+    if as_json:
+        echo_rows(found.frame)
+    elif output is None:
         made = found.form(form)
         console.print(as_table(made))
         other = TableForm.RUNS if made.grouped else TableForm.PAPER

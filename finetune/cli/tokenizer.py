@@ -8,10 +8,11 @@ import typer
 
 from finetune.api.tokenizer import wanted_tokenizer, written
 from finetune.api.vocabulary import COLUMNS, Vocabulary
-from finetune.cli.console import standard_error, standard_output
+from finetune.cli.arguments import Quiet
+from finetune.cli.console import standard_output
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.libraries import load_libraries
-from finetune.cli.progress import ProgressDisplay
+from finetune.cli.progress import watching
 from finetune.cli.terminal import echo
 from finetune.data.documents import Documents
 from finetune.data.messages import so_many
@@ -37,6 +38,7 @@ def tokenizer(
     extend: Annotated[
         str | None, typer.Option(help="Add words to the WordPiece of this model (Hub name, folder, minilm).")
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Writes the folder and prints the table."""
     wanted = wanted_tokenizer(output, size=size, kind=kind.value, cased=cased, extend=extend)
@@ -44,7 +46,7 @@ def tokenizer(
     _require_known(settings)
     documents = Documents(paths, column=str(settings.get("text", "")), encoding=str(settings.get("encoding", "")))
     load_libraries()
-    with ProgressDisplay(standard_error()) as watch:
+    with watching(quiet=quiet) as watch:
         made = written(wanted, documents, watch=watch)
     console = standard_output()
     console.print(_table(made))

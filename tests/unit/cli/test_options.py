@@ -2,14 +2,17 @@
 
 import ast
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from support.cli import InProcess, assert_error
 from support.paths import ROOT
+from support.runs import FinishedRun
 
 import finetune
 from finetune.api.findings import Findings
@@ -55,6 +58,10 @@ def test_the_library_speaks_of_no_option_of_the_command_line() -> None:
     assert {file for file, text in found if not any(known in text for known in NOT_OURS)} == IN_COMMANDS
 
 
+def module_of(name: str) -> ModuleType:
+    return import_module(f"finetune.cli.{'recipes' if name in RECIPES else name}")
+
+
 OF_COMMANDS_ALONE = {"processes", "machines", "address"}  # which start processes, as a call in Python cannot
 
 
@@ -68,8 +75,7 @@ def test_every_argument_is_one_of_python_and_has_an_option() -> None:
     arguments |= {name for name in dir(Findings) if not name.startswith("_")}
     assert OPTIONS.keys() <= arguments | OF_COMMANDS_ALONE
     assert not arguments & OF_COMMANDS_ALONE
-    modules = [import_module(f"finetune.cli.{'recipes' if name in RECIPES else name}") for name in COMMANDS]
-    written = "".join(inspect.getsource(module) for module in modules)
+    written = "".join(inspect.getsource(module_of(name)) for name in COMMANDS)
     for argument, option in OPTIONS.items():
         implied = re.search(rf"\b{option[2:].replace('-', '_')}: ", written)
         assert implied or f'"{option}"' in written or option == "--out", argument
@@ -91,3 +97,37 @@ def test_a_note_of_a_command_names_its_option(in_process: InProcess, tmp_path: P
     assert code == 0
     assert err.startswith("note: no finished run in nowhere")
     assert "`--out`" in err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_shows_progress_can_be_quiet(name: str) -> None:
+    module = module_of(name)
+    shows = "load_libraries(" in inspect.getsource(module)
+    assert not shows or "quiet" in inspect.signature(getattr(module, name)).parameters
+
+
+ONLY_FILES = ("cp", "init", "report", "submission", "tokenizer", "track", "view")  # that they write or send
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ONLY_FILES])
+def test_a_command_that_prints_results_has_json(name: str) -> None:
+    assert "as_json" in inspect.signature(getattr(module_of(name), name)).parameters
+
+
+def test_a_quiet_evaluation_writes_nothing_to_standard_error(
+    in_process: InProcess, finished_run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "new.csv").write_text("review,mark\n" + "the cat sat,good\nthe dog sat,bad\n" * 4)
+    command = ("evaluate", str(finished_run("sentence")), "new.csv", "--predictions", "all.parquet")
+    capsys.readouterr()  # what training the run wrote
+    code, out, err = in_process(*command, "--quiet", "--json", data=tmp_path)
+    assert (code, err, set(json.loads(out))) == (0, "", {"dev"}), out
+
+
+def test_runs_and_tables_are_printed_as_json(in_process: InProcess, finished_run: FinishedRun, tmp_path: Path) -> None:
+    run = finished_run("sentence")
+    code, out, _ = in_process("ls", "--json", "--out", str(run.parents[1]), data=tmp_path)
+    assert code == 0 and run.name in [json.loads(line)["id"] for line in out.splitlines()]
+    assert in_process("ls", "--json", "--running", "--out", "nowhere", data=tmp_path)[:2] == (0, "")
+    code, out, _ = in_process("table", "choice", "--json", "--out", "nowhere", data=tmp_path)
+    assert [json.loads(line)["row"] for line in out.splitlines()][:2] == ["SWAG", "SWAG"]
