@@ -37,6 +37,10 @@ DATE = re.compile(
     rf"|(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d{{4}}.*|{MONTH} \d{{1,2}},? \d{{4}}.*|\d{{1,2}} {MONTH},? \d{{4}}.*"
     r"|\d{1,2}:\d{2}(:\d{2})?"
 )
+YEAR_OR_TIME = re.compile(r"(19|20)\d\d|\d:\d\d")
+LONGEST_DATE = 40  # characters
+LETTERS = re.compile(r"[^\W\d_]+")
+MONTHS = 30  # different words in a column of dates: months, days and what joins them
 LINK = re.compile(r"(https?://|www\.|ftp://)\S+|\S+@\S+\.\w+|[\w.~-]*(/[\w.~-]+)+\.\w{2,5}")
 RUINED = re.compile(r"[-+]?\d[.,]\d+E\+(1[1-9]|[2-9]\d)")  # an id of many digits that a spreadsheet has rounded
 
@@ -45,10 +49,10 @@ RUINED = re.compile(r"[-+]?\d[.,]\d+E\+(1[1-9]|[2-9]\d)")  # an id of many digit
 class ColumnFacts:
     """A column's type and the statistics it was inferred from, over the cells that are not empty.
 
-    `marks` names the two values of a binary column (such as `0/1`). `counter`: whole numbers that rise from row to
-    row. `unspaced`: of a script without spaces between words. `combined`: cells are made of parts that recur in other
-    cells, as several labels do. `split`: cells name splits, such as train and test; `letters`: A, B, C and so on.
-    `why` says what makes it an id.
+    `words` and `length` are mean numbers of words and characters. `marks` names the two values of a binary column (such
+    as `0/1`). `counter`: whole numbers that rise from row to row. `unspaced`: of a script without spaces between words.
+    `combined`: cells are made of parts that recur in other cells, as several labels do. `split`: cells name splits,
+    such as train and test; `letters`: A, B, C and so on. `why` says what makes it an id.
     """
 
     name: str
@@ -57,6 +61,7 @@ class ColumnFacts:
     share: float
     distinct: int
     words: float
+    length: float = 0
     whole: bool = False
     marks: str = ""
     counter: bool = False
@@ -84,6 +89,7 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
         return ColumnFacts(**facts, kind="list", distinct=len(some), words=0)
     texts = [as_text(value).strip() for value in some]
     facts["distinct"] = distinct = len(set(texts))
+    facts["length"] = sum(map(len, texts)) / len(texts)
     signs = {text.lower() for text in texts}
     facts["split"] = signs <= SPLITS
     facts["letters"] = distinct > 2 and signs <= set("abcdef")
@@ -134,9 +140,17 @@ def _identifies(texts: Sequence[str]) -> str:
     for why, matches in kinds.items():
         if _mostly(matches, texts):
             return why
+    if _mostly(_is_written_date, texts):
+        words = LETTERS.findall(" ".join(texts))
+        return "dates" if len(set(words)) <= min(MONTHS, len(words) / 3) else ""
     if _mostly(re.compile(r"[0-9a-fA-F-]{16,}|\d{9,}").fullmatch, texts) and len(set(texts)) > 0.1 * len(texts):
         return "hashes or long numbers"
     return ""
+
+
+def _is_written_date(text: str) -> bool:
+    """Whether a short text has a year or a time, and another number: `5. März 2021`."""
+    return len(text) <= LONGEST_DATE and YEAR_OR_TIME.search(text) is not None and len(re.findall(r"\d+", text)) > 1
 
 
 def counts_up(numbers: Sequence[float]) -> bool:

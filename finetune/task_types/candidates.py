@@ -19,7 +19,8 @@ FULL = 0.9  # share of filled cells
 HALF = 0.5
 LONG = 6  # words per cell from which a column is hardly a label
 SHOWN = 4  # values
-UNNAMED, NUMBERS = 3, 4  # levels of candidates without a label's name
+UNNAMED, NUMBERS, UNLIKELY = 3, 4, 5  # levels of candidates without a label's name; the last are offered, never taken
+OFFERED = 12  # columns in a question
 
 
 class Ambiguous(UserError):
@@ -76,42 +77,48 @@ def label_candidates(
             found.append(_candidate((name,), level, fact, columns[name]))
     for style in map("/".join, MARKS):
         group = tuple(name for name in flags if free[name].marks == style)
-        if len(group) > 1 and not _contiguous(group, list(facts)):
-            found += [
-                _candidate((name,), UNNAMED, free[name], columns[name]) for name in group if _level(free[name]) > 1
-            ]
-        elif len(group) > 1:
-            tiers = [tier for name in group if (tier := label_tier(name)) is not None]
+        if len(group) > 1:
+            together = _contiguous(group, list(facts))
+            named = len(group) > 2 or any(label_tier(name) is not None for name in group)
             what = f"{len(group)} columns of {' and '.join(style.split('/'))}"
-            level = 2 if tiers or len(group) > 2 else UNNAMED
+            level = 2 if together and named else UNNAMED
             share = min(free[name].share for name in group)
             found.append(Candidate(columns=group, level=level, share=share, distinct=len(group), what=what))
+            alone = UNLIKELY if together else UNNAMED
+            found += [_candidate((name,), alone, free[name], columns[name]) for name in group if _level(free[name]) > 1]
         elif group and _level(free[group[0]]) > 1:
             fact = free[group[0]]
             found.append(_candidate(group, _level(fact), fact, columns[group[0]]))
     found = [one for one in found if one.distinct > 1] or found  # one value only as a last resort
+    others = [name for name, fact in facts.items() if name not in (*taken, *free) and _might_be_label(fact)]
+    found += [_candidate((name,), UNLIKELY, facts[name], columns[name]) for name in others]
     places = {name: place for place, name in enumerate(facts)}
-    return sorted(found, key=lambda one: (one.level, one.share < FULL, one.distinct, places[one.columns[0]]))
+    return sorted(
+        found,
+        key=lambda one: (one.level, one.share < FULL, -len(one.columns), one.distinct, places[one.columns[0]]),
+    )
 
 
 def best_label(
     candidates: Sequence[Candidate], columns: Mapping[str, Sequence[Any]], *, file: str
 ) -> tuple[Candidate | None, list[Candidate]]:
-    """(the label, other candidates); None where there is no candidate. Raises Ambiguous where several are as likely."""
-    if not candidates:
+    """(the label, other candidates); None where there is no likely one. Raises Ambiguous, with all candidates, where
+    several are as likely.
+    """
+    likely = [one for one in candidates if one.level < UNLIKELY]
+    if not likely:
         return None, []
-    level = candidates[0].level
-    same = [one for one in candidates if one.level == level]
+    same = [one for one in likely if one.level == likely[0].level]
     if full := [one for one in same if one.share >= FULL]:
         same = full
     elif all(one.share < HALF for one in same):  # a nearly empty `label` next to full columns
-        same += [one for one in candidates if one.level != level and one.share >= FULL and one.level < NUMBERS]
+        same += [one for one in likely if one not in same and one.share >= FULL and one.level < NUMBERS]
     same = _distinct(same, columns)
-    rivals = [one for one in candidates if one not in same[:1] and one.level <= UNNAMED]
     if len(same) > 1:
         count = {2: "two", 3: "three"}.get(len(same), str(len(same)))
-        raise Ambiguous(f"{file}: {count} columns could be the label", [(one.setting, one.what) for one in same[:12]])
-    return same[0], rivals
+        listed = [*same, *(one for one in candidates if one not in same)][:OFFERED]
+        raise Ambiguous(f"{file}: {count} columns could be the label", [(one.setting, one.what) for one in listed])
+    return same[0], [one for one in likely if one not in same and one.level <= UNNAMED]
 
 
 def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
@@ -161,6 +168,14 @@ def _may_be_label(fact: ColumnFacts) -> bool:
         once = fact.unique and fact.filled > 20 and not fact.combined
         return tier is not None and fact.words < LONG and not once
     return fact.share > 0.02
+
+
+def _might_be_label(fact: ColumnFacts) -> bool:
+    """Whether a column whose name or values speak against it could be the label all the same, if the user says so."""
+    if fact.kind not in ("number", "category", "text", "list") or fact.distinct < 2 or fact.counter:
+        return False
+    repeated = fact.kind in ("number", "list") or fact.distinct <= HALF * fact.filled
+    return fact.words < LONG and not fact.unique and repeated
 
 
 def _contiguous(group: Sequence[str], names: Sequence[str]) -> bool:

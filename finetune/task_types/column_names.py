@@ -14,6 +14,10 @@ from finetune.task_types.name_words import ABOUT, CLASSES, IDS, LABELS, STRONG_L
 WORD = re.compile(r"[^\W\d_]+|\d+")
 LATIN_ACCENT = re.compile("([A-Za-z])[\u0300-\u036f]+")
 CAPITAL = re.compile(r"(?<=[a-zа-я])(?=[A-ZА-Я])|(?<=[A-Z])(?=[A-Z][a-z])")
+NUMBERED_COLUMN = re.compile(r"column \d+")  # of a file without a header
+NUMBERED = re.compile(
+    r"(.*?[^\d_ .-])[_ .-]?(\d{1,2})|(.{2,}?)[_ .-]([a-hA-H])|(op)([a-h])|(.*[^\x00-\u02ff])([a-hA-H])"
+)
 NO_SPACES = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af]")
 
 EXACT, COMPOUND = 1, 2
@@ -90,7 +94,26 @@ def named(names: Iterable[str], wanted: Sequence[str]) -> list[str]:
 
 def stem_of(name: str) -> str:
     """A name without the number or letter at its end: `sol` of sol1, `op` of opa; empty without either."""
-    if re.fullmatch(r"column \d+", name):
-        return ""  # of a file without a header
-    match = re.fullmatch(r"(.*?[^\d_ .-])[_ .-]?(\d)|(.{2,}?)[_ .-]([a-eA-E])|(op)([a-e])", name)
-    return next((part for part in (match[1], match[3], match[5]) if part), "").lower() if match else ""
+    return "" if (numbered := _numbered(name)) is None else numbered[0]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Columns that are numbered, or have letters, by these: answer10 after answer2; unchanged where one has neither."""
+    listed = list(names)
+    places = {name: _numbered(name) or (("", _letter(name)) if len(name) == 1 else None) for name in listed}
+    if None in places.values() or len({stem for stem, _ in filter(None, places.values())}) > 1:
+        return listed
+    return sorted(listed, key=lambda name: (places[name] or ("", 0))[1])
+
+
+def _numbered(name: str) -> tuple[str, int] | None:
+    """The stem and the place of `sol1`, `choice_b` or `opa`; None for another name, and in a file without names."""
+    match = None if NUMBERED_COLUMN.fullmatch(name) else NUMBERED.fullmatch(name)
+    if match is None:
+        return None
+    stem, place = (part for part in match.groups() if part)
+    return stem.lower(), int(place) if place.isdigit() else _letter(place)
+
+
+def _letter(name: str) -> int:
+    return ord(name.lower())

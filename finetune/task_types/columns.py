@@ -77,8 +77,8 @@ class Layout:
         return cell_at(values, self.label[0]) if self.label else None
 
     def text_of(self, values: Mapping[str, Any], name: str) -> str:
-        """A text of a record, with its continuation in columns without a name."""
+        """A text of a record (of a list its items, with spaces) and its continuation in columns without a name."""
         parts = [cell_at(values, name)]
         if name == self.text[-1]:
             parts += [cell for column in self.rest if not is_missing(cell := values.get(column))]
-        return self.delimiter.join(as_text(part) for part in parts)
+        return self.delimiter.join(" ".join(map(as_text, p)) if isinstance(p, list) else as_text(p) for p in parts)

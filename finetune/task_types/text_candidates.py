@@ -1,10 +1,13 @@
 """Ranks the columns that could be the text, or the two texts of a pair: by name, and by content."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
 
 from finetune.data.column_types import ColumnFacts
 from finetune.task_types.candidates import LONG, Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
+from finetune.task_types.pair_evidence import are_a_pair, the_text
 
 PAIRS = (
     ("sentence1", "sentence2"),
@@ -27,15 +30,21 @@ PAIRS = (
     ("标题", "内容"),
 )
 FEW_ROWS = 5  # names that a column may contain by chance
+MOST, PAIRED = 5, 3  # columns of a question, and of those that may be pairs
 FREE = 1.2  # words per cell from which a column may be a text
 
 
 def best_texts(
-    facts: Mapping[str, ColumnFacts], label: Sequence[str], *, header: bool, file: str
+    facts: Mapping[str, ColumnFacts],
+    label: Sequence[str],
+    columns: Mapping[str, Sequence[Any]],
+    *,
+    header: bool,
+    file: str,
 ) -> tuple[tuple[str, ...], str]:
     """(the text, or a pair; why); none where no column is a text. Raises Ambiguous as `best_label` does."""
     free = {name: fact for name, fact in facts.items() if name not in label and _may_be_text(fact)}
-    if pair := _pair(free):
+    if header and (pair := _pair(free, columns)):
         return pair, "their names: a pair"
     tiers = {name: tier for name in free if (tier := text_tier(name)) is not None}
     for strong in (0, 1):
@@ -47,11 +56,21 @@ def best_texts(
         return _only(list(tiers), free, file), "its name"
     some = [*tiers, *unnamed]
     if len(some) == 2 and not header:
-        return tuple(some), "the two columns of texts: a pair"
+        return _unnamed(some, free, columns, file)
     if some:
         return _only(some, free, file), "the only column of texts"
     rest = [name for name, fact in free.items() if fact.kind in ("text", "category") and not fact.marks]
     return (_only(rest, free, file), "the only column of texts") if rest else ((), "none was found")
+
+
+def _unnamed(
+    some: Sequence[str], free: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]], file: str
+) -> tuple[tuple[str, ...], str]:
+    """Two columns of texts without names: a pair, a text beside something else, or a question."""
+    facts = [free[name] for name in some]
+    if are_a_pair(facts, [columns[name] for name in some]):
+        return tuple(some), "the two columns of texts, which share words: a pair"
+    return ((one,), "the other column has gaps") if (one := the_text(facts)) else (_only(some, free, file), "")
 
 
 def _may_be_text(fact: ColumnFacts) -> bool:
@@ -65,7 +84,7 @@ def _is_free_text(fact: ColumnFacts) -> bool:
     return fact.kind == "text" and (fact.words >= FREE or fact.unspaced)
 
 
-def _pair(free: Mapping[str, ColumnFacts]) -> tuple[str, ...]:
+def _pair(free: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
     some = {n: f for n, f in free.items() if f.filled < 50 or (f.kind == "text" and f.distinct > 0.1 * f.filled)}
     for pair in PAIRS:
         if len(found := named(some, pair)) == 2:
@@ -73,7 +92,7 @@ def _pair(free: Mapping[str, ColumnFacts]) -> tuple[str, ...]:
     names = [name for name, fact in free.items() if _is_free_text(fact) or text_tier(name) is not None]
     for first, second in (("1", "2"), ("a", "b"), ("A", "B")):
         alike = [(one, other) for one in names for other in names if _differ(one, other, first, second)]
-        if len(alike) == 1:
+        if len(alike) == 1 and _says_pair(alike[0], free, columns):
             return alike[0]
     for stem, body in (("title", "body"), ("title", "text"), ("title", "content"), ("headline", "body")):
         parts = [(a, f"{a[: -len(stem)]}{body}") for a in names if a.lower().endswith(stem)]
@@ -81,6 +100,12 @@ def _pair(free: Mapping[str, ColumnFacts]) -> tuple[str, ...]:
         if len(alike) == 1:
             return alike[0]
     return ()
+
+
+def _says_pair(pair: tuple[str, str], free: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether names that differ in a number are those of texts, or the texts are related: q1 and q2 may be answers."""
+    says = text_tier(pair[0]) is not None or len(pair[0]) == 1
+    return says or are_a_pair([free[name] for name in pair], [columns[name] for name in pair])
 
 
 def _differ(one: str, other: str, first: str, second: str) -> bool:
@@ -96,8 +121,12 @@ def _differ(one: str, other: str, first: str, second: str) -> bool:
 
 
 def _only(some: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> tuple[str, ...]:
+    """The only one of these. Raises Ambiguous with each of them, each two as a pair, and then other columns."""
     if len(some) == 1:
         return (some[0],)
-    choices = [(f"text={name}", f"{free[name].words:.0f} words a row") for name in some[:5]]
-    both = [(f"text={','.join(some)}", "as a pair")] if len(some) == 2 else []
-    raise Ambiguous(f"{file}: {len(some)} columns could be the text", [*choices, *both])
+    likely = some[:MOST]
+    pairs = [(f"text={one},{other}", "as a pair") for one, other in combinations(likely[:PAIRED], 2)]
+    others = sorted((name for name in free if name not in likely), key=lambda name: -free[name].length)[:MOST]
+    single = [(f"text={name}", f"{free[name].words:.0f} words a row") for name in [*likely, *others]]
+    choices = [*single[: len(likely)], *pairs, *single[len(likely) :]]
+    raise Ambiguous(f"{file}: {len(some)} columns could be the text", choices)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from finetune.checks.refusal import require_sound
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.task_types.candidates import Ambiguous, single_settings
 from finetune.task_types.own_data import own_task
 
 CLASSES = (
@@ -147,12 +148,21 @@ def outcome(layout: Layout, folder: Path) -> Outcome:
                 continue
             if not named:
                 return Outcome("wrong", f"stops after {given or 'no setting'}: {asked}")
+            if isinstance(error, Ambiguous) and not any(_agrees(choice, named) for choice, _ in error.choices):
+                return Outcome("wrong", f"the right answer {named} is not offered: {asked}")
             given |= {name: value.format(folder=folder) for name, value in named.items()}
         except Exception as error:
             return Outcome("wrong", f"{type(error).__name__} after {given or 'no setting'}: {error}")
         else:
             return _judged(layout, written, found, given, asked)
     return Outcome("wrong", f"asks again after {given}: {asked}")
+
+
+def _agrees(choice: str, answers: Mapping[str, str]) -> bool:
+    """Whether a choice of a question says nothing else than the answers, where both name a setting."""
+    chosen = dict(setting.split("=", 1) for setting in single_settings(choice))
+    same = [sorted(chosen[name].split(",")) == sorted(answers[name].split(",")) for name in chosen if name in answers]
+    return bool(same) and all(same)
 
 
 @contextmanager

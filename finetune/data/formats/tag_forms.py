@@ -1,4 +1,7 @@
-"""How tags are written (`B-PER`, `PER_B`, `PER` or `B`) and what marks a word in no entity; converts all to `B-PER`."""
+"""How tags are written (`B-PER`, `PER_B`, `PER` or `B`) and what marks a word in no entity; converts all to `B-PER`.
+
+Tags of each word by itself, such as parts of speech, become entities of one word, whose F1 is the accuracy of words.
+"""
 
 import re
 from collections import Counter
@@ -6,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Form = Literal["prefix", "suffix", "bare", "untyped"]
+Form = Literal["prefix", "suffix", "bare", "untyped", "each"]
 PREFIX, SUFFIX = (
     re.compile(r"([BIESLUMW])[-_](\S.*)", re.IGNORECASE),
     re.compile(r"(\S.*)[-_]([BIESLUMW])", re.IGNORECASE),
@@ -16,6 +19,7 @@ SIGNS = ("-", "_", "0")  # also mark a word in no entity, where the other tags h
 CHUNKS = frozenset({"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"})
 UNTYPED = "entity"  # the type of tags that name none
 MOST_TYPES = 60
+MOST_DIFFERENT = 0.3  # share of the words
 MOSTLY = 0.98
 SAME = {"M": "I", "W": "S"}  # letters of other schemes
 
@@ -31,6 +35,8 @@ class TagForm:
         """A tag as `O` or `B-PER`; one of another form is returned unchanged."""
         if tag == self.outside:
             return "O"
+        if self.form == "each":
+            return f"B-{tag}"
         if self.form == "untyped" and tag.upper() in "BIESLUMW":
             return f"{_letter(tag)}-{UNTYPED}"
         if self.form == "bare" and not PREFIX.fullmatch(tag):
@@ -66,6 +72,15 @@ def form_of(tags: Counter[str]) -> TagForm | None:
     if tags["O"] and len(rare) > 1 and rare.total() >= 0.9 * tags.total():
         return TagForm()  # some tags are faulty
     return None
+
+
+def plain_form(tags: Counter[str]) -> TagForm | None:
+    """The form of tags that are none of entities, such as parts of speech; None where they are nearly all different."""
+    if len(tags) < 2 or len(tags) > MOST_DIFFERENT * tags.total():
+        return None
+    if tags.most_common(1)[0][0] == "O":
+        return TagForm(form="bare")
+    return TagForm(form="each", outside="" if tags["O"] else "O")
 
 
 def are_chunks(tags: Iterable[str]) -> bool:

@@ -15,6 +15,7 @@ from finetune.task_types.choice.cells import choice_named, choices_of
 from finetune.task_types.choice.guess import choice_layout, choices_by, contexts_in, counted_from
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.choice.view import ChoiceView
+from finetune.task_types.column_names import in_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
 from finetune.task_types.remarks import Remark, SplitRows
@@ -45,14 +46,18 @@ class Choice(DataType):
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds a list of choices, or columns named like choices, and their context."""
-        return choice_layout(evidence.facts, file=evidence.file)
+        return choice_layout(evidence.facts, file=evidence.file, any_stem=evidence.shape == self.name)
 
     def guess(self, evidence: Evidence) -> Layout | None:
-        """As for every type; the first of the columns that the user named are the context."""
+        """As for every type; the first of the columns that the user named are the context, and numbered choices are in
+        the order of their numbers, by which labels mean them.
+        """
         layout = super().guess(evidence)
         if layout is None or "text" not in evidence.chosen:
             return layout
-        return replace(layout, contexts=contexts_in(layout.text, evidence.facts))
+        contexts = contexts_in(layout.text, evidence.facts)
+        ordered = (*layout.text[:contexts], *in_order(layout.text[contexts:]))
+        return replace(layout, text=ordered, contexts=contexts)
 
     def other_label(self, evidence: Evidence, text: Sequence[str]) -> tuple[str, ...]:
         """The likeliest label column. Raises Ambiguous where several are as likely."""

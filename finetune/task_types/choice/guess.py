@@ -11,7 +11,7 @@ from finetune.data.values import as_list, as_number, is_missing
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.cells import choice_named, choices_of
 from finetune.task_types.choice.task import LETTERS
-from finetune.task_types.column_names import is_about, is_id_name, label_tier, named, stem_of, words_of
+from finetune.task_types.column_names import in_order, is_about, is_id_name, label_tier, named, stem_of, words_of
 from finetune.task_types.columns import Layout
 from finetune.task_types.name_words import STRONG_TEXTS
 
@@ -19,19 +19,25 @@ CHOICES = ("choices", "options", "endings", "candidates", "선택지", "보기")
 WHOLE = ("startphrase", "ctx", "prompt", "premise", "sent1")  # names of which any one is the whole context
 PASSAGES = ("context", "article", "passage", "paragraph", "story", "document", "지문", "본문")
 ASKED = ("question", "query", "question.stem", "stem", "goal", "질문")
-STEM = re.compile(r"(choice|ending|option|answer|alternative|보기|선택지)[ _]?([0-9]|[a-h])", re.IGNORECASE)
+STEM = re.compile(
+    r"(choice|ending|option|answer|alternative|antwort|pilihan|seçenek|вариант|보기|선택지|选项|選項|選択肢)"
+    r"[ _]?(\d{1,2}|[a-h])",
+    re.IGNORECASE,
+)
 LOOKED_AT = 5_000  # rows
 
 
-def choice_layout(facts: Mapping[str, ColumnFacts], *, file: str) -> Layout | None:
+def choice_layout(facts: Mapping[str, ColumnFacts], *, file: str, any_stem: bool = False) -> Layout | None:
     """A context and its choices, from a list or from numbered columns, with the label where it is found by name.
+
+    `any_stem`: the user says that there are choices, so columns such as `sol1` and `sol2` are.
 
     Raises Ambiguous where several texts could be the context.
     """
     ranked = sorted(facts, key=lambda name: (label_tier(name) is None, label_tier(name) or 0))
     label = [name for name in ranked if label_tier(name) is not None and not STEM.fullmatch(name)]
     label = [name for name in label if facts[name].kind in ("category", "number", "text", "id")][:1]
-    choices = _choice_columns(facts)
+    choices = _choice_columns(facts) or (_numbered_texts(facts) if any_stem else [])
     if not choices:
         return None
     contexts = _contexts(facts, (*choices, *label), file=file, choices=choices)
@@ -61,7 +67,17 @@ def _choice_columns(facts: Mapping[str, ColumnFacts]) -> list[str]:
     for name in facts:
         if (match := STEM.fullmatch(name)) and facts[name].kind in ("text", "category", "number", "id"):
             stems.setdefault(match[1].lower(), []).append(name)
-    return next((names for names in stems.values() if len(names) > 1), []) or _lettered(facts)
+    return in_order(next((names for names in stems.values() if len(names) > 1), [])) or _lettered(facts)
+
+
+def _numbered_texts(facts: Mapping[str, ColumnFacts]) -> list[str]:
+    """The largest group of texts that have the same name but for a number or letter."""
+    groups: dict[str, list[str]] = {}
+    for name, fact in facts.items():
+        if fact.kind in ("text", "category", "id") and (stem := stem_of(name)):
+            groups.setdefault(stem, []).append(name)
+    best = max(groups.values(), key=len, default=[])
+    return in_order(best) if len(best) > 1 else []
 
 
 def _contexts(

@@ -20,7 +20,14 @@ from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.tagging import remarks
 from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_form, spans_of, tags_for, types_in
-from finetune.task_types.tagging.guess import require_tags, span_layout, tag_layout
+from finetune.task_types.tagging.guess import (
+    ask_for_tags,
+    only_words,
+    require_fitting,
+    require_tags,
+    span_layout,
+    tag_layout,
+)
 from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.schemes import in_scheme, scheme_of
@@ -56,11 +63,17 @@ class Tagging(WordsType):
 
     def guess(self, evidence: Evidence) -> Layout | None:
         """As for every type. Also raises UserError for a file with one word per line and no tags."""
+        asked, label = evidence.shape is not None, evidence.chosen.get("label")
+        lines = evidence.table.form.format.name == "word-lines"
+        if (asked or lines) and label and "text" not in evidence.chosen and self.find(evidence) is None:
+            require_fitting(evidence.columns, label[0], evidence.file)
         layout = super().guess(evidence)
-        if layout is None and evidence.table.form.format.name == "word-lines":
+        if layout is None and (lines or (label is None and only_words(evidence.facts))):
             left_out = ("document", *evidence.chosen.get("text", ()))
             others = {name: cells for name, cells in evidence.columns.items() if name not in left_out}
-            require_tags(others, evidence.file)
+            ask_for_tags(others, evidence.facts, evidence.file)
+            if lines:
+                require_tags(others, evidence.file)
         return layout
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:

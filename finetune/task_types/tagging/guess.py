@@ -3,21 +3,24 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.find_words import are_characters
-from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of
+from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of, plain_form
+from finetune.data.messages import so_many
 from finetune.data.span_form import items_in, span_form
-from finetune.data.values import as_list, as_text, is_missing
+from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.column_names import named, text_tier
+from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
 from finetune.task_types.columns import Layout
 from finetune.task_types.tagging.char_spans import spans_of
 from finetune.task_types.words.columns import LOOKED_AT, WORD_NAMES, are_numbers, as_long, items_of, words_for
 
 TAG_NAMES = ("tags", "ner_tags", "ner", "labels", "label", "bio", "tag", "entities", "ner_tag", "iob", "태그")
+STEP = 0.9  # share of the rows that have as many tags as words
 INSIDE = 0.95  # share of the spans that are within their text
 
 
@@ -36,13 +39,16 @@ def tag_layout(
     """
     lists = {name: cells for name, cells in columns.items() if facts[name].kind in ("list", "text", "category", "id")}
     named_tags = set(named(lists, TAG_NAMES))
+    words = text[0] if len(text) == 1 else None
     forms = {
         name: form
         for name in lists
         if (facts[name].kind == "list" or name in named_tags)
         and (form := form_of(_tags(columns[name], names.get(name))))
     }
-    words = text[0] if len(text) == 1 else words_for(columns, facts, [*forms, *label])
+    if label and label[0] not in forms and (form := plain_tags(columns, facts, label[0], words=words, names=names)):
+        forms = {label[0]: form}
+    words = words or words_for(columns, facts, [*label, *forms])
     if not forms:
         _require_names(columns, facts, label, file)
     if not forms or words is None:
@@ -85,12 +91,56 @@ def span_layout(
     return None
 
 
+def plain_tags(
+    columns: Mapping[str, Sequence[Any]],
+    facts: Mapping[str, ColumnFacts],
+    label: str,
+    *,
+    words: str | None = None,
+    names: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> TagForm | None:
+    """The form of a column with a tag for each word that is no entity's, such as parts of speech; else None."""
+    tags, words = columns[label], words or words_for(columns, facts, [label])
+    if words is None or words == label or (are_numbers(tags) and not names.get(label)):
+        return None
+    lists = facts[label].kind == facts[words].kind == "list"
+    return plain_form(_tags(tags, names.get(label))) if _in_step(columns[words], tags, lists=lists) else None
+
+
+def ask_for_tags(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], file: str) -> None:
+    """Raises Ambiguous where columns hold tags of words that are none of entities: the fewest different ones first."""
+    ranked = sorted(columns, key=lambda name: len(_tags(columns[name])))
+    if found := [name for name in ranked[:-1] if plain_tags(columns, facts, name)]:
+        raise Ambiguous(
+            f"{file}: has words, and no tags of entities",
+            [(f"label={name}", f"{len(_tags(columns[name]))} tags: {_kinds(columns[name])}") for name in found],
+        )
+
+
 def require_tags(columns: Mapping[str, Sequence[Any]], file: str) -> None:
-    """Raises UserError for a file with a word a line whose columns hold no tags of entities."""
+    """Raises UserError for a file with a word a line whose columns hold no tags."""
     seen = [f"{name}: {', '.join(list(dict.fromkeys(items_of(cells)))[:5])}" for name, cells in columns.items()]
     raise UserError(
-        f"{file}: has one word per line, but no column holds entity tags ({'; '.join(seen[:6])})",
-        "Tags are O, or B-PER, I-PER and the like: add them, or name their column with label=COLUMN",
+        f"{file}: has one word per line, but no column holds tags ({'; '.join(seen[:6])})",
+        "Tags are O, or B-PER, I-PER and the like, or one of a few for each word: add a column of them",
+    )
+
+
+def only_words(facts: Mapping[str, ColumnFacts]) -> bool:
+    """Whether a table has only lists, or two columns of texts, apart from ids: none is the label of a text."""
+    kinds = [fact.kind for name, fact in facts.items() if not is_about(name) and not is_id_name(name)]
+    return {"list"} <= set(kinds) <= {"list", "id", "empty"} or (len(kinds) == 2 and set(kinds) <= {"text", "category"})
+
+
+def require_fitting(columns: Mapping[str, Sequence[Any]], label: str, file: str) -> None:
+    """Raises UserError for a column that the user named and that cannot be tags, with the reason."""
+    tags = _tags(columns[label])
+    why = "it has no column of words that has as many items in each row"
+    if any(name != label and as_long(columns[name], columns[label]) for name in columns):
+        why = f"it has {so_many(len(tags), 'different item')} in {so_many(tags.total(), 'word')}"
+    raise UserError(
+        f"{file}: the column '{label}' cannot be tags: {why}",
+        "Tags are one of a few for each word: name their column with label=COLUMN, that of the words with text=COLUMN",
     )
 
 
@@ -108,6 +158,17 @@ def _require_names(
                 f"{file}: the column '{name}' holds numeric tags ({', '.join(sorted(_tags(columns[name]))[:6])})",
                 "Name them: labels=FILE, with one tag per line, the first for 0 (such as O, B-PER, I-PER)",
             )
+
+
+def _in_step(words: Sequence[Any], tags: Sequence[Any], *, lists: bool) -> bool:
+    """Whether each row has a tag for each word; that says little of texts that all have one word, or two."""
+    counts = [
+        len(tags_of(tag))
+        for word, tag in islice(zip(words, tags, strict=True), LOOKED_AT)
+        if len(tags_of(word)) == len(tags_of(tag))
+    ]
+    enough = len(counts) >= STEP * min(LOOKED_AT, len(words))
+    return enough and (lists or (len(set(counts)) > 2 and sum(counts) > 2 * len(counts)))
 
 
 def _tags(cells: Sequence[Any], names: Mapping[str, str] | None = None) -> Counter[str]:

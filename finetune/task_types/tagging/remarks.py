@@ -58,7 +58,8 @@ def _balance(rows: SplitRows) -> Iterator[Remark]:
     what = (
         f"{100 * share:.1f} % of the {_unit(rows)}s are in no entity: always predicting O has that accuracy, and F1 0"
     )
-    yield majority(what, uneven=share >= MOSTLY_O)
+    if share:
+        yield majority(what, uneven=share >= MOSTLY_O)
     most, entities = types.most_common(1)[0]
     if len(types) > 1 and entities >= UNEVEN * types.total():
         what = f"{100 * entities / types.total():.1f} % of the entities are of the type {shown(most)}"

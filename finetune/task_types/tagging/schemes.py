@@ -34,6 +34,8 @@ def scheme_of(layout: Layout, cells: Iterable[Any]) -> dict[str, str]:
 def in_scheme(tags: Sequence[str], layout: Layout) -> list[str]:
     """Tags in IOB2 as the column of the layout writes them."""
     scheme: Mapping[str, str] = layout.file.get("tags", IOB2)
+    if layout.tag_form == "each":
+        return [tag.partition("-")[2] or layout.outside for tag in tags]
     if layout.names or (scheme == IOB2 and layout.tag_form == "prefix"):
         return list(tags)
     first, inner, last, alone = list(f"{scheme.get('letters')}BIIB"[:4])

@@ -9,7 +9,7 @@ from finetune.data.messages import places
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing, is_nested
 from finetune.errors import UserError
-from finetune.task_types.candidates import Candidate, best_label, copied, label_candidates
+from finetune.task_types.candidates import UNLIKELY, Candidate, best_label, copied, label_candidates
 from finetune.task_types.column_names import is_id_name
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, short
@@ -67,11 +67,11 @@ def _text(
     """(the text's columns, why these)."""
     file, nameless = str(table.path), nameless_columns(table.path, table.form)
     if shape is None:
-        require_no_choices(facts, label, (), file)
+        require_no_choices(facts, table.columns, label, (), file)
     free = {name: fact for name, fact in facts.items() if name not in nameless}
-    found, why = best_texts(free, label, header=dialect_of(table.form).header, file=file)
+    found, why = best_texts(free, label, table.columns, header=dialect_of(table.form).header, file=file)
     if shape is None:
-        require_no_choices(facts, label, found, file)
+        require_no_choices(facts, table.columns, label, found, file)
     return list(found), why
 
 
@@ -91,7 +91,8 @@ def _why(best: Candidate | None, candidates: Sequence[Candidate]) -> str:
         return "none was found"
     if len(best.columns) > 1:
         return best.what
-    return "its name" if best.level <= 2 else "the only column that could be one" if len(candidates) == 1 else best.what
+    likely = sum(one.level < UNLIKELY for one in candidates)
+    return "its name" if best.level <= 2 else "the only column that could be one" if likely == 1 else best.what
 
 
 def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], table: Table) -> None:

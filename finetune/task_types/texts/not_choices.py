@@ -1,40 +1,113 @@
 """Columns that look like choices of one question, which must not be read as a text or a pair."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
 
 from finetune.data.column_types import ColumnFacts
+from finetune.data.values import as_number, as_text, is_missing
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.column_names import stem_of
+from finetune.task_types.column_names import in_order, label_tier, stem_of, text_tier
+
+LOOKED_AT = 1_000  # rows
+MOSTLY = 0.9  # share of the labels that name a choice
+ALIKE = 5  # times longer that one choice may be than another, on average
+MOST_COUNTED = 6
+VARIED = 0.5  # share of different values
+MOST = 6  # columns offered as the text
 
 
-def require_no_choices(facts: Mapping[str, ColumnFacts], label: Sequence[str], text: Sequence[str], file: str) -> None:
+def require_no_choices(
+    facts: Mapping[str, ColumnFacts],
+    columns: Mapping[str, Sequence[Any]],
+    label: Sequence[str],
+    text: Sequence[str],
+    file: str,
+) -> None:
     """Raises Ambiguous where columns look like choices, and the guess uses some of them as a text, or none."""
+    for group in _numbered(facts, label):
+        context = _context(facts, group, label)
+        two = len(group) == 2 and bool(context) and (set(group) == set(text) or text_tier(group[0]) is None)
+        answers = label or [name for name in facts if label_tier(name) is not None and name not in group]
+        beside = [name for name in answers if len(group) > 1 and _is_beside(facts[name], facts[group[0]])]
+        if beside or ((len(group) > 2 or two) and _names_one(columns, label, group)):
+            what = f"the columns {', '.join([*group, *beside])} look like choices of one question"
+            raise Ambiguous(f"{file}: {what}", _settings(facts, [[*context, *group, *beside]], label))
+    if windows := list(islice(_counted(facts, columns, label), MOST)):
+        what = f"the label is one of {len(windows[0]) - 1}, and as many columns hold texts, which look like choices"
+        raise Ambiguous(f"{file}: {what}", _settings(facts, windows, label))
+
+
+def _is_beside(label: ColumnFacts, choice: ColumnFacts) -> bool:
+    """Whether a label is the right choice, written beside the wrong ones: a text like these, and as varied."""
+    return (
+        label.kind in ("text", "id") and label.distinct > VARIED * label.filled and label.length < ALIKE * choice.length
+    )
+
+
+def _numbered(facts: Mapping[str, ColumnFacts], label: Sequence[str]) -> list[list[str]]:
+    """Texts that have the same name but for a number or letter, in its order."""
     groups: dict[str, list[str]] = {}
-    for name, fact in facts.items():
-        if name not in label and fact.kind in ("text", "category", "id") and (stem := stem_of(name)):
+    for name in _texts(facts, label):
+        if stem := stem_of(name):
             groups.setdefault(stem, []).append(name)
-    for group in groups.values():
-        others = [n for n in facts if n not in (*group, *label) and facts[n].kind == "text" and facts[n].words >= 3]
-        if len(group) > 2 or (len(group) == 2 and set(group) == set(text) and others and _are_places(facts, label)):
-            wanted = ",".join([*others[:1], *group])
-            choices = [
-                (f"shape=choice text={wanted}", "a choice among texts"),
-                ("shape=classification", "of one text"),
-            ]
-            raise Ambiguous(f"{file}: the columns {', '.join(group)} look like choices of one question", choices)
-    letters = [fact for name in label if (fact := facts[name]).kind == "category" and 2 < fact.distinct <= 6]
-    many = [name for name, fact in facts.items() if name not in label and fact.kind in ("text", "category", "id")]
-    if letters and letters[0].letters and len(many) > letters[0].distinct:
-        wanted = ",".join(many)
-        raise Ambiguous(
-            f"{file}: the label is a letter, and {len(many)} columns hold texts, which look like choices",
-            [
-                (f"shape=choice text={wanted}", "a question and its choices"),
-                ("shape=classification", "of one text"),
-            ],
-        )
+    return list(map(in_order, groups.values()))
 
 
-def _are_places(facts: Mapping[str, ColumnFacts], label: Sequence[str]) -> bool:
-    """Whether a label counts two choices: 0 and 1, or 1 and 2."""
-    return len(label) == 1 and facts[label[0]].kind == "number" and facts[label[0]].distinct == 2
+def _texts(facts: Mapping[str, ColumnFacts], label: Sequence[str]) -> list[str]:
+    return [name for name, fact in facts.items() if name not in label and fact.kind in ("text", "category", "id")]
+
+
+def _context(facts: Mapping[str, ColumnFacts], group: Sequence[str], label: Sequence[str]) -> list[str]:
+    others = [name for name in facts if name not in (*group, *label) and facts[name].kind == "text"]
+    return [name for name in others if facts[name].words >= 3 or facts[name].unspaced][:1]
+
+
+def _names_one(columns: Mapping[str, Sequence[Any]], label: Sequence[str], group: Sequence[str]) -> bool:
+    """Whether labels are numbers of the columns, from 0 or 1, their letters, or what one of their cells says."""
+    if len(label) != 1:
+        return not label
+    rows = islice(zip(columns[label[0]], *(columns[name] for name in group), strict=True), LOOKED_AT)
+    labelled = [(as_text(cell).strip(), choices) for cell, *choices in rows if not is_missing(cell)]
+    numbers = [as_number(cell) for cell, _ in labelled]
+    places = sum(number is not None and number.is_integer() and 0 <= number <= len(group) for number in numbers)
+    if places >= MOSTLY * len(labelled):
+        return len(group) > 2 or len(set(numbers)) == 2
+    letters = sum(len(cell) == 1 and 0 <= ord(cell.upper()) - ord("A") < len(group) for cell, _ in labelled)
+    texts = sum(cell in (as_text(choice).strip() for choice in choices) for cell, choices in labelled)
+    return max(letters, texts) >= MOSTLY * len(labelled)
+
+
+def _counted(
+    facts: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]], label: Sequence[str]
+) -> Iterator[list[str]]:
+    """A text and as many columns after it as the label has letters or numbers, which are alike in length."""
+    count, texts = _count_of(facts, columns, label), _texts(facts, label)
+    for start in range(len(texts) - count) if 2 < count <= MOST_COUNTED else ():
+        context, *choices = texts[start : start + count + 1]
+        lengths = [facts[name].length for name in choices]
+        if facts[context].kind == "text" and max(lengths) <= ALIKE * min(lengths):
+            yield [context, *choices]
+
+
+def _count_of(facts: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]], label: Sequence[str]) -> int:
+    """How many letters a label has, or how far its numbers count; of numbers 0 where a column's name says text."""
+    fact = facts[label[0]] if len(label) == 1 else None
+    if fact is None or (fact.letters and fact.kind == "category"):
+        return fact.distinct if fact else 0
+    if fact.kind != "number" or not fact.whole or any(text_tier(name) in (0, 1) for name in facts):
+        return 0
+    numbers = {as_number(cell) for cell in columns[fact.name] if not is_missing(cell)}
+    return len(numbers) if numbers in (set(range(len(numbers))), set(range(1, len(numbers) + 1))) else 0
+
+
+def _settings(
+    facts: Mapping[str, ColumnFacts], read: Sequence[Sequence[str]], label: Sequence[str]
+) -> list[tuple[str, str]]:
+    """The choices, or one of the texts alone, or two that are numbered as a pair."""
+    choices = [(f"shape=choice text={','.join(names)}", "a question and its choices") for names in read]
+    group = read[0][-2:] if len(read[0]) <= 3 else ()
+    pair = [(f"text={','.join(group)}", "as a pair")] if group else []
+    texts = sorted(_texts(facts, label), key=lambda name: (text_tier(name) is None, -facts[name].length))
+    single = [(f"text={name}", f"{facts[name].words:.0f} words a row") for name in texts[:MOST]]
+    return [*choices, *pair, *single]

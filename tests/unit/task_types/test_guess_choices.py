@@ -64,6 +64,33 @@ def test_the_texts_of_choices_are_read_and_not_their_letters(tmp_path: Path) -> 
     assert row.context.startswith("where ")
 
 
+@pytest.mark.parametrize("text", [None, "question,answer0,answer10,answer2,answer1"])
+def test_choices_are_in_the_order_of_their_numbers(text: str | None, tmp_path: Path) -> None:
+    names = ("answer0", "answer10", "answer2", "answer1")
+    columns = {name: (lambda i, name=name: f"the {name} of {i}") for name in names}
+    data = write(tmp_path, rows(question=globals()["text"], **columns, label=lambda i: i % 4))
+    task = own_task(data, {"text": text, "shape": "choice"} if text else {})
+    for row in task.load(Source(), "train").rows:
+        assert [choice.split()[1] for choice in row.choices] == ["answer0", "answer1", "answer2", "answer10"]
+
+
+def test_choices_that_the_question_offers_are_in_order_too(tmp_path: Path) -> None:
+    drugs = rows(opb=text, question=lambda i: text(i, 9), opc=lambda i: text(i + 1), opa=text, cop=lambda i: i % 3)
+    with pytest.raises(Ambiguous, match="text=question,opa,opb,opc"):
+        own_task(write(tmp_path, drugs), {})
+    task: Any = own_task(write(tmp_path, drugs), {"shape": "choice", "label": "cop"})
+    assert task.read.layout.text == ("question", "opa", "opb", "opc")
+
+
+def test_the_right_answer_beside_wrong_ones_is_offered_as_a_choice(tmp_path: Path) -> None:
+    exam = rows(
+        question=lambda i: text(i, 12), distractor2=text, distractor1=lambda i: text(i + 1),
+        correct_answer=lambda i: text(i + 2, 4),
+    )  # fmt: skip
+    with pytest.raises(Ambiguous, match="text=question,distractor1,distractor2,correct_answer"):
+        own_task(write(tmp_path, exam), {})
+
+
 def test_a_pair_of_sentences_is_no_choice(tmp_path: Path) -> None:
     pairs = rows(sentence1=text, sentence2=lambda i: text(i + 3), label=lambda i: ("same", "other")[i % 2])
     layout: Any = own_task(write(tmp_path, pairs), {}).read.layout  # type: ignore[attr-defined]

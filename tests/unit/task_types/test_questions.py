@@ -1,0 +1,101 @@
+"""Where columns can mean several things: what is asked, and that each column that could be the answer is offered."""
+
+import random
+from pathlib import Path
+
+import pytest
+from support.own_data import own_task
+
+from finetune.errors import UserError
+from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.columns import Layout
+
+COUNT = 60
+DRAW = random.Random(26)
+WORDS = ["river", "market", "garden", "window", "letter", "winter", "valley", "bridge", "doctor", "island", "summer"]
+TEXTS = [" ".join(DRAW.choices(WORDS, k=9)) + "." for _ in range(COUNT)]
+OTHERS = [" ".join(DRAW.choices([word[::-1] for word in WORDS], k=9)) + "?" for _ in range(COUNT)]
+FOLLOWING = [" ".join(text.split()[:5]) + " by the sea" for text in TEXTS]
+PLACES = [" ".join(DRAW.sample(WORDS, 2)).title() if DRAW.random() < 0.7 else "" for _ in range(COUNT)]
+DATES = [
+    f"{DRAW.randint(1, 28)}. {DRAW.choice(['März', 'Mai', 'Juni'])} {DRAW.randint(2015, 2024)}" for _ in range(COUNT)
+]
+CLASSES = [DRAW.choice(["good", "bad", "mixed"]) for _ in range(COUNT)]
+FLAGS = [[str(DRAW.randint(0, 1)) for _ in range(COUNT)] for _ in range(3)]
+
+
+def written(folder: Path, *columns: list[str], header: str = "") -> str:
+    lines = ["\t".join(cells) for cells in zip(*columns, strict=True)]
+    (folder / "train.tsv").write_text("\n".join([*([header] if header else []), *lines]) + "\n", encoding="utf-8")
+    return str(folder / "train.tsv")
+
+
+def layout_of(data: str, **settings: str) -> Layout:
+    found: Layout = own_task(data, settings).read.layout  # type: ignore[attr-defined]
+    return found
+
+
+def offered(data: str, **settings: str) -> list[str]:
+    with pytest.raises(Ambiguous) as asked:
+        own_task(data, settings)
+    return [setting for setting, _ in asked.value.choices]
+
+
+def test_without_a_header_texts_that_share_words_are_a_pair(tmp_path: Path) -> None:
+    assert layout_of(written(tmp_path, CLASSES, TEXTS, FOLLOWING)).text == ("column 2", "column 3")
+
+
+@pytest.mark.parametrize("columns", [(CLASSES, TEXTS, OTHERS), (TEXTS, OTHERS, CLASSES)], ids=["last", "first"])
+def test_without_a_header_texts_that_share_nothing_are_asked_about(
+    columns: tuple[list[str], ...], tmp_path: Path
+) -> None:
+    one, other = (f"column {place}" for place, cells in enumerate(columns, start=1) if cells is not CLASSES)
+    assert {f"text={one}", f"text={other}", f"text={one},{other}"} <= {*offered(written(tmp_path, *columns))}
+
+
+@pytest.mark.parametrize("beside", [PLACES, DATES], ids=["places", "dates"])
+def test_without_a_header_a_place_and_a_date_are_no_second_text(beside: list[str], tmp_path: Path) -> None:
+    assert layout_of(written(tmp_path, CLASSES, TEXTS, beside)).text == ("column 2",)
+
+
+def test_a_cleaned_copy_of_a_text_makes_no_pair(tmp_path: Path) -> None:
+    assert "text=column 2" in offered(written(tmp_path, CLASSES, TEXTS, [text.lower().strip(".") for text in TEXTS]))
+
+
+def test_two_answers_of_a_survey_are_asked_about(tmp_path: Path) -> None:
+    assert "text=q1" in offered(written(tmp_path, TEXTS, OTHERS, CLASSES, header="q1\tq2\tmood"))
+
+
+def test_a_question_offers_flags_that_are_apart_alone_and_together(tmp_path: Path) -> None:
+    one, other, third = FLAGS
+    data = written(tmp_path, one, TEXTS, other, DATES, third, header="new\ttext\topen\twhen\turgent")
+    found = offered(data)
+    assert found[0] == "label=new,open,urgent"
+    assert {"label=new", "label=open", "label=urgent"} <= {*found}
+
+
+def test_a_question_offers_columns_whose_names_say_less(tmp_path: Path) -> None:
+    amounts = [str(DRAW.random()) for _ in range(COUNT)]
+    data = written(
+        tmp_path, TEXTS, CLASSES, FLAGS[0], amounts, CLASSES[::-1], header="text\tmood\ttopic\tanger\tsource"
+    )
+    assert offered(data) == ["label=topic", "label=mood", "label=anger", "label=source"]
+
+
+def test_a_file_whose_label_nothing_shows_is_asked_about(tmp_path: Path) -> None:
+    data = written(tmp_path, TEXTS, [DRAW.choice(["de", "fr"]) for _ in range(COUNT)], header="text\tlang")
+    with pytest.raises(UserError, match="label=COLUMN, one of text, lang"):
+        own_task(data)
+    assert layout_of(data, label="lang").labels == ("de", "fr")
+
+
+def test_numbered_columns_are_no_choices_where_the_label_is_none_of_them(tmp_path: Path) -> None:
+    data = written(tmp_path, TEXTS, OTHERS, FOLLOWING, CLASSES, header="q1\tq2\tq3\tlabel")
+    assert not any(setting.startswith("shape=choice") for setting in offered(data))
+
+
+def test_choices_without_a_header_are_offered(tmp_path: Path) -> None:
+    right = [str(DRAW.randint(0, 2)) for _ in range(COUNT)]
+    data = written(tmp_path, TEXTS, OTHERS, FOLLOWING, OTHERS[::-1], right)
+    setting = "shape=choice text=column 1,column 2,column 3,column 4"
+    assert setting in offered(data)
