@@ -29,6 +29,7 @@ MARKS = (
 )
 NO = frozenset({"", "f", "-", *(no for no, _ in MARKS)})
 YES = frozenset({"t", "x", "✓", *(yes for _, yes in MARKS)})
+DIFFERENT_WORDS = "a different word in each row"
 SEPARATORS = ("|", ";", ",")  # between several labels in a cell
 MONTH = "(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 DATE = re.compile(
@@ -112,7 +113,7 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
         and len(some) > 4
         and not unspaced
     ):
-        return ColumnFacts(**facts, kind="id", words=words, why="a different word in each row")
+        return ColumnFacts(**facts, kind="id", words=words, why=DIFFERENT_WORDS)
     kind: Kind = "category" if few and words < 6 and not (unspaced and _long(texts)) else "text"
     return ColumnFacts(**facts, kind=kind, words=words, unspaced=unspaced)
 

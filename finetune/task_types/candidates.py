@@ -44,8 +44,8 @@ def copied(setting: str) -> str:
 
 
 def single_settings(setting: str) -> list[str]:
-    """Splits `shape=choice text=a b,c` into two settings: a column's name may contain blanks."""
-    return re.split(r" (?=text=)", setting)
+    """Splits `shape=choice text=a b,c label=d` into three settings: a column's name may contain blanks."""
+    return re.split(r" (?=(?:text|label)=)", setting)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,16 +100,17 @@ def label_candidates(
 
 
 def best_label(
-    candidates: Sequence[Candidate], columns: Mapping[str, Sequence[Any]], *, file: str
+    candidates: Sequence[Candidate], columns: Mapping[str, Sequence[Any]], *, file: str, header: bool = True
 ) -> tuple[Candidate | None, list[Candidate]]:
     """(the label, other candidates); None where there is no likely one. Raises Ambiguous, with all candidates, where
-    several are as likely.
+    several are as likely, and in a file without a header where there are several.
     """
     likely = [one for one in candidates if one.level < UNLIKELY]
     if not likely:
         return None, []
-    same = [one for one in likely if one.level == likely[0].level]
-    if full := [one for one in same if one.share >= FULL]:
+    unnamed = likely[0].level >= UNNAMED and not header  # a number and a class with gaps are as likely
+    same = [one for one in likely if one.level == likely[0].level or unnamed]
+    if not unnamed and (full := [one for one in same if one.share >= FULL]):
         same = full
     elif all(one.share < HALF for one in same):  # a nearly empty `label` next to full columns
         same += [one for one in likely if one not in same and one.share >= FULL and one.level < NUMBERS]

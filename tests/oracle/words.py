@@ -83,6 +83,16 @@ PARTS: dict[str, tuple[list[str], list[str], list[str]]] = {
         ["非常不错,", "让人失望,", "比想象的贵,", "一如既往地好,"],
         ["下次还会来。", "已经推荐给朋友了!", "不会再买了。", "就这样吧", "值得一试。", "有点可惜。"],
     ),
+    "tr": (
+        ["Kargo şirketi", "Geçen hafta aldığım kulaklık", "Otelin kahvaltısı", "Yeni güncelleme", "Çağrı merkezi"],
+        ["çok geç geldi", "beklediğimden iyi çıktı", "parasını hiç hak etmiyor", "işini düzgün yapıyor"],
+        ["yine.", ", herkese öneririm!", "ama pahalı.", "her zamanki gibi.", ", yazık oldu.", "bu sefer de"],
+    ),
+    "id": (
+        ["Pengiriman ke Surabaya", "Aplikasi yang baru", "Sarapan di hotel itu", "Layanan pelanggan", "Sepatu ini"],
+        ["sangat lambat dan mahal", "benar-benar memuaskan", "tidak sesuai harganya", "berfungsi dengan baik"],
+        ["lagi.", ", kecewa sekali!", "sejak kemarin.", "seperti biasa.", ", akan beli lagi.", "menurut saya"],
+    ),
 }
 
 # Of each language: people, places, organisations, and what is told of them.
@@ -162,7 +172,7 @@ FACTS: dict[str, list[str]] = {
         "下雨了,什么也没发生。",
     ],
 }
-LANGUAGES = tuple(PARTS)
+LANGUAGES = tuple(NAMES)
 Span = tuple[int, int, str]  # first character, character after the last, type
 
 

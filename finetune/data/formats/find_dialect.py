@@ -10,7 +10,9 @@ from finetune.data.formats.dialect import DELIMITERS, Dialect, split_rows
 from finetune.data.formats.run_on import run_on_column, usual_width
 from finetune.data.values import NUMBER
 
+MOST_WORDS = 50  # that cells of tags are made of
 MOST_ABOVE = 10  # lines that may be above the header
+RETURN = re.compile(r"\r\n?")
 SWAPPED = str.maketrans({"'": '"', '"': "'"})
 
 
@@ -69,6 +71,7 @@ def _in_single_quotes(text: str) -> bool:
     """Whether single quotes enclose cells: only then do all rows have the same number of cells."""
     if '"' in text and _proper_quotes(text, ","):
         return False
+    text = RETURN.sub("\n", text)
     for delimiter in DELIMITERS:
         edge = re.escape(delimiter)
         cell = rf"(?:^|{edge})'(?:[^'\n]|'')*{edge}(?:[^'\n]|'')*'(?={edge}|\r|$)"
@@ -141,7 +144,8 @@ def _joins_rows(text: str) -> bool:
 def _proper_quotes(text: str, delimiter: str) -> bool:
     """Whether cells that begin with a quote also end with one, in nearly all rows."""
     edge = re.escape(delimiter)
-    cells = re.findall(rf'(?:^|{edge})("(?:[^"]|"")*"(?=$|\r|{edge})|"[^"\n]*)', text, flags=re.MULTILINE)
+    lines = RETURN.sub("\n", text)
+    cells = re.findall(rf'(?:^|{edge})("(?:[^"]|"")*"(?=$|{edge})|"[^"\n]*)', lines, flags=re.MULTILINE)
     whole = sum(len(cell) > 1 and cell.endswith('"') for cell in cells)
     return bool(cells) and whole > 0.9 * len(cells)
 
@@ -161,6 +165,14 @@ def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
         numeric = sum(NUMBER.fullmatch(cell) is not None for cell in below) > 0.9 * len(below)
         if numeric and NUMBER.fullmatch(name.strip()):
             return False
+        if _is_of_words(name, below):
+            return False
         if len(set(below)) <= 0.7 * len(below) and name.strip() in below:
             return False
     return True
+
+
+def _is_of_words(name: str, below: Sequence[str]) -> bool:
+    """Whether a cell is made of a few words that the cells below are made of, as tags of words are."""
+    words, known = name.split(), {word for cell in below for word in cell.split()}
+    return len(words) > 1 and len(known) <= MOST_WORDS and known.issuperset(words)

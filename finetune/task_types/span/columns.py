@@ -17,7 +17,7 @@ from finetune.task_types.span import remarks
 from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.cells import answers_of
 from finetune.task_types.span.fixing import moved
-from finetune.task_types.span.guess import says_no_answer, span_layout
+from finetune.task_types.span.guess import require_no_answers, says_no_answer, span_layout
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.span.view import SpanView
@@ -39,7 +39,10 @@ class Span(DataType):
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds columns named like a question and its context."""
-        return span_layout(evidence.columns, evidence.facts)
+        found = span_layout(evidence.columns, evidence.facts)
+        if found is None and evidence.shape is None and not evidence.chosen:
+            require_no_answers(evidence.columns, evidence.facts, evidence.file)
+        return found
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
         """The layout with whether questions may have no answer."""

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from finetune.data.column_types import ColumnFacts
-from finetune.data.values import as_text
+from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
+from finetune.data.values import as_text, is_missing
+from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import label_tier, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.span.cells import answers_of
@@ -28,6 +29,8 @@ QUESTIONS, CONTEXTS = (
 )
 ANSWERS = ("answers", "answer", "answer_text", "정답", "답", "답변", "答案", "ответ", "antwort", "respuesta")
 LOOKED_AT = 5_000  # rows
+PARTS, VARIED = 0.9, 0.2  # share of the answers that are in their contexts, and of different ones
+SHORTER, ASKING = 2, 3  # times that an answer is shorter than its context; words of a question
 
 
 def span_layout(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts]) -> Layout | None:
@@ -60,3 +63,32 @@ def _in_contexts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
         if (pairs := answers_of(cell, None))
     ]
     return sum(found) >= 0.5 * len(found)
+
+
+def require_no_answers(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], file: str) -> None:
+    """Raises Ambiguous where a column holds parts of another one's texts and a third one could ask for them."""
+    if any(label_tier(name) == 0 and fact.kind == "category" for name, fact in facts.items()):
+        return
+    texts = sorted((name for name, fact in facts.items() if fact.kind == "text"), key=lambda name: -facts[name].length)
+    short = [name for name, fact in facts.items() if fact.kind in ("text", "category") or fact.why == DIFFERENT_WORDS]
+    for context in texts[:1]:
+        parts = [name for name in short if facts[name].length * SHORTER < facts[context].length]
+        answers = [name for name in parts if _are_parts(columns[name], columns[context])]
+        questions = [name for name in texts[1:] if facts[name].words >= ASKING and name not in answers]
+        asked = [(question, answer) for answer in answers for question in questions]
+        if asked:
+            spans = [(f"shape=span text={q},{context} label={a}", "answers in contexts") for q, a in asked]
+            single = [(f"text={name}", f"{facts[name].words:.0f} words a row") for name in texts]
+            what = f"the column '{asked[0][1]}' holds parts of the texts in '{context}', as answers do"
+            raise Ambiguous(f"{file}: {what}", [*spans, *single])
+
+
+def _are_parts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
+    """Whether nearly all are in their contexts, and they are many."""
+    some = [
+        (as_text(answer).strip(), as_text(context))
+        for answer, context in islice(zip(answers, contexts, strict=True), LOOKED_AT)
+        if not is_missing(answer)
+    ]
+    inside = sum(answer in context for answer, context in some)
+    return inside >= PARTS * len(some) and len({answer for answer, _ in some}) > VARIED * len(some)

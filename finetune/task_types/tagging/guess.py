@@ -43,8 +43,8 @@ def tag_layout(
     forms = {
         name: form
         for name in lists
-        if (facts[name].kind == "list" or name in named_tags)
-        and (form := form_of(_tags(columns[name], names.get(name))))
+        if (form := form_of(_tags(columns[name], names.get(name))))
+        and (facts[name].kind == "list" or name in named_tags or _are_tags(columns, facts, name, form))
     }
     if label and label[0] not in forms and (form := plain_tags(columns, facts, label[0], words=words, names=names)):
         forms = {label[0]: form}
@@ -158,6 +158,12 @@ def _require_names(
                 f"{file}: the column '{name}' holds numeric tags ({', '.join(sorted(_tags(columns[name]))[:6])})",
                 "Name them: labels=FILE, with one tag per line, the first for 0 (such as O, B-PER, I-PER)",
             )
+
+
+def _are_tags(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], name: str, form: TagForm) -> bool:
+    """Whether a text of any name is B-PER and the like for each word of another text."""
+    words = words_for(columns, facts, [name]) if form.form in ("prefix", "suffix") else None
+    return words is not None and _in_step(columns[words], columns[name], lists=False)
 
 
 def _in_step(words: Sequence[Any], tags: Sequence[Any], *, lists: bool) -> bool:

@@ -56,7 +56,7 @@ def _label(
     """(the label's columns, settings for other candidates, why these)."""
     taken = [*text, *nameless_columns(table.path, table.form)]
     candidates = label_candidates(facts, table.columns, taken)
-    best, rivals = best_label(candidates, table.columns, file=str(table.path))
+    best, rivals = best_label(candidates, table.columns, file=str(table.path), header=dialect_of(table.form).header)
     listed = tuple(f"{copied(one.setting)} ({one.what})" for one in rivals[:5])
     return list(best.columns) if best else [], listed, _why(best, candidates)
 

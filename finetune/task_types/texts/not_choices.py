@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from finetune.data.column_types import ColumnFacts
+from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import in_order, label_tier, stem_of, text_tier
@@ -25,17 +25,19 @@ def require_no_choices(
     file: str,
 ) -> None:
     """Raises Ambiguous where columns look like choices, and the guess uses some of them as a text, or none."""
+    found: list[list[str]] = []
     for group in _numbered(facts, label):
         context = _context(facts, group, label)
         two = len(group) == 2 and bool(context) and (set(group) == set(text) or text_tier(group[0]) is None)
         answers = label or [name for name in facts if label_tier(name) is not None and name not in group]
         beside = [name for name in answers if len(group) > 1 and _is_beside(facts[name], facts[group[0]])]
         if beside or ((len(group) > 2 or two) and _names_one(columns, label, group)):
-            what = f"the columns {', '.join([*group, *beside])} look like choices of one question"
-            raise Ambiguous(f"{file}: {what}", _settings(facts, [[*context, *group, *beside]], label))
-    if windows := list(islice(_counted(facts, columns, label), MOST)):
-        what = f"the label is one of {len(windows[0]) - 1}, and as many columns hold texts, which look like choices"
-        raise Ambiguous(f"{file}: {what}", _settings(facts, windows, label))
+            found.append([*context, *group, *beside])
+    for window in islice(_counted(facts, columns, label), MOST):
+        found += [window] if window not in found else []
+    if found:
+        what = f"the columns {', '.join(found[0][1:])} look like choices of one question"
+        raise Ambiguous(f"{file}: {what}", _settings(facts, found, label))
 
 
 def _is_beside(label: ColumnFacts, choice: ColumnFacts) -> bool:
@@ -55,7 +57,8 @@ def _numbered(facts: Mapping[str, ColumnFacts], label: Sequence[str]) -> list[li
 
 
 def _texts(facts: Mapping[str, ColumnFacts], label: Sequence[str]) -> list[str]:
-    return [name for name, fact in facts.items() if name not in label and fact.kind in ("text", "category", "id")]
+    free = {name: fact for name, fact in facts.items() if name not in label}
+    return [n for n, fact in free.items() if fact.kind in ("text", "category") or fact.why == DIFFERENT_WORDS]
 
 
 def _context(facts: Mapping[str, ColumnFacts], group: Sequence[str], label: Sequence[str]) -> list[str]:
@@ -82,12 +85,14 @@ def _counted(
     facts: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]], label: Sequence[str]
 ) -> Iterator[list[str]]:
     """A text and as many columns after it as the label has letters or numbers, which are alike in length."""
-    count, texts = _count_of(facts, columns, label), _texts(facts, label)
-    for start in range(len(texts) - count) if 2 < count <= MOST_COUNTED else ():
-        context, *choices = texts[start : start + count + 1]
-        lengths = [facts[name].length for name in choices]
-        if facts[context].kind == "text" and max(lengths) <= ALIKE * min(lengths):
-            yield [context, *choices]
+    count, every = _count_of(facts, columns, label), _texts(facts, label)
+    long = [name for name in every if facts[name].kind == "text"]
+    for texts in (every, long) if 2 < count <= MOST_COUNTED else ():
+        for start in range(len(texts) - count):
+            context, *choices = texts[start : start + count + 1]
+            lengths = [facts[name].length for name in choices]
+            if facts[context].kind == "text" and max(lengths) <= ALIKE * min(lengths):
+                yield [context, *choices]
 
 
 def _count_of(facts: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]], label: Sequence[str]) -> int:

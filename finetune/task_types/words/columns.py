@@ -50,8 +50,9 @@ def words_for(
     by_name = named(free, WORD_NAMES)
     if by_name:
         return by_name[0]
-    lists = [name for name in free if facts[name].kind == "list" and not are_numbers(columns[name])]
-    return max(lists, key=lambda name: len(set(items_of(columns[name]))), default=None)
+    kind = "list" if facts[taken[0]].kind == "list" else "text"
+    some = [name for name in free if facts[name].kind == kind and not are_numbers(columns[name])]
+    return max(some, key=lambda name: len(set(items_of(columns[name]))), default=None)
 
 
 def as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
