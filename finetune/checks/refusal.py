@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from finetune.checks.all_checks import CHECKS, findings
 from finetune.checks.split_data import part_of
+from finetune.data.formats.excel import hint_of
 from finetune.data.messages import places
 from finetune.errors import UserError
 from finetune.task_types.own_data import OwnData, own_data
@@ -25,4 +26,5 @@ def require_sound(read: OwnData) -> None:
     if error := next((finding for finding in found if finding.severity == "error"), None):
         rows = list(zip(error.rows, error.lines, strict=True))
         where = f" ({places(rows, most=SHOWN, count=error.count)})" if rows else ""
-        raise UserError(f"{error.file}: {error.what}{where}", error.remedy)
+        sheets = next(hint_of(part.table.form) for part in parts if part.file == error.file)
+        raise UserError(f"{error.file}: {error.what}{where}{sheets}", error.remedy)

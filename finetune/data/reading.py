@@ -9,6 +9,7 @@ from pathlib import Path
 from finetune.data.bounds import require_column, require_filled
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
+from finetune.data.formats.excel import hint_of
 from finetune.data.paired_files import labels_of_texts, read_pair
 from finetune.data.records import Record, whole
 from finetune.data.table import Table, table_of_cells, table_of_records
@@ -37,7 +38,7 @@ def read_table(path: Path, encoding: str = "", form: FileFormat | None = None) -
     else:
         table = table_of_records(path, form, records(path, form))
     if not table.rows and not table.faults:
-        raise _empty(path)
+        raise _empty(path, form)
     return table if form.format.class_names is None else replace(table, names=form.format.class_names(path, form))
 
 
@@ -45,12 +46,12 @@ def first_rows(path: Path, form: FileFormat, *, most: int) -> Table:
     """Reads the first rows of a file as a table, without those that cannot be read. Raises UserError for no rows."""
     found = list(islice(records(path, form), most))
     if not found:
-        raise _empty(path)
+        raise _empty(path, form)
     return table_of_records(path, form, (one for one in found if not one.fault))
 
 
-def _empty(path: Path) -> UserError:
-    return UserError(f"{path}: has no rows below its header", "Give it at least one row")
+def _empty(path: Path, form: FileFormat) -> UserError:
+    return UserError(f"{path}: has no rows below its header{hint_of(form)}", "Give it at least one row")
 
 
 def survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.files import split_files
-from finetune.data.formats.excel import named_sheet
+from finetune.data.formats.excel import Sheet, hint_of, named_sheet
 from finetune.data.messages import places, so_many
 from finetune.data.packed_rows import PackedRows, packed
 from finetune.data.paths import read_small, require_utf_8
@@ -21,6 +21,7 @@ from finetune.data.stored import data_name_of
 from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
+from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import NoRow
 from finetune.task_types.declared_options import declared_names
@@ -163,7 +164,7 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
     split, encoding, sheet = (given.pop(name, "") for name in ("split", "encoding", "sheet"))
     table = own_table(files["train"], encoding, sheet)
-    layout = guess(table, given)
+    layout = _guessed(table, given)
     others = {split: own_table(file, encoding, sheet) for split, file in files.items() if split != "train"}
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
     layout = replace(layout, labels=tuple(dict.fromkeys(labels)), file=form_facts(table))
@@ -172,6 +173,20 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     read = OwnData(layout=layout, files=files, split=split, encoding=encoding, sheet=sheet)
     task = trained_task(layout, name=data_name(name), read=read)
     return replace(task, dev_splits=("dev", "test")) if scored else task
+
+
+def _guessed(table: Table, given: Mapping[str, Any]) -> Layout:
+    """The layout of a table. Where it is unclear, a larger sheet of the workbook may be meant."""
+    try:
+        return guess(table, given)
+    except Ambiguous as question:
+        sheet = table.form.layout
+        if not (isinstance(sheet, Sheet) and sheet.larger):
+            raise
+        other = f"sheet={sheet.larger}", f"another sheet, of {so_many(sheet.rows)}"
+        raise Ambiguous(question.what, [*question.choices, other]) from question
+    except UserError as error:
+        raise UserError(f"{error.what}{hint_of(table.form)}", error.way_out) from error
 
 
 def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:

@@ -41,8 +41,12 @@ class Sheet:
 
     def __str__(self) -> str:
         alone = f"sheet {shown(self.name)}" + (f" of {self.others + 1}" if self.others else "")
+        return alone + self.hint()
+
+    def hint(self) -> str:
+        """Which sheet has more rows, after a semicolon; empty where none has."""
         more = f"; {shown(self.larger)} has more rows ({self.rows:,}): sheet={shlex.quote(self.larger)} reads it"
-        return alone + (more if self.larger else "")
+        return more if self.larger else ""
 
 
 def sniff(start: FileStart) -> Sheet | None:
@@ -87,29 +91,36 @@ def _described(sizes: Mapping[str, int], name: str) -> Sheet:
     return Sheet(name=chosen, others=len(sizes) - 1, larger=larger, rows=sizes[larger])
 
 
+def hint_of(form: FileFormat) -> str:
+    """The hint of a form that is a sheet's; empty for other forms."""
+    return form.layout.hint() if isinstance(form.layout, Sheet) else ""
+
+
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row of the sheet that is not empty."""
     with _book(path, form) as book:
         sheet = next(one for one in book.worksheets if one.title == form.layout.name)
         claimed = sheet.max_column or 0
         sheet.reset_dimensions()  # else rows are padded to the size that the file claims
-        top = islice(_rows(path, sheet, width=MOST_COLUMNS), TOP)
-        above, header = next(((line, cells) for line, cells in top if _is_header(line, cells)), (0, ()))
-        names = _names(path, above, header, claimed)
+        above, header = _header(islice(_rows(path, sheet, width=MOST_COLUMNS), TOP))
+        names = _names(path, form, above, header, claimed)
         below = ((line, cells) for line, cells in _rows(path, sheet, width=max(1, len(names))) if line > above)
         filled = ((line, cells) for line, cells in below if any(cell is not None for cell in cells))
         for row, (line, cells) in enumerate(filled, start=1):
             yield Record(row=row, line=line, values=dict(zip(names, cells, strict=True)))
 
 
-def _names(path: Path, line: int, header: Sequence[Any], claimed: int) -> list[str]:
+def _names(path: Path, form: FileFormat, line: int, header: Sequence[Any], claimed: int) -> list[str]:
     """The names of the columns: those in the header, and some right of it if the sheet claims that there are any.
 
     Raises UserError for a sheet without a header, and for one with most of its columns left of a far cell.
     """
     width = max((place for place, cell in enumerate(header, start=1) if cell is not None), default=0)
     if not width:
-        raise UserError(f"{path}: has no header in its first {TOP:,} lines", "Put the columns' names above the rows")
+        raise UserError(
+            f"{path}: has no header in its first {TOP:,} lines{form.layout.hint()}",
+            "Put the columns' names above the rows",
+        )
     nameless = width - _filled(header)
     if nameless > MOST_NAMELESS:
         raise UserError(
@@ -120,9 +131,12 @@ def _names(path: Path, line: int, header: Sequence[Any], claimed: int) -> list[s
     return column_names(["" if cell is None else str(cell) for cell in header[:width]])
 
 
-def _is_header(line: int, cells: Sequence[Any]) -> bool:
-    """Whether a row that is not empty is the header, not a title above it."""
-    return _filled(cells) >= 2 or (line > TITLES and any(cell is not None for cell in cells))
+def _header(top: Iterable[tuple[int, Sequence[Any]]]) -> tuple[int, Sequence[Any]]:
+    """The header with its line: the first row of several cells below the title lines, else the first row."""
+    rows = iter(top)
+    near = [(line, cells) for line, cells in islice(rows, TITLES + 1) if _filled(cells)]
+    below = ((line, cells) for line, cells in rows if _filled(cells))
+    return next((row for row in near if _filled(row[1]) > 1), next(chain(near, below), (0, ())))
 
 
 def _filled(cells: Sequence[Any]) -> int:

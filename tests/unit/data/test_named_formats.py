@@ -4,8 +4,10 @@ import builtins
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from support.files import write
+from support.own_data import own_task as sound_task
 
 from finetune.data.files import split_files
 from finetune.data.reading import read_table
@@ -155,7 +157,6 @@ def test_brackets_of_ontonotes_are_tags(tmp_path: Path) -> None:
 
 
 def workbook(path: Path) -> Path:
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     book.active.title = "About"
     book.active.append(["what", "who"])
@@ -184,6 +185,29 @@ def test_a_sheet_is_chosen_by_name_and_a_larger_one_is_named(tmp_path: Path) -> 
         own_task(str(path), {"sheet": "Rows"})
     with pytest.raises(UserError, match="which sheet= is for"):
         own_task(str(write(tmp_path / "a.csv", "text,label\na,b\n")), {"sheet": "Rows"})
+
+
+def test_errors_and_questions_name_a_larger_sheet(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"could be the text.*'sheet=All rows' \(another sheet, of 25 rows\)"):
+        own_task(str(workbook(tmp_path / "a.xlsx")), {})
+    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
+    book["About"].delete_cols(2)
+    book.save(tmp_path / "b.xlsx")
+    with pytest.raises(UserError, match=r"a single column.*'All rows' has more rows \(25\): sheet='All rows' reads it"):
+        sound_task(tmp_path / "b.xlsx")
+    book["About"].delete_rows(2)
+    book.save(tmp_path / "c.xlsx")
+    with pytest.raises(UserError, match=r"no rows below its header; 'All rows' has more rows"):
+        own_task(str(tmp_path / "c.xlsx"), {})
+
+
+@pytest.mark.parametrize("count", [2, 20])
+def test_a_sheet_of_one_column_has_its_header_in_the_first_line(tmp_path: Path, count: int) -> None:
+    book = openpyxl.Workbook()
+    for cell in ("text", *map(str, range(count))):
+        book.active.append([cell])
+    book.save(tmp_path / "a.xlsx")
+    assert columns(tmp_path / "a.xlsx") == {"text": [*map(str, range(count))]}
 
 
 def test_texts_and_annotations_of_brat(tmp_path: Path) -> None:
