@@ -6,7 +6,7 @@ Delimiter, quoting and header of a few rows can only be guessed, and a guess may
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from finetune.data.encodings.unicode import decodes, marked
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.formats import conll, delimited, labelled_lines
-from finetune.data.formats.dialect import DELIMITERS, Dialect, csv_reader
+from finetune.data.formats.dialect import DELIMITERS, Dialect
 from finetune.data.formats.excel import Sheet, named_sheet, sheets_of
 from finetune.data.formats.labelled_lines import ENDS, FASTTEXT, LabelledLines
 from finetune.data.formats.registry import FORMATS
@@ -26,45 +26,32 @@ from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields
 from finetune.data.open_files import open_bytes
 from finetune.data.paired_files import ONE_COLUMN
 from finetune.data.paths import is_file
-from finetune.data.records import column_names
 from finetune.data.table import Table
-from finetune.data.values import NUMBER
 from finetune.errors import UserError, first_line
-from finetune.task_types.column_names import EXACT, place_of
 from finetune.task_types.columns import Layout
-from finetune.task_types.name_words import IDS, LABELS, STRONG_LABELS, STRONG_TEXTS, WEAK_TEXTS
 from finetune.task_types.text.columns import Text
 from finetune.task_types.text.own import form_of
+from finetune.task_types.trained_dialect import (
+    REGULAR,
+    ROWS,
+    Trained,
+    are_names,
+    dialect_for,
+    is_above_texts,
+    is_plain,
+    rows_at,
+)
 
 GUESSED: dict[str, tuple[Format, type]] = {
     "delimited": (delimited.FORMAT, Dialect),
     "word-lines": (conll.FORMAT, WordLines),
     "labelled-lines": (labelled_lines.FORMAT, LabelledLines),
 }
-TEXTS, OTHERS = (*STRONG_TEXTS, *WEAK_TEXTS), (*STRONG_LABELS, *LABELS, *IDS)  # usual names of columns
-ROWS = 200  # that are inspected
-REGULAR = 0.75  # share of the rows that are as wide as in training
 MIXED = 0.2  # share of lines with a label, from which some lines have one
 ENDS_OF_LABELS = (FASTTEXT, " ", *ENDS)  # what separates a label from its text
 NUMBERED = re.compile(r"column \d+")
 TABLES = (".csv", ".tsv", ".tab")
 IN_PROSE = re.compile(r"[,;](?![\s\d]|$)", re.MULTILINE)  # a sign between cells, which prose does not have
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trained:
-    """The columns of a training file: all, those of the texts that are to be read, and of the label; known labels."""
-
-    columns: tuple[str, ...]
-    text: tuple[str, ...]
-    label: tuple[str, ...] = ()
-    labels: frozenset[str] = frozenset()
-    layout: Any = None
-
-    @property
-    def unlabelled(self) -> tuple[str, ...]:
-        """The columns of such a file without labels."""
-        return tuple(name for name in self.columns if name not in self.label)
 
 
 def form_facts(table: Table) -> dict[str, Any]:
@@ -95,9 +82,12 @@ def form_for(
     sheet = str(options.get("sheet", "") or facts.get("sheet", ""))
     if sheet and (options.get("sheet") or sheet in sheets_of(path)):
         return named_sheet(path, sheet)
-    if not is_file(path) or any(one.sniff(start) for one in FORMATS if not one.text):
-        return detect(path, start.given)
-    known = replace(_known(trained, facts, options, inputs), layout=layout)
+    if not is_file(path) or any(one.sniff(start) for one in FORMATS if one.name not in GUESSED):
+        found = detect(path, start.given)
+        return replace(found, path=path) if found.format.text else found
+    known = _known(trained, facts, options, inputs)
+    moved = trained is not None and known.text != trained.text and all(map(NUMBERED.fullmatch, known.text))
+    known = replace(known, layout=None if moved else layout)  # columns by number are in other places than in training
     return replace(_text_form(start, known, str(options.get("text", ""))), path=path)
 
 
@@ -168,72 +158,11 @@ def _encoding(path: Path, trained: str) -> str:
     return trained if not unicode and decodes(opened, trained) else ""
 
 
-def _delimited(start: FileStart, known: Trained) -> Dialect | None:
-    """The dialect of training for rows below its header, or without one and as wide as in training."""
-    like: Dialect = known.layout
-    for skip in {like.skip: None, 0: None} if like.header else ():
-        rows = _rows(start.text, replace(like, skip=skip))
-        names = column_names(["", *rows[0]] if like.indexed else rows[0]) if rows else []
-        if rows and set(known.text) <= set(names):
-            run_on = like.run_on if len(names) == like.width else None
-            found = replace(like, skip=skip, run_on=run_on)
-            return found if _are_regular(rows[1:], len(names), found) else None
-    return _without_header(start, known)
-
-
-def _without_header(start: FileStart, known: Trained) -> Dialect | None:
-    """The dialect of training for rows as wide as there; without their labels only where it had no header either."""
-    like: Dialect = replace(known.layout, header=False, indexed=False, skip=0)
-    rows = _rows(start.text, like)
-    for names in (known.columns, *(() if known.layout.header else (known.unlabelled,))):
-        run_on = like.run_on if names == known.columns else None
-        found = replace(like, run_on=run_on, width=len(names), names=names)
-        if not rows or not _are_regular(rows, len(names), found) or not set(known.text) <= set(names):
-            continue
-        labelled = names == known.columns and _has_label(rows[0], known)
-        return found if labelled or not (known.layout.header or _are_names(rows[0], known)) else None
-    return None
-
-
-def _rows(text: str, dialect: Dialect) -> list[list[str]]:
-    lines = text.splitlines(keepends=True)[dialect.skip :]
-    cells = csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote)
-    return [row for row, _ in zip((row for row in cells if row), range(ROWS + 1), strict=False)]
-
-
-def _are_regular(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) -> bool:
-    """Whether nearly all rows have so many cells, or more where a text holds the delimiter."""
-    fitting = sum(len(row) == width or (dialect.run_on is not None and len(row) > width) for row in rows)
-    return fitting >= REGULAR * len(rows)
-
-
-def _has_label(cells: Sequence[str], known: Trained) -> bool:
-    """Whether a row has a label where training rows have it: so that it cannot be a header."""
-    place = next((known.columns.index(name) for name in known.label if name in known.columns), len(cells))
-    cell = cells[place].strip() if place < len(cells) else ""
-    if not known.labels or len(known.label) > 1:  # numbers, or 0 and 1 for each label
-        return NUMBER.fullmatch(cell) is not None
-    return cell in known.labels or not known.labels.isdisjoint(re.split(r"\s*[,;| ]\s*", cell))
-
-
-def _are_names(cells: Sequence[str], known: Trained) -> bool:
-    """Whether cells are the names of columns: those of training, or usual ones."""
-    if {cell.strip() for cell in cells} & {*known.columns, *known.text}:
-        return True
-    usual = TEXTS if len(cells) == 1 else (*TEXTS, *OTHERS)
-    return any((place_of(cell, usual) or (0,))[0] == EXACT for cell in cells if cell.strip())
-
-
-def _is_above_texts(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row of one column is a single word above texts of several words."""
-    words = [" ".join(row).split() for row in rows]
-    above = len(words) > 2 and len(words[0]) == 1 and re.fullmatch(r"\w+", words[0][0]) is not None
-    return above and all(len(row) > 1 for row in words[1:])
-
-
 def _word_lines(start: FileStart, known: Trained) -> WordLines | None:
     """The columns of training for lines as wide as there, or without the tags."""
     like: WordLines = known.layout
+    if like.delimiter == SPACES and all("\t" in line for line in start.lines[:ROWS]):
+        like = replace(like, delimiter="\t")
     lines = [line for line in re.split(r"\r\n|\n|\r", start.text)[:3000] if not line.startswith(DOCUMENT)]
     rows = [(line, fields_of(line, like.delimiter, quoted=like.quoted)) for line in lines]
     for names in (like.names, tuple(name for name in like.names if name not in known.label)):
@@ -245,8 +174,14 @@ def _word_lines(start: FileStart, known: Trained) -> WordLines | None:
         fitting = [row for row in below if len(row) == len(names) and not any(" " in cell.strip() for cell in row)]
         tagged = names != like.names or _are_tagged(fitting, names, known)
         if below and len(fitting) >= REGULAR * len(below) and tagged:
-            return replace(like, names=names, header=header)
+            table = names != like.names and _is_table(start.lines, like.delimiter)
+            return None if table else replace(like, names=names, header=header)
     return None
+
+
+def _is_table(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether nearly all lines hold one of the other delimiters."""
+    return any(sum(sign in line for line in lines) > 0.9 * len(lines) for sign in DELIMITERS if sign != delimiter)
 
 
 def _are_tagged(rows: Sequence[Sequence[str]], names: Sequence[str], known: Trained) -> bool:
@@ -260,14 +195,15 @@ def _are_tagged(rows: Sequence[Sequence[str]], names: Sequence[str], known: Trai
 
 
 def _labelled_lines(start: FileStart, known: Trained) -> LabelledLines | Dialect | None:
-    """The layout of training for lines with a label; lines without any are texts.
+    """The layout of training for lines with a label; lines without any are texts, unless the suffix is of a table.
 
     Raises UserError where only some lines have one.
     """
     like: LabelledLines = known.layout
     cells = [like.cells(line) for line in start.lines[:ROWS]]
     given = [[label] if isinstance(label, str) else label for label, _ in filter(None, cells)]
-    share = sum(bool(known.labels.intersection(labels)) for labels in given) / len(cells)
+    known_ones = [labels for labels in given if like.separator == FASTTEXT or known.labels.intersection(labels)]
+    share = len(known_ones) / len(cells)
     if share >= REGULAR:
         return like
     if share > MIXED:
@@ -275,10 +211,10 @@ def _labelled_lines(start: FileStart, known: Trained) -> LabelledLines | Dialect
             f"{start.path}: only {share:.0%} of its lines have a label that the model knows",
             "Give each line a label as in the training file, or none",
         )
-    return replace(ONE_COLUMN, names=("text",))
+    return replace(ONE_COLUMN, names=("text",)) if is_plain(start) else None
 
 
-FITS: Mapping[type, Any] = {Dialect: _delimited, WordLines: _word_lines, LabelledLines: _labelled_lines}
+FITS: Mapping[type, Any] = {Dialect: dialect_for, WordLines: _word_lines, LabelledLines: _labelled_lines}
 
 
 def _with_first_row(start: FileStart, found: FileFormat, known: Trained, named: str) -> FileFormat:
@@ -288,9 +224,9 @@ def _with_first_row(start: FileStart, found: FileFormat, known: Trained, named: 
     first, dialect = delimited.first_cells(start.path, found), found.layout
     if named and all(map(NUMBERED.fullmatch, named.split(","))):
         return replace(found, layout=replace(dialect, header=False))
-    if _are_names(first, known) or named:
+    if are_names(first, known) or named:
         return found
-    if len(first) == 1 and start.suffix in TABLES and _is_above_texts(_rows(start.text, dialect)):
+    if len(first) == 1 and start.suffix in TABLES and is_above_texts(rows_at(start.text, dialect)):
         return found
     if len(first) == 1:
         skip = dialect.skip if start.suffix in TABLES else 0
@@ -303,6 +239,7 @@ def _with_first_row(start: FileStart, found: FileFormat, known: Trained, named: 
         raise UserError(
             f"{start.path}: has {len(first)} columns and no header, unlike the training file, whose text was"
             f" {', '.join(known.text)}",
-            "Name the column of the text: text='column 1'",
+            f"Name the column of the text by its number, from 1 to {len(first)}: text='column NUMBER'",
         )
-    return replace(found, layout=replace(dialect, header=False)) if len(_rows(start.text, dialect)) == 1 else found
+    bare = len(rows_at(start.text, dialect)) == 1 or not known.labels.isdisjoint(map(str.strip, first))
+    return replace(found, layout=replace(dialect, header=False)) if bare else found

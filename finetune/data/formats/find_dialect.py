@@ -110,8 +110,10 @@ def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
 
     Quotes that would join lines which are complete rows are part of the texts.
     """
+    if '"' in text and _are_quoted_texts(text):
+        return "", True
     preferred = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(suffix, "")
-    best, found = (0.0, False, False), ("", '"' in text and _proper_quotes(text, ","))
+    best, found = (0.0, False, False, False), ("", '"' in text and _proper_quotes(text, ","))
     for delimiter in DELIMITERS:
         if delimiter not in text:
             continue
@@ -124,13 +126,20 @@ def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
             proper = not quoted or (_proper_quotes(text, delimiter) and not (delimiter == "\t" and _joins_rows(text)))
             indexed = found_rows[0] == columns - 1 > 0 and set(found_rows[1:]) == {columns}
             first = found_rows[0] == columns or indexed  # where the header lacks it, only texts contain it
-            share = round(rows / counts.total(), 2) - 0.3 * (not proper) - 0.6 * (not first)
-            rank = (share, delimiter == preferred, quoted)
+            decimal = not re.search(rf"(?<!\d){re.escape(delimiter)}|{re.escape(delimiter)}(?!\d)", text)
+            share = round(rows / counts.total(), 2) - 0.3 * (not proper) - 0.6 * (not first) - 0.2 * decimal
+            rank = (share, delimiter == "\t", delimiter == preferred, quoted)  # texts hold commas rather than tabs
             if rank > best:
                 best, found = rank, (delimiter, quoted)
     if best[0] < 0.5 and preferred and preferred in text.partition("\n")[0]:
         return preferred, found[1]
     return found if best[0] >= 0.5 else ("", '"' in text and _proper_quotes(text, ","))
+
+
+def _are_quoted_texts(text: str) -> bool:
+    """Whether each line is one cell in quotes, which may hold delimiters."""
+    lines = text.splitlines()
+    return all(re.fullmatch(r'\s*"([^"]|"")*"\s*', line) for line in lines[:-1] or lines if line.strip())
 
 
 def _joins_rows(text: str) -> bool:

@@ -275,3 +275,10 @@ def test_a_field_whose_name_is_not_printable_is_not_a_column(tmp_path: Path) -> 
     rows = [{"text": f"a text {i}", "x": {"\n": i, "kind": i}} for i in range(9)]
     table = read_table(write(tmp_path / "rows.jsonl", "\n".join(map(json.dumps, rows))))
     assert list(table.columns) == ["text", "x", "x.kind"]
+
+
+def test_a_sign_between_digits_alone_is_no_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("the cat sat;0,10\nthe dog ran;2,43\nthe man saw;3,5\n")
+    assert next(iter(read_table(tmp_path / "a.csv").columns.values()))[-1] == "the man saw"
+    (tmp_path / "b.csv").write_text("1,2\n3,4\n")
+    assert list(read_table(tmp_path / "b.csv").columns.values()) == [["1", "3"], ["2", "4"]]

@@ -51,6 +51,93 @@ def test_some_rows_of_the_training_file_are_read_as_there(tmp_path: Path, sign: 
         assert found[layout.label[0]] == LABELS[:rows]
 
 
+NOUNS, VERBS = ("film", "book", "song", "cast", "plot"), ("began", "ended", "ran")
+SHORT = [f"the {noun} {verb}, {number}" for noun in NOUNS for number, verb in enumerate(VERBS)]
+MARKS = ["pos", "neg", "so"] * 5
+SCORES = [f"{number / 7:.2f}" for number in range(15)]
+
+
+def rows_of(sign: str, *columns: Sequence[str]) -> list[str]:
+    return [sign.join(f'"{cell}"' if sign in cell else cell for cell in row) for row in zip(*columns, strict=True)]
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize(("sign", "suffix"), [(";", ".csv"), ("\t", ".tsv"), ("|", ".txt")])
+def test_rows_at_another_delimiter_keep_their_columns(tmp_path: Path, header: bool, sign: str, suffix: str) -> None:
+    top = ["text,label"] if header else []
+    layout = trained(lines(tmp_path / "train.csv", [*top, *rows_of(",", SHORT, MARKS)]))
+    found = columns(lines(tmp_path / f"new{suffix}", rows_of(sign, SHORT[:6], MARKS[:6])), layout)
+    assert list(found.values()) == [SHORT[:6], MARKS[:6]]
+
+
+@pytest.mark.parametrize("label", [MARKS, SCORES])
+def test_columns_in_another_order_are_asked_for(tmp_path: Path, label: Sequence[str]) -> None:
+    layout = trained(lines(tmp_path / "train.csv", rows_of(",", SHORT, label)))
+    for sign in (",", "\t"):
+        other = lines(tmp_path / "new.csv", rows_of(sign, label[:6], SHORT[:6]))
+        with pytest.raises(UserError, match=r"2 columns and no header, unlike the training file.*'column NUMBER'"):
+            columns(other, layout)
+        assert columns(other, layout, text="column 2")["column 2"] == SHORT[:6]
+
+
+def test_pairs_in_another_order_are_asked_for(tmp_path: Path) -> None:
+    label, second = ["yes", "no", "no"] * 5, [f"a {text}" for text in SHORT]
+    named = {"text": "column 1,column 2", "label": "column 3"}
+    layout = trained(lines(tmp_path / "train.tsv", rows_of("\t", SHORT, second, label)), **named)
+    assert columns(lines(tmp_path / "new.tsv", rows_of("\t", SHORT, second)[:3]), layout)["column 2"] == second[:3]
+    with pytest.raises(UserError, match="3 columns and no header, unlike the training file"):
+        columns(lines(tmp_path / "new.tsv", rows_of("\t", label, SHORT, second)[:6]), layout)
+
+
+def test_numbers_that_end_a_text_are_no_labels(tmp_path: Path) -> None:
+    lines(tmp_path / "train.score", SCORES)
+    pair = trained(lines(tmp_path / "train.txt", SHORT))
+    assert columns(lines(tmp_path / "new.txt", SHORT[:5]), pair) == {"text": SHORT[:5]}
+    tabs = trained(lines(tmp_path / "train.tsv", ["text\tscore", *rows_of("\t", SHORT, SCORES)]))
+    assert list(columns(lines(tmp_path / "bare.txt", SHORT[:5]), tabs).values()) == [SHORT[:5]]
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_texts_in_quotes_keep_their_commas(tmp_path: Path, header: bool) -> None:
+    top = ["text,label"] if header else []
+    layout = trained(lines(tmp_path / "train.csv", [*top, *rows_of(",", SHORT, MARKS)]))
+    found = columns(lines(tmp_path / "new.csv", [f'"{text}"' for text in SHORT[:4]]), layout)
+    assert list(found.values()) == [SHORT[:4]]
+
+
+def test_a_row_with_a_label_is_no_header(tmp_path: Path) -> None:
+    layout = trained(lines(tmp_path / "train.csv", ["text,label", *rows_of(",", SHORT, MARKS)]))
+    found = columns(lines(tmp_path / "new.csv", rows_of(",", ["a", "b"], MARKS[:2], SHORT[:2])), layout)
+    assert found == {"column 1": ["a", "b"], "column 2": MARKS[:2], "column 3": SHORT[:2]}
+
+
+DOCUMENTS = {
+    "a.csv": "text,label\na cat,pos\na dog,neg\n",
+    "a.tsv": "label\ttext\npos\ta cat\nneg\ta dog\n",
+    "a.jsonl": '{"text": "a cat", "label": "pos"}\n{"text": "a dog", "label": "neg"}\n',
+    "a.json": '[{"text": "a cat", "label": "pos"}, {"text": "a dog", "label": "neg"}]',
+    "a.yaml": "- text: a cat\n  label: pos\n- text: a dog\n  label: neg\n",
+    "a.xml": "<r><e><text>a cat</text><label>pos</label></e><e><text>a dog</text><label>neg</label></e></r>",
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_and_tables_are_no_lines_of_text(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(DOCUMENTS[name])
+    marked = [f"__label__{label} {text}" for text, label in zip(SHORT, MARKS, strict=True)]
+    lines(tmp_path / "train.labels", MARKS)
+    for some in (marked, SHORT):
+        layout = trained(lines(tmp_path / "train.txt", some))
+        found = columns(tmp_path / name, layout)
+        assert (found["text"], found["label"]) == (["a cat", "a dog"], ["pos", "neg"])
+
+
+def test_a_document_is_none_of_single_cells(tmp_path: Path) -> None:
+    layout = trained(lines(tmp_path / "train.csv", rows_of(",", SHORT, MARKS)))
+    texts = lines(tmp_path / "new.jsonl", [f'{{"text": "{text}"}}' for text in SHORT[:3]])
+    assert columns(texts, layout) == {"text": SHORT[:3]}
+
+
 def test_rows_of_several_labels_need_no_header(tmp_path: Path) -> None:
     rows = [f"{text.replace(',', '')},{number % 2},1,0" for number, text in enumerate(TEXTS)]
     path = lines(tmp_path / "train.csv", ["text,a,b,c", *rows])
@@ -156,6 +243,16 @@ def test_words_are_read_as_in_training_with_tags_or_without(tmp_path: Path) -> N
         assert ("tags" in found) == (some[0] == word[0])
 
 
+def test_words_at_another_delimiter_keep_their_columns(tmp_path: Path) -> None:
+    word = ["Ann B-PER", "runs O", ""]
+    layout = trained(lines(tmp_path / "train.conll", word * 20))
+    tabs = lines(tmp_path / "new.tsv", [row.replace(" ", "\t") for row in word])
+    assert form_for(tabs, layout, {}).layout.delimiter == "\t"
+    assert columns(tabs, layout) == {"words": [["Ann", "runs"]], "tags": [["B-PER", "O"]]}
+    table = [f"{number},{row.replace(' ', ',')}" for number in range(6) for row in word if row]
+    assert "tag" in columns(lines(tmp_path / "new.csv", ["sentence,word,tag", *table]), layout)
+
+
 def test_single_characters_stay_characters(tmp_path: Path) -> None:
     marked = ["我\tO", "在\tO", "北\tB-LOC", "京\tE-LOC", " \tO", "住\tO", ""]
     layout = trained(lines(tmp_path / "train.bmes", marked * 30))
@@ -172,6 +269,11 @@ def test_labelled_lines_with_labels_or_without(tmp_path: Path) -> None:
     layout = trained(lines(tmp_path / "train.label", rows))
     assert columns(lines(tmp_path / "one.label", rows[:2]), layout)["text"] == TEXTS[:2]
     assert columns(lines(tmp_path / "bare.label", TEXTS[:2]), layout) == {"text": TEXTS[:2]}
+    marked = trained(lines(tmp_path / "train.txt", [f"__label__{row}" for row in rows]))
+    assert columns(lines(tmp_path / "new.txt", ["__label__x a cat"] * 3), marked) == {
+        "label": ["x"] * 3,
+        "text": ["a cat"] * 3,
+    }
     with pytest.raises(UserError, match="only 50% of its lines have a label"):
         columns(lines(tmp_path / "some.label", [*rows[:2], *TEXTS[:2]]), layout)
 
