@@ -45,7 +45,8 @@ def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -
     task, layouts = found.task(), list[Layout]()
     for file in (files[split] for split in scored):
         sample = first_rows(file, form_for(file, found.layout, options, inputs=task.inputs), most=SAMPLE)
-        layouts.append(layout_for(known_type(task), found.layout, sample, columns, inputs=task.inputs)[0])
+        layout, _ = layout_for(known_type(task), found.layout, sample, columns, inputs=task.inputs)
+        layouts.append(known_type(task).as_written(layout, sample.columns))
         _require_label(layouts[-1], found.layout, sample)
     files = {"train": files[scored[0]], **files}
     return task_on(task, layouts[0], files, name=data, scored=scored, encoding=encoding, sheet=options.get("sheet", ""))

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 from finetune.data.characters import same_text
 from finetune.data.formats.conll import TAG
+from finetune.data.formats.tag_forms import form_of
 from finetune.data.messages import shown, so_many
 from finetune.data.nested_fields import cell_at
 from finetune.data.span_form import items_in
@@ -30,7 +31,7 @@ from finetune.task_types.tagging.guess import (
 )
 from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
 from finetune.task_types.tagging.row import TaggingRow
-from finetune.task_types.tagging.schemes import in_scheme, scheme_of
+from finetune.task_types.tagging.schemes import LOOKED_AT, in_scheme, scheme_of
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingTask, entities_of
 from finetune.task_types.tagging.view import TagsView
@@ -82,10 +83,15 @@ class Tagging(WordsType):
         return replace(layout, signs_apart=not (layout.spans or layout.characters) and signs_are_apart(words))
 
     def as_written(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
-        """With the scheme of the tags."""
+        """With the form and the scheme of the tags, which may be others than in training."""
         if layout.spans or not layout.label or layout.label[0] not in columns:
             return layout
-        return replace(layout, file={**layout.file, "tags": scheme_of(layout, columns[layout.label[0]])})
+        cells = columns[layout.label[0]]
+        tags = Counter(tag for cell in islice(cells, LOOKED_AT) if not is_missing(cell) for tag in tags_of(cell))
+        form = form_of(tags) if not layout.names and set(tags) != {"O"} else None
+        if form is not None:
+            layout = replace(layout, tag_form=form.form, outside=form.outside)
+        return replace(layout, file={**layout.file, "tags": scheme_of(layout, cells)})
 
     def nameable(self, layout: Layout) -> bool:
         """Tags may be numbers; the labels of spans are names."""

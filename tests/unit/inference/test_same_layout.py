@@ -17,6 +17,7 @@ from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.tagging.schemes import in_scheme, scheme_of
 from finetune.task_types.trained_form import form_for
+from finetune.task_types.types import named_type
 
 WRITTEN = {
     "IOB2": ["B-PER I-PER O B-LOC B-LOC", "B-LOC O B-PER I-PER I-PER"],
@@ -60,6 +61,15 @@ def test_tags_of_another_form_come_back(form: Any, outside: str, lines: Sequence
         assert in_scheme(to_iob2(layout.tags(line)), layout) == line.split()
 
 
+@pytest.mark.parametrize("form", ["suffix", "bare"])
+def test_tags_of_another_form_than_in_training_are_read_and_written_in_theirs(form: Any) -> None:
+    kind, trained = named_type("tagging"), Layout(shape="tagging", text=("words",), label=("tags",), tag_form=form)
+    layout = kind.as_written(trained, {"tags": ["B-PER I-PER O B-LOC"]})
+    assert layout.tags("B-PER I-PER O B-LOC") == ["B-PER", "I-PER", "O", "B-LOC"]
+    assert in_scheme(["B-LOC", "O"], layout) == ["B-LOC", "O"]
+    assert kind.as_written(trained, {"tags": ["O O", None]}).tag_form == form
+
+
 SIGNS = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出"
 SENTENCE = "# id = 1\n1\t我\tPN\tO\n2\t在\tVV\tO\n3\t北\tNR\tB-LOC\n4\t京\tNR\tE-LOC\n\n"
 
@@ -73,6 +83,15 @@ def tagger(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Predict
     folder = tmp_path_factory.mktemp("tags")
     (folder / "train.bmes").write_text(several(30))
     return load(trained_run(folder / "results", folder / "train.bmes", tiny_bert))
+
+
+def test_tags_of_another_form_have_the_same_scores(tagger: Predictor, tmp_path: Path) -> None:
+    (tmp_path / "own.bmes").write_text(several(3))
+    (tmp_path / "other.bmes").write_text(several(3).replace("B-LOC", "LOC_B").replace("E-LOC", "LOC_E"))
+    own, other = (predict(tagger, tmp_path / f"{n}.bmes", tmp_path / f"{n}.out.bmes") for n in ("own", "other"))
+    assert own.scores == other.scores != {}
+    tags = {line.rpartition("\t")[2] for line in (tmp_path / "other.out.bmes").read_text().splitlines() if "\t" in line}
+    assert tags <= {"O", "LOC_B", "LOC_I", "LOC_M", "LOC_E", "LOC_S"}
 
 
 @pytest.mark.parametrize("suffix", [".bmes", ".iob2", ".txt", ".conll"])
