@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, Format, Output, Row
-from finetune.data.formats import delimited, json_document
+from finetune.data.formats import delimited, json_document, ontonotes
 from finetune.data.formats.squad_json import is_squad, questions
 from finetune.data.formats.word_lines import with_column
 from finetune.data.open_files import PACKED, utf_8
@@ -55,6 +55,14 @@ def _words(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row],
     tags = (tags_of(row.get(name)) for row in rows)
     with like.open_text(source) as lines, _text(file, like) as text:
         text.writelines(with_column(enumerate(lines, start=1), like.layout, name, tags))
+    return 0
+
+
+def _bracketed(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+    """Every line of CoNLL-2012 as it is, a word's with its entity in brackets."""
+    name = next(iter(output.added), "")
+    with like.open_text(source) as lines, _text(file, like) as text:
+        text.writelines(ontonotes.with_entities(lines, (tags_of(row.get(name)) for row in rows)))
     return 0
 
 
@@ -132,6 +140,7 @@ def _extended(given: Mapping[str, Any], row: Row, output: Output) -> dict[str, A
 
 WRITERS: Mapping[str, Write] = {
     "word-lines": _words,
+    "ontonotes": _bracketed,
     "labelled-lines": _labelled,
     "delimited": _table,
     "json-lines": _objects,

@@ -1,12 +1,14 @@
 """CoNLL-2012 (OntoNotes): words in columns, and names of entities in brackets that may span lines, as IOB2 tags."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.issues import UNREADABLE, Fault
 from finetune.data.records import Record
+from finetune.metrics.entities import chunks
 
 BEGIN = "#begin document"
 FEWEST = 12  # columns
@@ -34,6 +36,33 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
                 yield _sentence(waiting, document, row=row, line=begin)
                 waiting = []
             document += line.startswith(BEGIN)
+
+
+def with_entities(lines: Iterable[str], columns: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yields lines as they are, those of words with a further column of brackets: IOB2 tags of sentences."""
+    tags, waiting = iter(columns), list[str]()
+    for line in chain(lines, [""]):
+        if line.split() and not line.startswith("#"):
+            waiting.append(line)
+            continue
+        if waiting:
+            yield from map(_with_cell, waiting, _brackets(next(tags), len(waiting)))
+            waiting.clear()
+        yield line
+
+
+def _with_cell(line: str, cell: str) -> str:
+    bare = line.rstrip("\r\n")
+    return f"{bare.rstrip()}   {cell}{line[len(bare) :]}"
+
+
+def _brackets(tags: Sequence[str], length: int) -> list[str]:
+    """IOB2 tags of so many words in brackets; a sentence without a prediction has no entity."""
+    found = ["*"] * length
+    for kind, begin, end in chunks(tags) if len(tags) == length else ():
+        found[begin] = f"({kind}" + found[begin]
+        found[end - 1] = found[end - 1].removesuffix("*") + ("*)" if end - begin > 1 else ")")
+    return found
 
 
 def _sentence(rows: Sequence[Sequence[str]], document: int, *, row: int, line: int) -> Record:

@@ -10,6 +10,7 @@ from support.files import write
 from support.own_data import own_task as sound_task
 
 from finetune.data.files import split_files
+from finetune.data.formats.ontonotes import with_entities
 from finetune.data.reading import read_table
 from finetune.errors import UserError
 from finetune.task_types.own_data import own_data, own_task
@@ -154,6 +155,15 @@ def test_brackets_of_ontonotes_are_tags(tmp_path: Path) -> None:
     assert found["words"] == [["Ann", "Lee", "left", "Bonn"], ["Yes"], ["No"]]
     assert found["tags"] == [["B-PERSON", "I-PERSON", "O", "B-GPE"], ["O"], ["O"]]
     assert found["document"] == ["1", "1", "2"]
+
+
+def test_entities_are_written_in_brackets_beside_those_of_ontonotes() -> None:
+    before = ONTONOTES.splitlines(keepends=True)
+    tags = [["B-PERSON", "I-PERSON", "O", "B-GPE"], [], ["O"]]
+    after = list(with_entities(before, tags))
+    added = [new.removeprefix(old.rstrip()).strip() for old, new in zip(before, after, strict=False) if new != old]
+    assert added == ["(PERSON*", "*)", "*", "(GPE)", "*", "*"]
+    assert [line for line in after if line.startswith("#")] == [line for line in before if line.startswith("#")]
 
 
 def workbook(path: Path) -> Path:
