@@ -69,9 +69,9 @@ def made_run(out: Path, count: int) -> Path:
         answer = gold if draw.random() < 0.9 else 1 - gold
         text = " ".join(draw.choices(WORDS, k=draw.randint(5, 40)))
         probabilities = [1 - chance, chance] if answer else [chance, 1 - chance]
-        facts = {"gold": LABELS[gold], "answer": LABELS[answer], "probabilities": probabilities}
+        facts = {"gold": LABELS[gold], "prediction": LABELS[answer], "probabilities": probabilities}
         lines.append({"id": str(number), "text": text, **facts})
-    score = sum(line["gold"] == line["answer"] for line in lines) / count
+    score = sum(line["gold"] == line["prediction"] for line in lines) / count
     folder = RunFolder.of(out, "made", f"{count:010d}")
     folder.path.mkdir(parents=True)
     write_predictions(folder.predictions("dev"), lines, {})

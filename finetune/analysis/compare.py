@@ -88,7 +88,7 @@ def _side(
         if rows is not None and [*map(_facts, here)] != [*map(_facts, rows)]:
             raise UserError(f"{folder.path}: {_unlike(rows, here)}", "Compare runs that predicted the same rows")
         rows = here
-        answers.append([Answer(value=line["answer"], probabilities=line["probabilities"]) for line in lines])
+        answers.append([Answer(value=line["prediction"], probabilities=line["probabilities"]) for line in lines])
     assert rows is not None  # there is at least one folder
     return rows, Side(records=[load_record(folder.record_file) for folder in folders], answers=answers)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FEWEST = 2  # folds
 CHOSEN_ON_DEV = {"train.select": "last", "train.patience": None}  # or the rows that are judged choose the epoch
-COLUMNS = ("id", "text", "pair", "gold", "answer", "label_probability", "belief")
+COLUMNS = ("id", "text", "pair", "gold", "prediction", "label_probability", "belief")
 
 
 @plainly
@@ -56,7 +56,7 @@ def label_errors(
 
     Returns:
         A row for each usable row of the data: `id` (its own, or its number from 1), its texts, `gold` (the label),
-        `answer` (the prediction), `label_probability`, and `belief`, which is that less the mean of the label's class.
+        `prediction`, `label_probability`, and `belief`, which is that less the mean of the label's class.
         No run is left in `results`.
 
     Raises:

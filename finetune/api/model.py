@@ -84,7 +84,7 @@ class Model:
     def predict(self, data: Any, *, text: str | Sequence[str] | None = None) -> Any:
         """Predictions for many rows, in batches; the columns are those that `finetune predict` writes.
 
-        Example: `model.predict(df)[["review", "answer"]]`
+        Example: `model.predict(df)[["review", "prediction"]]`
 
         Args:
             data: A DataFrame, a Dataset or DatasetDict, a dictionary of columns, a list of dictionaries, or a list of

@@ -117,7 +117,7 @@ class Run:
 
     @property
     def predictions(self) -> "pd.DataFrame":
-        """Every prediction: the split, the row's fields, its label (`gold`), prediction (`answer`) and probabilities.
+        """Every prediction: the split, the row's fields, its label (`gold`), `prediction` and probabilities.
 
         The probability of a label is in the column `p(LABEL)`; tags and choices have a list `probabilities`.
         Of several runs, `run` and `seed` say whose it is. Raises UserError if they were deleted: git keeps none.

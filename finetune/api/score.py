@@ -10,10 +10,11 @@ from finetune.api.quiet import plainly
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.inference.score_answers import score_answers
+from finetune.runs.predictions import OLDER, PREDICTION
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 
-ID, ANSWER = "id", "answer"  # columns of predictions
+ID = "id"  # the column of row ids
 
 
 @plainly
@@ -33,7 +34,7 @@ def score(
     Args:
         task: The name of the task.
         predictions: The prediction of each row id: a JSON file, a dictionary, or a DataFrame with the columns `id` and
-            `answer`.
+            `prediction`.
         split: The split of the predictions.
         null_odds: The odds of no answer of each row id (SQuAD 2.0): a JSON file or a dictionary.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
@@ -70,13 +71,15 @@ def _by_id(given: Any, split: str) -> Path | dict[str, Any]:
         return Path(given)
     if isinstance(given, Mapping):
         return {str(name): value for name, value in given.items()}
-    if not {ID, ANSWER} <= set(getattr(given, "columns", ())):
+    columns = list(getattr(given, "columns", ()))
+    name = next((name for name in (PREDICTION, OLDER) if name in columns), "")
+    if ID not in columns or not name:
         raise UserError(
-            f"the predictions are a {type(given).__name__} without the columns '{ID}' and '{ANSWER}'",
+            f"the predictions are a {type(given).__name__} without the columns '{ID}' and '{PREDICTION}'",
             "Give a dictionary from row id to prediction, a DataFrame with these columns, or a JSON file",
         )
     rows = given[given["split"] == split] if "split" in given.columns else given
     if rows[ID].duplicated().any():
         twice = rows[ID][rows[ID].duplicated()].iloc[0]
         raise UserError(f"the predictions have two rows with the id {twice}", "Give those of one run")
-    return dict(zip(rows[ID].astype(str), rows[ANSWER], strict=True))
+    return dict(zip(rows[ID].astype(str), rows[name], strict=True))

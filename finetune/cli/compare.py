@@ -80,11 +80,11 @@ def _changed_table(found: Comparison, most: int) -> FittedTable:
 def _changed_cells(change: Changed, shape: str) -> list[Any]:
     """The row's texts, its label, and both predictions; `shape` is the name of the task's type."""
     row = {name: list(value) if isinstance(value, tuple) else value for name, value in change.row.items()}
-    line = row | {"gold": change.gold, "answer": change.a}
+    line = row | {"gold": change.gold, "prediction": change.a}
     view = view_of([line], name=shape)
     fields, listed = change.row, [change.gold, change.a, change.b]
     if view is not None:
         fields = view.fields(line)
-        sides = (("gold", line), ("answer", line), ("answer", line | {"answer": change.b}))
+        sides = (("gold", line), ("prediction", line), ("prediction", line | {"prediction": change.b}))
         listed = [view.listed(side, name) for name, side in sides]
     return [[value for name, value in fields.items() if name not in NOT_TEXT and value], *listed]

@@ -165,7 +165,7 @@ def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as
 def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:
     """A table of predictions, the wrong ones marked; without a view of their type, of all that was saved."""
     lines = lines if view is None else view.lines
-    wrong = [line["gold"] not in (None, line["answer"]) for line in lines] if view is None else view.wrong()
+    wrong = [line["gold"] not in (None, line["prediction"]) for line in lines] if view is None else view.wrong()
     cells = [_cells(line, view) for line in lines]
     names = [name for name in cells[0] if any(each.get(name) not in (None, "", [], ()) for each in cells)]
     rows = [
@@ -180,5 +180,5 @@ def _cells(line: Line, view: View | None) -> dict[str, Any]:
     """The row's fields, label, prediction and confidence."""
     if view is None:
         return {name: value for name, value in line.items() if ":" not in name}
-    sides = dict(zip(SIDES, (view.listed(line, "gold"), view.listed(line, "answer")), strict=True))
+    sides = dict(zip(SIDES, (view.listed(line, "gold"), view.listed(line, "prediction")), strict=True))
     return view.fields(line) | sides | {"confidence": view.confidence(line)}

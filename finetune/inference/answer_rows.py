@@ -126,7 +126,7 @@ def with_answer(record: Record, answered: Answered, taken: Collection[str]) -> d
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """An unused column name: `answer`, or `predicted answer` if the file already has that column."""
+    """An unused column name: `prediction`, or `predicted prediction` if the file already has that column."""
     while name in taken:
         name = f"predicted {name}"
     return name

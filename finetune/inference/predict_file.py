@@ -19,6 +19,7 @@ from finetune.inference.predict_plan import SAMPLE, known_type, layout_for, requ
 from finetune.inference.predictor import Predictor
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
+from finetune.runs.predictions import PREDICTION
 from finetune.task_types.columns import Layout
 from finetune.task_types.trained_form import form_for
 
@@ -77,7 +78,7 @@ def predict_file(
     layout, notes = layout_for(kind, predictor.layout, sample, columns, inputs=predictor.task.inputs)
     layout = kind.as_written(layout, sample.columns)
     total, taken = survey(path, form)
-    require_writable(output, {*taken, "answer"}, rows=total, like=form)
+    require_writable(output, {*taken, PREDICTION}, rows=total, like=form)
     found = Prediction(format=str(form), notes=[*form.encoding_notes(path), *notes])
     with Journal(output, of=_fingerprint(predictor, path, form, layout)) as journal:
         found.resumed = journal.rows
@@ -98,11 +99,11 @@ def predict_file(
         escaped = write_rows(output, journal, names, escaped=names if escape else added, added=added, like=form)
         found.notes += [note] if (note := encoding_note(output, form)) else []
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
-        if found.failed and written_format(output, form).name in ("word-lines", "labelled-lines"):
+        if found.failed and written_format(output, form).name in ("word-lines", "ontonotes", "labelled-lines"):
             reason = next(row[error] for row in journal if error in row)
             found.notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
         if layout.label:
-            labelled = zip(records(path, form), (row.get(free_name("answer", taken)) for row in journal), strict=True)
+            labelled = zip(records(path, form), (row.get(free_name(PREDICTION, taken)) for row in journal), strict=True)
             found.scores = scores_of(predictor.task, layout, labelled, found.notes)
         journal.delete()
     if found.truncated:
@@ -128,4 +129,5 @@ def model_facts(predictor: Predictor, layout: Layout) -> list[Any]:
     """What decides the predictions of given rows: model, task, text columns, versions, device type and precision."""
     accelerator = predictor.engine.accelerator
     facts: list[Any] = [predictor.fingerprint, layout.text, predictor.task.name, predictor.task.version, versions()]
+    facts.append(PREDICTION)  # rows of older versions have the column `answer`
     return [*facts, accelerator.device.type, accelerator.mixed_precision]

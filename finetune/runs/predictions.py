@@ -1,4 +1,4 @@
-"""Every prediction of a run in a Parquet file: text, label (`gold`), prediction (`answer`) and probabilities."""
+"""Every prediction of a run in a Parquet file: text, label (`gold`), `prediction` and probabilities."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,8 @@ from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 
 NOT_READ = ("n_best",)  # the largest column where it exists, and never displayed
-NEEDED = ("id", "gold", "answer")
+PREDICTION, OLDER = "prediction", "answer"  # the column, and its name in the files of older runs
+NEEDED = ("id", "gold", PREDICTION)
 Line = dict[str, Any]
 
 
@@ -44,7 +45,9 @@ def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[st
     try:
         with pq.ParquetFile(file) as opened:  # pq.read_table imports pyarrow.dataset and pandas
             columns = [name for name in opened.schema_arrow.names if name not in without]
-            return opened.read(columns=columns).to_pylist()  # type: ignore[no-any-return]
+            table = opened.read(columns=columns)
+            older = {} if PREDICTION in columns else {OLDER: PREDICTION}
+            return table.rename_columns([older.get(name, name) for name in columns]).to_pylist()  # type: ignore[no-any-return]
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{file}: cannot be read ({error})", "Run the recipe again with `force`") from error
 

@@ -264,7 +264,7 @@ class DataType(ABC):
         return task.cells(answer, row)
 
     def value(self, task: Task, layout: Layout, cell: Any, row: Any) -> Any:
-        """The value of a prediction, from a cell that `cells` wrote in the column `answer`."""
+        """The value of a prediction, from a cell that `cells` wrote in the column `prediction`."""
         return cell
 
 

@@ -15,7 +15,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """A piece of text. `mark` is `right`, `wrong`, `missed`, `gold`, `answer` or empty; `label` is shown after it."""
+    """A piece of text. `mark` is `right`, `wrong`, `missed`, `gold`, `prediction` or empty; `label` follows it."""
 
     text: str
     mark: str = ""
@@ -82,7 +82,7 @@ def entities(
 
 
 def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> Part:
-    """A text with marks (start, end, mark); parts marked both `gold` and `answer` become `right`.
+    """A text with marks (start, end, mark); parts marked both `gold` and `prediction` become `right`.
 
     Text far from any mark is left out.
     """

@@ -20,13 +20,13 @@ def prediction_lines(
     baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
     slices: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """One line per row: its fields, `gold`, `answer`, `probabilities`, other fields of the prediction, baselines, and
-    the values of other columns of the data (`slice:source`).
+    """One line per row: its fields, `gold`, `prediction`, `probabilities`, other fields of the prediction, baselines,
+    and the values of other columns of the data (`slice:source`).
     """
     lines = []
     for index, (row, gold, answer) in enumerate(zip(rows, task.gold(rows), answers, strict=True)):
         line = row_fields(row) | {"gold": gold.value} | asdict(answer)
-        line["answer"] = line.pop("value")
+        line["prediction"] = line.pop("value")
         line |= {f"baseline:{name}": given[index].value for name, given in baselines.items()}
         line |= {f"{SLICE}{name}": values[index] for name, values in slices.items()}
         lines.append(line)

@@ -221,7 +221,7 @@ class Task(ABC):
 
     def cells(self, answer: Answer, row: Row) -> dict[str, Any]:
         """The cells of a prediction that `finetune predict` adds to a row, by column name; by default the value."""
-        return {"answer": answer.value}
+        return {"prediction": answer.value}
 
     def row(self, *inputs: Any) -> Row:
         """A row without a label, made from the arguments of `finetune.load(RUN)(...)`."""

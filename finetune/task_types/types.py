@@ -60,7 +60,7 @@ def view_of(lines: Sequence[Line], labels: Sequence[str] = (), *, name: str = ""
 
     None where no line has a label, or no type fits.
     """
-    known = [line for line in lines if line["gold"] is not None and line["answer"] is not None]
+    known = [line for line in lines if line["gold"] is not None and line["prediction"] is not None]
     types = data_types()
     views = [types[name].view] if name in types else [each.view for each in types.values()]
     view = next((view for view in views if known and all(map(view.fits, known))), None)

@@ -11,7 +11,7 @@ from finetune.runs.seeds import CONSTANT
 from finetune.task_types.marked_text import Part
 
 Line = dict[str, Any]
-NOT_FIELDS = ("gold", "answer", "probabilities")  # of a line
+NOT_FIELDS = ("gold", "prediction", "probabilities")  # of a line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,14 +151,14 @@ class View(ABC):
 
     def verdict(self, line: Line) -> tuple[str, str]:
         """The label and the prediction of a row, in words."""
-        return self.says(line["gold"]), self.says(line["answer"])
+        return self.says(line["gold"]), self.says(line["prediction"])
 
     def fields(self, line: Line) -> dict[str, Any]:
         """The row's texts and other facts, as a table of predictions in the terminal has them."""
         return {key: value for key, value in line.items() if key not in NOT_FIELDS and ":" not in key}
 
     def listed(self, line: Line, name: str) -> Any:
-        """The label (`gold`) or prediction (`answer`) in that table."""
+        """The label (`gold`) or the `prediction` in that table."""
         return line[name]
 
     def confidence(self, line: Line) -> Any:
@@ -174,7 +174,9 @@ class View(ABC):
 
     def agreeing(self, line: Line) -> list[str]:
         """The baselines that make the same prediction, except constant ones."""
-        names = [key.removeprefix("baseline:") for key, value in line.items() if _agrees(key, value, line["answer"])]
+        names = [
+            key.removeprefix("baseline:") for key, value in line.items() if _agrees(key, value, line["prediction"])
+        ]
         return [name for name in names if name not in CONSTANT]
 
 

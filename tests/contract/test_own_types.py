@@ -94,7 +94,7 @@ def test_a_file_is_checked_trained_on_predicted_and_reported(
         {name: str(cell) for name, cell in row.items()} for row in FILES[shape]
     ]
     assert "error" not in predicted[0]
-    assert any(row["answer"] for row in predicted)
+    assert any(row["prediction"] for row in predicted)
 
     code, _, err = in_process("report", run.name, "-o", "report.html", data="")
     assert code == 0, err

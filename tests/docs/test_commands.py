@@ -124,7 +124,7 @@ class Reader:
         if written is not None:
             written.write_text(printed.out, encoding="utf-8")
         if read is not None:
-            answers = [json.loads(line)["answer"] for line in printed.out.splitlines()]
+            answers = [json.loads(line)["prediction"] for line in printed.out.splitlines()]
             assert len(answers) == len(read.read_text(encoding="utf-8").splitlines()), command
         if "-o" in arguments:
             assert Path(arguments[arguments.index("-o") + 1]).stat().st_size > 0, command

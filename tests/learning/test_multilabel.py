@@ -102,7 +102,7 @@ def test_a_run_saves_its_thresholds_and_the_model_uses_them(tiny_bert: Path, tmp
     even = replace(predictor.task, thresholds=None)
     assert even.calibrate(answers, rows)["thresholds"] == pytest.approx(thresholds)
     fitted = cross_fitted(even, answers, rows)
-    assert [answer.value for answer in fitted] == [line["answer"] for line in lines]
+    assert [answer.value for answer in fitted] == [line["prediction"] for line in lines]
     assert [answer.value for answer in fitted] != [answer.value for answer in answers]
     assert even.score(fitted, rows) == pytest.approx(record.scores["dev"], abs=1e-9)
     assert record.scores["dev"]["macro f1"] < even.score(answers, rows)["macro f1"]

@@ -97,7 +97,7 @@ def test_a_run_weighs_and_a_saved_model_reads_windows(tiny_bert: Path, tmp_path:
     assert predictor.task.windows
     rows = predictor.task.load(Source(), "dev").rows
     saved = read_predictions(out / windows.id / "predictions-dev.parquet")
-    assert [answer.value for answer in predictor.answers(rows)] == [line["answer"] for line in saved]
+    assert [answer.value for answer in predictor.answers(rows)] == [line["prediction"] for line in saved]
     assert predictor("the " * 40 + "cat").value == "True"
     again = load(out / weighed.id, task=task)
     assert (again.task.class_weight, again.task.class_weights) == ("balanced", ())

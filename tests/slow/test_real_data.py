@@ -86,7 +86,7 @@ def test_minilm_beats_the_best_baseline_on_three_seeds(finetune: Finetune, tmp_p
     assert len(files) == 3
     for file in files:
         lines = read_predictions(file)
-        ours = [line["answer"] == line["gold"] for line in lines]
+        ours = [line["prediction"] == line["gold"] for line in lines]
         theirs = [line["baseline:tfidf-logistic"] == line["gold"] for line in lines]
         won = sum(a and not b for a, b in zip(ours, theirs, strict=True))
         lost = sum(b and not a for a, b in zip(ours, theirs, strict=True))

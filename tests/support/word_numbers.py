@@ -91,7 +91,7 @@ class NumbersView(View):
         return "words" in line and all(isinstance(number, float) for number in line["gold"])
 
     def scores(self) -> np.ndarray:
-        return np.array([np.abs(np.subtract(line["gold"], line["answer"])).mean() for line in self.lines])
+        return np.array([np.abs(np.subtract(line["gold"], line["prediction"])).mean() for line in self.lines])
 
     def lengths(self) -> np.ndarray:
         return np.array([len(line["words"]) for line in self.lines])

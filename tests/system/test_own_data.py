@@ -164,7 +164,7 @@ def test_lines_come_and_go_through_a_pipe(reviews: Path) -> None:
         for text, answer in (("the cat sat", "good"), ("the dog sat", "bad")):
             running.stdin.write(f"{text}\n")
             running.stdin.flush()
-            assert json.loads(running.stdout.readline())["answer"] == answer  # before the next line is there
+            assert json.loads(running.stdout.readline())["prediction"] == answer  # before the next line is there
         running.send_signal(signal.SIGINT)
         assert running.wait(300) == 130
         assert running.stderr is not None

@@ -38,7 +38,7 @@ def test_a_missing_extra_is_one_line(reviews: Path, in_process: InProcess, monke
 
 def test_confident_errors_come_first_then_right_rows() -> None:
     lines = [
-        {"id": str(i), "text": "a", "pair": None, "gold": "a", "answer": answer, "probabilities": [p, 1 - p]}
+        {"id": str(i), "text": "a", "pair": None, "gold": "a", "prediction": answer, "probabilities": [p, 1 - p]}
         for i, (answer, p) in enumerate([("a", 0.9), ("b", 0.4), ("b", 0.1), ("a", 0.8), ("a", 0.7)])
     ]
     view = view_of(lines)
@@ -53,7 +53,7 @@ def test_of_several_labels_the_most_confident_errors_are_explained_first(
     folder = RunFolder(shutil.copytree(finished_run("multilabel"), tmp_path / "run"))
     change_record(folder.record_file)
     lines = [
-        line | {"gold": ["a"], "answer": ["a", "b"], "probabilities": [0.9, 0.6 + 0.1 * number]}
+        line | {"gold": ["a"], "prediction": ["a", "b"], "probabilities": [0.9, 0.6 + 0.1 * number]}
         for number, line in enumerate(read_lines(folder, "dev"))
     ]
     write_predictions(folder.predictions("dev"), lines, {})
@@ -65,7 +65,7 @@ def test_rows_that_are_empty_or_too_long_are_left_out(copied_run: FinishedRun, m
     folder = RunFolder(copied_run("sentence"))
     change_record(folder.record_file)
     first, *others = read_lines(folder, "dev")
-    wrong = {"gold": "good", "answer": "bad", "probabilities": [0.99, 0.01]}
+    wrong = {"gold": "good", "prediction": "bad", "probabilities": [0.99, 0.01]}
     write_predictions(folder.predictions("dev"), [first | {"text": " "} | wrong, others[0] | wrong, *others[1:]], {})
     predictor = load(folder.path)
     found = [name for _, name, _ in explained_rows(predictor, folder, 2)]

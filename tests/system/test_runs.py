@@ -40,7 +40,7 @@ def test_run_show_evaluate_and_run_again(here: Finetune, rte: Path, tiny_bert: P
     assert all(record[key] for key in ("weights", "data", "versions", "device", "peak_memory_bytes", "seconds"))
 
     lines = read_predictions(folder / "predictions-dev.parquet")
-    right = sum(line["answer"] == line["gold"] for line in lines) / len(lines)
+    right = sum(line["prediction"] == line["gold"] for line in lines) / len(lines)
     assert right == record["scores"]["dev"]["accuracy"]
     assert lines[0]["text"] == "the dog sat"
     assert sum(lines[0]["probabilities"]) == pytest.approx(1)

@@ -106,7 +106,7 @@ def test_two_processes_equal_one(
     for a, b in zip(expected["epochs"], found["epochs"], strict=True):
         assert b["loss"] == pytest.approx(a["loss"], abs=1e-5)
     ours, theirs = (read_predictions(file.with_name("predictions-dev.parquet")) for file in (first, second))
-    assert [line["answer"] for line in ours] == [line["answer"] for line in theirs]
+    assert [line["prediction"] for line in ours] == [line["prediction"] for line in theirs]
     sure = "score" if shape == "span" else "probabilities"
     probabilities = [np.hstack([line[sure] for line in lines]) for lines in (ours, theirs)]
     assert probabilities[1] == pytest.approx(probabilities[0], abs=1e-4)

@@ -82,9 +82,10 @@ def _check(tag: str, types: Collection[str], *, where: str) -> None:
 
 
 def _fits(path: Path, names: Collection[str], _: int) -> None:
-    if not {"words", "answer"} <= set(names):
+    if not {"words", "prediction"} <= set(names):
         raise UserError(
-            f"{path}: CoNLL columns hold words and tags alone, in columns `words` and `answer`", "Choose another format"
+            f"{path}: CoNLL columns hold words and tags alone, in columns `words` and `prediction`",
+            "Choose another format",
         )
 
 
@@ -93,7 +94,7 @@ def _write(file: IO[bytes], rows: Iterable[Row], _: Output) -> int:
     with utf_8(file) as text:
         for row in rows:
             words = _words(row)
-            given, tags = _column(row.get("tags")), _column(row.get("answer"))
+            given, tags = _column(row.get("tags")), _column(row.get("prediction"))
             lists = [words, *([given] if len(given) == len(words) else [])]
             tags = tags if len(tags) == len(words) else ["O"] * len(words)
             text.writelines("\t".join(cells) + "\n" for cells in zip(*lists, tags, strict=True))

@@ -116,7 +116,7 @@ class ChoiceTask(Task):
     def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
         """The predicted choice's name and text, and the probability of each choice."""
         chances = {f"p(choice {self.named(place)})": p for place, p in enumerate(answer.probabilities or ())}
-        return {"answer": self.named(answer.value), "answer text": row.choices[answer.value], **chances}
+        return {"prediction": self.named(answer.value), "prediction text": row.choices[answer.value], **chances}
 
     def named(self, place: int) -> int | str:
         """The name of a choice in files."""

@@ -19,7 +19,7 @@ class ChoiceView(View):
 
     def scores(self) -> np.ndarray:
         """1 where the right choice was predicted."""
-        return np.array([line["gold"] == line["answer"] for line in self.lines], float)
+        return np.array([line["gold"] == line["prediction"] for line in self.lines], float)
 
     def lengths(self) -> np.ndarray:
         """Characters of the context and of the longest choice."""
@@ -56,12 +56,12 @@ class ChoiceView(View):
 
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:
         """The positions of choices, which show whether a model prefers one."""
-        return [(self.says(line["gold"]), self.says(line["answer"]))]
+        return [(self.says(line["gold"]), self.says(line["prediction"]))]
 
     def says(self, value: object) -> str:
         return f"choice {int(value) + 1}"  # type: ignore[call-overload]
 
 
 def _mark(number: int, line: Line) -> str:
-    gold, answer = number == line["gold"], number == line["answer"]
-    return "right" if gold and answer else "gold" if gold else "answer" if answer else ""
+    gold, answer = number == line["gold"], number == line["prediction"]
+    return "right" if gold and answer else "gold" if gold else "prediction" if answer else ""

@@ -132,7 +132,7 @@ class MultiLabelTask(Task):
     def cells(self, answer: Answer, row: MultiLabelRow) -> dict[str, Any]:
         """The predicted labels, and the probability of each label of the task."""
         chances = zip(self.labels, answer.probabilities or (), strict=False)
-        return {"answer": answer.value, **{f"p({label})": float(p) for label, p in chances}}
+        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
 
     def explained_texts(self, row: MultiLabelRow) -> list[list[NamedText]]:
         return explained.texts(row)

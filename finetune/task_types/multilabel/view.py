@@ -26,7 +26,7 @@ class LabelsView(View):
 
     def scores(self) -> np.ndarray:
         """1 where exactly the right labels were predicted."""
-        return np.array([set(line["gold"]) == set(line["answer"]) for line in self.lines], float)
+        return np.array([set(line["gold"]) == set(line["prediction"]) for line in self.lines], float)
 
     def lengths(self) -> np.ndarray:
         """Characters."""
@@ -65,7 +65,7 @@ class LabelsView(View):
         )
 
     def classes(self) -> list[ClassScore]:
-        gold, answers = [line["gold"] for line in self.lines], [line["answer"] for line in self.lines]
+        gold, answers = [line["gold"] for line in self.lines], [line["prediction"] for line in self.lines]
         there, given = Counter(chain(*gold)), Counter(chain(*answers))
         right = Counter(label for a, b in zip(gold, answers, strict=True) for label in set(a) & set(b))
         names = list(self.labels) or sorted({*there, *given})
@@ -78,7 +78,7 @@ class LabelsView(View):
 
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:
         """Each label that the row has or was given; NONE takes the place of one that is missing."""
-        gold, answer = set(line["gold"]), set(line["answer"])
+        gold, answer = set(line["gold"]), set(line["prediction"])
         return [(label if label in gold else NONE, label if label in answer else NONE) for label in gold | answer]
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -109,6 +109,6 @@ class LabelsView(View):
         chances = np.array([line["probabilities"] for line in self.lines], float)
         gold, answered = (
             np.array([[label in line[name] for label in self.labels] for line in self.lines])
-            for name in ("gold", "answer")
+            for name in ("gold", "prediction")
         )
         return chances, gold, answered

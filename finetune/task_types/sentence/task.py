@@ -129,7 +129,7 @@ class SentenceTask(Task):
     def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
         """The prediction, and the probability of each label."""
         chances = zip(self.labels, answer.probabilities or (), strict=False)
-        return {"answer": answer.value, **{f"p({label})": float(p) for label, p in chances}}
+        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
 
     def explained_texts(self, row: SentenceRow) -> list[list[NamedText]]:
         return explained.texts(row)

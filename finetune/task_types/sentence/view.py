@@ -21,7 +21,7 @@ class LabelView(View):
 
     def scores(self) -> np.ndarray:
         """1 where the right label was predicted."""
-        return np.array([line["gold"] == line["answer"] for line in self.lines], float)
+        return np.array([line["gold"] == line["prediction"] for line in self.lines], float)
 
     def lengths(self) -> np.ndarray:
         """Characters."""
@@ -48,7 +48,7 @@ class LabelView(View):
 
     def classes(self) -> list[ClassScore]:
         """Scores of each label, in the task's order, else alphabetically."""
-        gold, answers = [line["gold"] for line in self.lines], [line["answer"] for line in self.lines]
+        gold, answers = [line["gold"] for line in self.lines], [line["prediction"] for line in self.lines]
         there, given = Counter(gold), Counter(answers)
         right = Counter(a for a, b in zip(gold, answers, strict=True) if a == b)
         names = list(self.labels) if {*there, *given} <= set(self.labels) else sorted({*there, *given})
@@ -60,7 +60,7 @@ class LabelView(View):
         ]
 
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:
-        return [(line["gold"], line["answer"])]
+        return [(line["gold"], line["prediction"])]
 
     def curves(self) -> list[Curve]:
         """That of the second of two classes."""
@@ -73,7 +73,7 @@ class LabelView(View):
             return []
         places = {label: place for place, label in enumerate(self.labels)} or self._answered_places()
         chances = np.array([line["probabilities"] for line in self.lines], float)
-        gold, answers = (np.array([line[name] for line in self.lines], object) for name in ("gold", "answer"))
+        gold, answers = (np.array([line[name] for line in self.lines], object) for name in ("gold", "prediction"))
         return [
             Curve(name=name, chances=chances[:, place], positive=gold == name, predicted=answers == name)
             for name, place in sorted(places.items(), key=lambda pair: pair[1])
@@ -82,7 +82,7 @@ class LabelView(View):
 
     def _answered_places(self) -> dict[str, int]:
         """Each label's index among the probabilities, inferred from the predictions, which have the highest."""
-        return {line["answer"]: int(np.argmax(line["probabilities"])) for line in self.lines}
+        return {line["prediction"]: int(np.argmax(line["probabilities"])) for line in self.lines}
 
 
 class NumberView(View):
@@ -113,12 +113,12 @@ class NumberView(View):
 
     def facts(self, line: Line) -> list[str]:
         """The absolute error."""
-        return [f"off by {abs(line['answer'] - line['gold']):.3f}"]
+        return [f"off by {abs(line['prediction'] - line['gold']):.3f}"]
 
     def says(self, value: object) -> str:
         """Three decimals."""
         return f"{value:.3f}"
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        golds, answers = (np.array([line[name] for line in self.lines], float) for name in ("gold", "answer"))
+        golds, answers = (np.array([line[name] for line in self.lines], float) for name in ("gold", "prediction"))
         return golds, answers

@@ -132,7 +132,7 @@ class SpanTask(Task):
     def cells(self, answer: Answer, row: SpanRow) -> dict[str, Any]:
         """The predicted text, its characters in the context, its score, and the probability of no answer, if any."""
         assert isinstance(answer, SpanAnswer)
-        cells = {"answer": answer.text, "start": answer.start, "end": answer.end, "score": answer.score}
+        cells = {"prediction": answer.text, "start": answer.start, "end": answer.end, "score": answer.score}
         return cells | ({} if answer.no_answer is None else {"p(no answer)": answer.no_answer})
 
     def explained_texts(self, row: SpanRow) -> list[list[NamedText]]:

@@ -57,13 +57,13 @@ class SpanView(View):
 def _scores(line: Line) -> tuple[float, float]:
     """(exact match, F1)"""
     score = score_v1 if line.get("no_answer") is None and line.get("answers") else score_v2
-    return score(line.get("answers") or (), line["answer"])
+    return score(line.get("answers") or (), line["prediction"])
 
 
 def _outcome(line: Line) -> str:
     """The outcome of a prediction, as a column of the confusion matrix."""
     exact, f1 = _scores(line)
-    if not line["answer"]:
+    if not line["prediction"]:
         return NONE
     return "the same text" if exact else "shares words" if f1 else "another text"
 
@@ -71,8 +71,8 @@ def _outcome(line: Line) -> str:
 def _marks(line: Line) -> Iterator[tuple[int, int, str]]:
     """(start, end, mark) of the prediction, and of the label where its text is nearest to it."""
     start, end = int(line.get("start") or 0), int(line.get("end") or 0)
-    if line["answer"] and line["context"][start:end] == line["answer"]:
-        yield start, end, "answer"
+    if line["prediction"] and line["context"][start:end] == line["prediction"]:
+        yield start, end, "prediction"
     golds = re.finditer(re.escape(line["gold"]), line["context"]) if line["gold"] else ()
     nearest = min((match.span() for match in golds), key=lambda span: abs(span[0] - start), default=None)
     if nearest is not None:

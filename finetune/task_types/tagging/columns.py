@@ -162,9 +162,9 @@ class Tagging(WordsType):
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """The task's cells; where the training file had character spans those in its form, and the entities."""
         if not layout.spans:
-            return task.cells(answer, row) | {"answer": in_scheme(answer.value, layout)}
+            return task.cells(answer, row) | {"prediction": in_scheme(answer.value, layout)}
         spans = as_spans(answer.value, row.words, row.starts)
-        return {"answer": in_form(spans, layout.spans, row.text), "entities": entities_of(answer, row)}
+        return {"prediction": in_form(spans, layout.spans, row.text), "entities": entities_of(answer, row)}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: TaggingRow) -> Any:
         if not layout.spans:

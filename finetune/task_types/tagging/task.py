@@ -143,7 +143,7 @@ class TaggingTask(Task):
         spaces.
         """
         return {
-            "answer": answer.value,
+            "prediction": answer.value,
             "probabilities": [round(p, 6) for p in answer.probabilities or ()],
             "entities": entities_of(answer, row),
             "characters": list(map(list, row.given[1])),

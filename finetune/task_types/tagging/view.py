@@ -28,7 +28,7 @@ class TagsView(View):
 
     @staticmethod
     def fits(line: Line) -> bool:
-        words, gold, answer = (line.get(name) for name in ("words", "gold", "answer"))
+        words, gold, answer = (line.get(name) for name in ("words", "gold", "prediction"))
         return isinstance(words, list) and isinstance(gold, list) and len(words) == len(gold) == len(answer or ())
 
     def scores(self) -> np.ndarray:
@@ -41,7 +41,7 @@ class TagsView(View):
 
     def parts(self, line: Line) -> list[Part]:
         """The text twice: with the label's entities, and with the model's."""
-        gold, answer = chunks(line["gold"]), chunks(line["answer"])
+        gold, answer = chunks(line["gold"]), chunks(line["prediction"])
         text, words, around = _text(line), _places(line), self._surest_mistake(line)
         return [
             entities("label", text, words, gold, answer, otherwise="missed", around=around),
@@ -86,7 +86,7 @@ class TagsView(View):
 
     def classes(self) -> list[ClassScore]:
         """The scores of each entity type."""
-        gold, found = ([chunks(line[name]) for line in self.lines] for name in ("gold", "answer"))
+        gold, found = ([chunks(line[name]) for line in self.lines] for name in ("gold", "prediction"))
         there, given, right = Counter[str](), Counter[str](), Counter[str]()
         for a, b in zip(gold, found, strict=True):
             for counter, some in ((there, a), (given, b), (right, list(set(a) & set(b)))):
@@ -101,20 +101,20 @@ class TagsView(View):
 
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:
         """(label, prediction) of each word: the entity type, without B or I."""
-        return [(_type(a), _type(b)) for a, b in zip(line["gold"], line["answer"], strict=True)]
+        return [(_type(a), _type(b)) for a, b in zip(line["gold"], line["prediction"], strict=True)]
 
     def verdict(self, line: Line) -> tuple[str, str]:
         """Label and prediction of the most confident wrong word; empty where none is wrong."""
         sure, place = _surest(line)
         if sure == -np.inf:
             return "", ""
-        return f"{line['words'][place]} {line['gold'][place]}", f"{line['words'][place]} {line['answer'][place]}"
+        return f"{line['words'][place]} {line['gold'][place]}", f"{line['words'][place]} {line['prediction'][place]}"
 
     def agreeing(self, line: Line) -> list[str]:
         """The baselines that give the most confident wrong word the same tag."""
         place = self._surest_mistake(line)
         names = [key for key in line if key.startswith("baseline:")]
-        return [name.removeprefix("baseline:") for name in names if line[name][place] == line["answer"][place]]
+        return [name.removeprefix("baseline:") for name in names if line[name][place] == line["prediction"][place]]
 
     def _surest_mistake(self, line: Line) -> int:
         return _surest(line)[1]
@@ -129,7 +129,7 @@ def _text(line: Line) -> str:
 
 
 def _right(line: Line) -> np.ndarray:
-    return np.array([a == b for a, b in zip(line["gold"], line["answer"], strict=True)])
+    return np.array([a == b for a, b in zip(line["gold"], line["prediction"], strict=True)])
 
 
 def _surest(line: Line) -> tuple[float, int]:

@@ -178,7 +178,7 @@ class TextTask(Task):
 
     def cells(self, answer: Answer, row: Document) -> dict[str, Any]:
         """The predicted words, and the perplexity of a word."""
-        return {"answer": " ".join(answer.value["words"]), "perplexity": perplexity_of([answer.value])}
+        return {"prediction": " ".join(answer.value["words"]), "perplexity": perplexity_of([answer.value])}
 
     def lost(self, max_length: int) -> str:
         return "are longer than max_length: they are read in pieces"

@@ -36,7 +36,7 @@ class TextView(View):
         return isinstance(line["gold"], dict) and "words" in line["gold"] and "lines" in line
 
     def scores(self) -> np.ndarray:
-        return np.array([_mean(line["answer"]["nats"]) for line in self.lines])
+        return np.array([_mean(line["prediction"]["nats"]) for line in self.lines])
 
     def certainty(self) -> np.ndarray:
         """The scores, so that what was predicted worst is listed first."""
@@ -49,7 +49,7 @@ class TextView(View):
     def parts(self, line: Line) -> list[Part]:
         """The text as far as its first MARKED words."""
         text, words = clean("\n".join(line["lines"])), chosen_words(Document("", tuple(line["lines"])))
-        labels, given = line["gold"]["words"], line["answer"]
+        labels, given = line["gold"]["words"], line["prediction"]
         if [word.text for word in words] != labels:  # of a version that chose other words
             return [plain("text", text)]
         starts = [0, *accumulate(len(one) + 1 for one in line["lines"])]
@@ -66,7 +66,7 @@ class TextView(View):
 
     def facts(self, line: Line) -> list[str]:
         """The nats of its words, how many were predicted, and of how many pairs whether they follow."""
-        answer, gold = line["answer"], line["gold"]
+        answer, gold = line["prediction"], line["gold"]
         right = sum(a == b for a, b in zip(gold["words"], answer["words"], strict=True))
         found = [f"{_mean(answer['nats']):.2f} nats per word"] * bool(gold["words"])
         found.append(f"{right:,} of {so_many(len(gold['words']), 'word')} right")

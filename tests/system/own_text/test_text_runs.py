@@ -121,7 +121,7 @@ def test_what_follows_a_run(corpus: Path, in_process: InProcess) -> None:
     code, _, err = in_process("predict", record.id, "other.txt", "-o", "found.jsonl", data="")
     assert code == 0, err
     lines = [json.loads(line) for line in (folder / "found.jsonl").read_text().splitlines()]
-    assert len(lines) == 20 and all(line["perplexity"] > 1 and line["answer"] for line in lines)
+    assert len(lines) == 20 and all(line["perplexity"] > 1 and line["prediction"] for line in lines)
     assert in_process("features", record.id, "other.txt", "-o", "found.npz", data="")[0] == 0
     code, _, err = in_process("explain", record.id, "the river", data="")
     assert code == 2 and "model=RUN" in err and "Traceback" not in err

@@ -40,7 +40,7 @@ def classified(names: Sequence[str], rows: int = 300) -> list[dict[str, Any]]:
         chances[-1] *= 1e-6 if len(names) > 2 else 1
         chances /= chances.sum()
         answer = names[int(chances.argmax())]
-        lines.append({"id": str(number), "text": "t", "gold": names[gold], "answer": answer})
+        lines.append({"id": str(number), "text": "t", "gold": names[gold], "prediction": answer})
         lines[-1]["probabilities"] = chances.tolist()
     return lines
 
@@ -55,7 +55,7 @@ def labelled(rows: int = 300) -> list[dict[str, Any]]:
         given = [
             [name for name, yes in zip("xyz", some, strict=True) if yes] for some in (there, chances > [0.5, 0.4, 0.6])
         ]
-        lines.append({"id": str(number), "text": "t", "gold": given[0], "answer": given[1]})
+        lines.append({"id": str(number), "text": "t", "gold": given[0], "prediction": given[1]})
         lines[-1]["probabilities"] = chances.tolist()
     return lines
 
@@ -72,7 +72,7 @@ def numbers(cells: Sequence[str]) -> list[float]:
 
 def test_classes_and_averages_are_those_of_a_classification_report() -> None:
     lines = classified(NAMES)
-    gold, answers = ([line[side] for line in lines] for side in ("gold", "answer"))
+    gold, answers = ([line[side] for line in lines] for side in ("gold", "prediction"))
     chances = np.array([line["probabilities"] for line in lines])
     expected: Any = classification_report(gold, answers, output_dict=True, zero_division=0)
     found = table(list(by_class.blocks(split_of(lines, NAMES))))
@@ -101,7 +101,9 @@ def test_classes_and_averages_are_those_of_a_classification_report() -> None:
 
 def test_labels_of_several_have_the_same_averages() -> None:
     lines = labelled()
-    there, given = (np.array([[name in line[side] for name in "xyz"] for line in lines]) for side in ("gold", "answer"))
+    there, given = (
+        np.array([[name in line[side] for name in "xyz"] for line in lines]) for side in ("gold", "prediction")
+    )
     chances = np.array([line["probabilities"] for line in lines])
     found = table(list(by_class.blocks(split_of(lines, list("xyz")))))
     for row in found.foot:
@@ -157,7 +159,7 @@ def test_labels_of_several_have_the_mean_loss_of_their_decisions() -> None:
 def test_accuracy_is_given_by_confidence() -> None:
     lines = classified(NAMES)
     confidence = np.array([max(line["probabilities"]) for line in lines])
-    right = np.array([line["gold"] == line["answer"] for line in lines])
+    right = np.array([line["gold"] == line["prediction"] for line in lines])
     rows = table(list(calibration.blocks(split_of(lines, NAMES)))).rows
     assert [row[0].split()[0] for row in rows] == ["50", "70", "90", "95"]
     for row, least in zip(rows, (0.5, 0.7, 0.9, 0.95), strict=True):

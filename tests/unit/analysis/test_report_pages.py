@@ -112,7 +112,7 @@ def test_what_cannot_be_reported_is_said_in_a_line(shapes: dict[str, Path], tmp_
     (broken / "predictions-dev.parquet").write_bytes(b"PAR1 no more")
     assert "cannot be read" in refused(broken)
     write_predictions_without_gold(broken / "predictions-dev.parquet")
-    assert "gold and answer" in refused(broken)
+    assert "gold and prediction" in refused(broken)
     (broken / "record.json").write_text("{")
     assert "record.json" in refused(broken)
     assert "not a regular file" in refused(shapes["toy-cats"], to=tmp_path)

@@ -96,10 +96,10 @@ def test_entities_are_marked_by_whether_both_sides_have_them() -> None:
 
 
 def test_spans_are_marked_and_what_both_have_is_right() -> None:
-    part = spans("context", "abcdefghij", [(2, 5, "gold"), (4, 7, "answer")])
+    part = spans("context", "abcdefghij", [(2, 5, "gold"), (4, 7, "prediction")])
     assert part.segments == [
         Segment(text="ab"), Segment(text="cd", mark="gold"), Segment(text="e", mark="right"),
-        Segment(text="fg", mark="answer"), Segment(text="hij"),
+        Segment(text="fg", mark="prediction"), Segment(text="hij"),
     ]  # fmt: skip
     far = spans("context", "x" * 1_000 + "gold" + "x" * 1_000, [(1_000, 1_004, "gold")])
     assert len("".join(s.text for s in far.segments)) < 400
@@ -185,20 +185,20 @@ def test_rows_are_ordered_by_error_then_doubt_then_confidence(tmp_path: Path) ->
 
 
 def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None:
-    tags = {"words": ["a", "b"], "gold": ["O", "B-X"], "answer": ["O", "O"], "probabilities": [0.9, 0.8], "id": "1"}
+    tags = {"words": ["a", "b"], "gold": ["O", "B-X"], "prediction": ["O", "O"], "probabilities": [0.9, 0.8], "id": "1"}
     old = view_of([tags])  # from before the labels' probabilities were saved
     assert old is not None and beliefs(old) is None
     tags |= {"label_probabilities": [0.9, 0.2]}
-    sure = tags | {"answer": ["O", "B-X"], "label_probabilities": [math.nan, 0.8], "id": "2"}
+    sure = tags | {"prediction": ["O", "B-X"], "label_probabilities": [math.nan, 0.8], "id": "2"}
     view = view_of([tags, sure])
     assert view is not None and (found := beliefs(view)) is not None
     assert found[0].tolist() == pytest.approx([0.2, 0.8])  # of the word that is believed least
     assert found[1].tolist() == pytest.approx([0.2 - 0.5, 0.8 - 0.5])
-    several = {"text": "a", "gold": ["x"], "answer": [], "probabilities": [0.1, 0.2], "id": "1"}
+    several = {"text": "a", "gold": ["x"], "prediction": [], "probabilities": [0.1, 0.2], "id": "1"}
     view = view_of([several, several | {"gold": []}], ["x", "y"])
     assert view is not None and (found := beliefs(view)) is not None
     assert found[0][0] == pytest.approx(0.1)
-    numbers = view_of([{"text": "a", "gold": 1.0, "answer": 2.0, "id": "1"}])
+    numbers = view_of([{"text": "a", "gold": 1.0, "prediction": 2.0, "id": "1"}])
     assert numbers is not None and beliefs(numbers) is None
 
 
@@ -215,8 +215,8 @@ def test_every_shape_knows_its_view(tmp_path: Path) -> None:
         assert all(one.f1 == 1 for one in view.classes() if one.gold)
         assert len(view.lengths()) == 64
     assert view_of([]) is None
-    assert view_of([{"id": "1", "gold": None, "answer": None}]) is None
-    assert view_of([{"id": "1", "gold": 1, "answer": 1, "shape": "of its own"}]) is None
+    assert view_of([{"id": "1", "gold": None, "prediction": None}]) is None
+    assert view_of([{"id": "1", "gold": 1, "prediction": 1, "shape": "of its own"}]) is None
 
 
 def test_a_temperature_that_does_not_lower_the_error_is_not_offered() -> None:

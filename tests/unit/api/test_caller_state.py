@@ -89,7 +89,7 @@ def test_a_run_neither_takes_nor_changes_the_callers_state(name: str, trained: C
         assert state() == before
     assert result(run) == result(plain)
     assert found == expected
-    assert one == expected[0]["answer"]
+    assert one == expected[0]["prediction"]
 
 
 def test_a_callback_that_changes_the_folder_does_not_move_the_run(

@@ -30,7 +30,7 @@ def test_every_row_is_judged_and_changed_labels_come_first(
     )
     assert sorted(map(int, found["id"])) == list(range(1, 161))
     assert found["belief"].is_monotonic_increasing
-    assert list(found.columns) == ["id", "text", "gold", "answer", "label_probability", "belief"]
+    assert list(found.columns) == ["id", "text", "gold", "prediction", "label_probability", "belief"]
     assert len({int(name) - 1 for name in found["id"][:16]} & changed) >= 3
     assert list(tmp_path.iterdir()) == []
     assert [run.record.selected_epoch for run in runs] == [len(run.record.epochs) for run in runs] == [3, 3]

@@ -29,8 +29,8 @@ def model(reviews: Path) -> finetune.Model:
 def test_a_frame_comes_back_with_its_index_and_the_columns_added(model: finetune.Model) -> None:
     frame = pd.DataFrame({"n": [1, 2, 3], "review": TEXTS}, index=[7, 7, 9])
     found = model.predict(frame)
-    assert list(found.columns) == ["n", "review", "answer", "p(bad)", "p(good)"]
-    assert list(found["answer"]) == ["bad", "good", "bad"]
+    assert list(found.columns) == ["n", "review", "prediction", "p(bad)", "p(good)"]
+    assert list(found["prediction"]) == ["bad", "good", "bad"]
     assert list(found.index) == [7, 7, 9]
     assert list(frame.columns) == ["n", "review"]
 
@@ -40,36 +40,36 @@ def test_lists_dictionaries_and_datasets_come_back_likewise(model: finetune.Mode
     for given in (cells, Dataset.from_dict(cells)):
         found = model.predict(given)
         assert type(found) is type(given)
-        assert list(found["answer"]) == ["bad", "good", "bad"]
+        assert list(found["prediction"]) == ["bad", "good", "bad"]
         assert list(found["n"]) == [1, 2, 3]
     both = model.predict(DatasetDict({"dev": Dataset.from_dict(cells)}))
-    assert list(both["dev"]["answer"]) == ["bad", "good", "bad"]
+    assert list(both["dev"]["prediction"]) == ["bad", "good", "bad"]
     rows = model.predict([{"review": text, "n": 1} for text in TEXTS])
-    assert [(row["n"], row["answer"]) for row in rows] == [(1, "bad"), (1, "good"), (1, "bad")]
-    assert [row["answer"] for row in model.predict(iter(TEXTS))] == ["bad", "good", "bad"]
+    assert [(row["n"], row["prediction"]) for row in rows] == [(1, "bad"), (1, "good"), (1, "bad")]
+    assert [row["prediction"] for row in model.predict(iter(TEXTS))] == ["bad", "good", "bad"]
     assert model(TEXTS[1]).value == "good"
 
 
 def test_a_column_that_the_data_has_already_stays(model: finetune.Model) -> None:
-    found = model.predict(pd.DataFrame({"review": TEXTS, "answer": ["x", "y", "z"]}))
-    assert list(found["answer"]) == ["x", "y", "z"]
-    assert list(found["predicted answer"]) == ["bad", "good", "bad"]
-    (row,) = model.predict([{"review": TEXTS[0], "answer": "x"}])
-    assert (row["answer"], row["predicted answer"]) == ("x", "bad")
+    found = model.predict(pd.DataFrame({"review": TEXTS, "prediction": ["x", "y", "z"]}))
+    assert list(found["prediction"]) == ["x", "y", "z"]
+    assert list(found["predicted prediction"]) == ["bad", "good", "bad"]
+    (row,) = model.predict([{"review": TEXTS[0], "prediction": "x"}])
+    assert (row["prediction"], row["predicted prediction"]) == ("x", "bad")
 
 
 def test_a_row_without_a_prediction_says_why_in_the_last_column(model: finetune.Model) -> None:
     found = model.predict(pd.DataFrame({"review": ["the dog sat", None]}))
     assert list(found.columns)[-1] == "error"
     assert "no text" in found["error"][1]
-    assert found["answer"].isna().tolist() == [False, True]
+    assert found["prediction"].isna().tolist() == [False, True]
 
 
 def test_other_columns_can_be_named(model: finetune.Model) -> None:
     frame = pd.DataFrame({"body": TEXTS})
-    assert list(model.predict(frame, text="body").columns) == ["body", "answer", "p(bad)", "p(good)"]
-    assert model.predict(frame.to_dict("records"), text="body")[1]["answer"] == "good"
-    assert model.predict(Dataset.from_pandas(frame), text="body")["answer"][1] == "good"
+    assert list(model.predict(frame, text="body").columns) == ["body", "prediction", "p(bad)", "p(good)"]
+    assert model.predict(frame.to_dict("records"), text="body")[1]["prediction"] == "good"
+    assert model.predict(Dataset.from_pandas(frame), text="body")["prediction"][1] == "good"
     with pytest.raises(finetune.UserError, match=r"no column 'other'.*body"):
         model.predict(Dataset.from_pandas(frame), text="other")
     for wrong in ("other", ["body", "body"]):
@@ -115,7 +115,7 @@ def test_parquet_files_with_another_column(model: finetune.Model, tmp_path: Path
         model.predict_files(tmp_path / "in", tmp_path / "out", text="review")
     found = model.predict_files(str(tmp_path / "in"), str(tmp_path / "out"), text="comment", workers=workers)
     assert (found.rows, found.errors) == (3, {})
-    assert pq.read_table(tmp_path / "out" / "a.parquet").column("answer").to_pylist() == ["bad", "good", "bad"]
+    assert pq.read_table(tmp_path / "out" / "a.parquet").column("prediction").to_pylist() == ["bad", "good", "bad"]
 
 
 class NoCluster:

@@ -124,7 +124,7 @@ def test_predictions_are_scored_without_a_model(finished_run: FinishedRun, tmp_p
     folder = finished_run("rte")
     data, run = folder.parents[2] / "data", finetune.open_run(folder)
     expected = {"dev": {"accuracy": run.record.scores["dev"]["accuracy"]}}
-    answers = dict(zip(run.predictions["id"], run.predictions["answer"], strict=True))
+    answers = dict(zip(run.predictions["id"], run.predictions["prediction"], strict=True))
     (tmp_path / "answers.json").write_text(json.dumps(answers))
     for given in (run.predictions, answers, tmp_path / "answers.json"):
         assert finetune.score("rte", given, data_folder=data).scores == expected

@@ -41,7 +41,7 @@ def write_run(out: Path, name: str, wrong: int) -> None:
     folder = out / "rte" / name
     folder.mkdir(parents=True)
     lines = [
-        {"id": str(i), "text": "a", "pair": "b", "gold": labels[i % 2], "answer": labels[(i + (i < wrong)) % 2]}
+        {"id": str(i), "text": "a", "pair": "b", "gold": labels[i % 2], "prediction": labels[(i + (i < wrong)) % 2]}
         | {"probabilities": [0.5, 0.5]}
         for i in range(40)
     ]

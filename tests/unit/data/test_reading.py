@@ -260,7 +260,7 @@ def test_what_is_written_in_a_format_is_read_again(suffix: str, tmp_path: Path) 
     texts = [f"a row of words, number {i}" for i in range(30)]
     rows = [{"text": text, "label": "ab"[i % 2]} for i, text in enumerate(texts)]
     if suffix == ".conll":
-        write_rows(path, [{"words": text.split(), "answer": ["O"] * 6} for text in texts], ["words", "answer"])
+        write_rows(path, [{"words": text.split(), "prediction": ["O"] * 6} for text in texts], ["words", "prediction"])
         assert read_table(path).columns["words"] == [text.split() for text in texts]
         return
     assert write_rows(path, rows, ["text", "label"]) == 0

@@ -113,7 +113,7 @@ def test_rows_of_a_shipped_pair_task_have_both_texts(finished_run: FinishedRun) 
     assert "one text" in one["error"]
     assert "error" not in two | three
     for columns in (("sentence1", "sentence2"), ("text", "pair"), ("text", "text_pair")):
-        assert "answer" in model.predict(pd.DataFrame([PAIR], columns=columns))[0]
+        assert "prediction" in model.predict(pd.DataFrame([PAIR], columns=columns))[0]
     with pytest.raises(UserError, match=r"'sentence1' and 'sentence2'.*text="):
         model.predict(pd.DataFrame({"text": ["the cat"]}))
 

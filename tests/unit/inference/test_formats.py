@@ -32,7 +32,7 @@ def test_any_format_can_be_written(reviewer: Predictor, tmp_path: Path, suffix: 
     predict(reviewer, path, tmp_path / f"out{suffix}")
     table = read_table(tmp_path / f"out{suffix}")
     assert table.columns["review"] == ["the cat sat, 가", "the dog sat"]
-    assert table.columns["answer"] == ["good", "bad"]
+    assert table.columns["prediction"] == ["good", "bad"]
     assert float(table.columns["p(good)"][0]) > 0.5
     assert not list(tmp_path.glob(".out*"))  # nothing else is left
 
@@ -146,11 +146,11 @@ def test_answers_that_a_spreadsheet_would_run_are_escaped_and_counted(
         "answers_and_truncated",
         lambda _, rows, features: ([Answer(value="=A1()")] * len(rows), [False] * len(rows)),
     )
-    path = written(tmp_path / "new.csv", [("review", "answer"), ("=the cat", "=1+1"), ("the dog", "x")])
+    path = written(tmp_path / "new.csv", [("review", "prediction"), ("=the cat", "=1+1"), ("the dog", "x")])
     found = predict(reviewer, path, tmp_path / "out.csv")
     (first, second) = read(tmp_path / "out.csv")
-    assert (first["review"], first["answer"], first["predicted answer"]) == ("=the cat", "=1+1", "'=A1()")
-    assert second["predicted answer"] == "'=A1()"
+    assert (first["review"], first["prediction"], first["predicted prediction"]) == ("=the cat", "=1+1", "'=A1()")
+    assert second["predicted prediction"] == "'=A1()"
     assert any("2 cells" in note for note in found.notes)
 
 
@@ -160,4 +160,4 @@ def test_gzip_in_and_out_in_place(reviewer: Predictor, tmp_path: Path) -> None:
     lines = list(
         csv.DictReader(io.StringIO(gzip.decompress((tmp_path / "out.tsv.gz").read_bytes()).decode()), delimiter="\t")
     )
-    assert [line["answer"] for line in lines] == ["good", "bad"]
+    assert [line["prediction"] for line in lines] == ["good", "bad"]

@@ -110,7 +110,7 @@ def test_two_at_one_output_do_not_spoil_it(reviewer: Predictor, tmp_path: Path) 
                 predict(reviewer, path, tmp_path / "out.csv")
 
     predict_file(reviewer, path, tmp_path / "out.csv", options={}, watch=second)
-    assert read(tmp_path / "out.csv")[0]["answer"] == "good"
+    assert read(tmp_path / "out.csv")[0]["prediction"] == "good"
 
 
 def test_the_journal_of_another_file_is_not_resumed(reviewer: Predictor, tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ def test_every_row_keeps_its_place_and_its_columns(reviewer: Predictor, tmp_path
     lines = read(tmp_path / "out.csv")
     assert [line["id"] for line in lines] == ["a", "b", "c", "d"]
     assert [line["stars"] for line in lines] == ["1", "2", "3", ""]
-    assert [line["answer"] for line in lines] == ["bad", "", "good", ""]
-    assert list(lines[0]) == ["id", "review", "stars", "answer", "p(bad)", "p(good)", "error"]
+    assert [line["prediction"] for line in lines] == ["bad", "", "good", ""]
+    assert list(lines[0]) == ["id", "review", "stars", "prediction", "p(bad)", "p(good)", "error"]
     assert float(lines[0]["p(bad)"]) + float(lines[0]["p(good)"]) == pytest.approx(1, abs=1e-4)
     assert [bool(line["error"]) for line in lines] == [False, True, False, True]
     assert "'review'" in lines[1]["error"]
@@ -44,7 +44,7 @@ def test_a_row_that_cannot_be_read_keeps_its_place(reviewer: Predictor, tmp_path
     )
     predict(reviewer, tmp_path / "new.jsonl", tmp_path / "out.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [line.get("answer") for line in lines] == ["good", None, "bad"]
+    assert [line.get("prediction") for line in lines] == ["good", None, "bad"]
     assert "is not JSON" in lines[1]["error"]
     assert [line.get("n") for line in lines] == [1, None, 3]
 
@@ -77,9 +77,9 @@ def test_other_names_of_columns_are_given(reviewer: Predictor, tmp_path: Path) -
         with pytest.raises(UserError, match=r"has no column 'review'.*It has comment; name it: text="):
             reviewer.predict(rows)
     predict(reviewer, path, tmp_path / "out.csv", text="text")
-    assert read(tmp_path / "out.csv")[0]["answer"] == "good"
+    assert read(tmp_path / "out.csv")[0]["prediction"] == "good"
     predict(reviewer, path, tmp_path / "out.csv", text="other")
-    assert read(tmp_path / "out.csv")[0]["answer"] == "bad"
+    assert read(tmp_path / "out.csv")[0]["prediction"] == "bad"
     with pytest.raises(UserError, match="'txt'"):
         predict(reviewer, path, tmp_path / "out.csv", text="txt")
     with pytest.raises(UserError, match="unknown setting 'shape'"):
@@ -88,10 +88,12 @@ def test_other_names_of_columns_are_given(reviewer: Predictor, tmp_path: Path) -
 
 def test_a_column_called_answer_is_not_overwritten(reviewer: Predictor, tmp_path: Path) -> None:
     predict(
-        reviewer, written(tmp_path / "new.csv", [("review", "answer"), ("the cat sat", "mine")]), tmp_path / "out.csv"
+        reviewer,
+        written(tmp_path / "new.csv", [("review", "prediction"), ("the cat sat", "mine")]),
+        tmp_path / "out.csv",
     )
     (line,) = read(tmp_path / "out.csv")
-    assert (line["answer"], line["predicted answer"]) == ("mine", "good")
+    assert (line["prediction"], line["predicted prediction"]) == ("mine", "good")
 
 
 def test_a_column_called_error_is_carried_and_counts_no_failure(reviewer: Predictor, tmp_path: Path) -> None:
@@ -101,12 +103,12 @@ def test_a_column_called_error_is_carried_and_counts_no_failure(reviewer: Predic
     assert [line["error"] for line in lines] == ["404", "500"]
     assert [bool(line["predicted error"]) for line in lines] == [False, True]
     assert found.failed == 1
-    late = [{"review": "the cat sat"}] * 1_001 + [{"review": "the dog sat", "error": "404", "answer": "mine"}]
+    late = [{"review": "the cat sat"}] * 1_001 + [{"review": "the dog sat", "error": "404", "prediction": "mine"}]
     (tmp_path / "late.jsonl").write_text("\n".join(map(json.dumps, late)))  # a column that the first rows lack
     assert predict(reviewer, tmp_path / "late.jsonl", tmp_path / "out.jsonl").failed == 0
     last = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[-1])
-    assert (last["error"], last["answer"], last["predicted answer"]) == ("404", "mine", "bad")
-    assert reviewer.predict([{"review": "the cat sat", "answer": "mine"}])[0]["answer"] == "good"
+    assert (last["error"], last["prediction"], last["predicted prediction"]) == ("404", "mine", "bad")
+    assert reviewer.predict([{"review": "the cat sat", "prediction": "mine"}])[0]["prediction"] == "good"
 
 
 def test_columns_are_carried_as_they_are(reviewer: Predictor, tmp_path: Path) -> None:

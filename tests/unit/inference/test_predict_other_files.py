@@ -45,7 +45,7 @@ def test_plain_sentences_are_tagged_line_by_line(here: Finetune, tmp_path: Path)
     done = here("predict", "names.jsonl", "plain.txt", "-o", "out.jsonl")
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [len(row["answer"]) for row in found] == [7, 8]
+    assert [len(row["prediction"]) for row in found] == [7, 8]
 
 
 @pytest.mark.usefixtures("names")

@@ -60,7 +60,7 @@ TEXTS = ["the dog sat", "the cat sat", "the dog sat 7"]
     ids=lambda rows: type(rows).__name__,
 )
 def test_whatever_holds_rows_gives_an_answer_a_row(reviewer: Predictor, rows: Any) -> None:
-    assert [row["answer"] for row in reviewer.predict(rows)] == ["bad", "good", "bad"]
+    assert [row["prediction"] for row in reviewer.predict(rows)] == ["bad", "good", "bad"]
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_a_cell_that_holds_nothing_keeps_its_place(reviewer: Predictor) -> None:
         [{"review": "the dog sat"}, {"review": None}, {"n": 1}, float("nan"), "the cat sat"],
     ):
         found = reviewer.predict(rows)
-        assert [row.get("answer") for row in found] == ["bad", None, None, None, "good"]
+        assert [row.get("prediction") for row in found] == ["bad", None, None, None, "good"]
         assert all("no text" in row["error"] for row in found[1:4])
-    assert reviewer.predict([4])[0].keys() == {"answer", "p(bad)", "p(good)"}  # as a cell of a file
+    assert reviewer.predict([4])[0].keys() == {"prediction", "p(bad)", "p(good)"}  # as a cell of a file
 
 
 def test_a_model_of_another_version_is_refused(reviews: Path, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_rows_that_were_cut_are_counted(tmp_path: Path, tiny_bert: Path) -> None
     assert found.notes[-1] == "1 of 2 rows (50 %) are longer than max_length 16: the longer text is truncated"
     one, two, three = paired.predict(["the cat", ("the cat", "the dog"), {"text": "the cat"}])
     assert "one text" in one["error"]
-    assert "answer" in two and "error" in three
+    assert "prediction" in two and "error" in three
     with pytest.raises(UserError, match="one text"):
         paired("the cat")
     answers = answer_lines(paired, ["a\tb\n", "a\tb\tc\n", '{"a": "x", "b": "y"}\n'])
@@ -198,13 +198,13 @@ def test_one_bad_row_does_not_make_all_run_alone(reviewer: Predictor, monkeypatc
 def test_in_python_and_line_by_line(reviewer: Predictor) -> None:
     rows = ["the cat sat", {"review": "the dog sat", "x": 1}, {"text": "the cat ran"}, ("the dog sat",), {"review": ""}]
     found = reviewer.predict(rows)
-    assert [one.get("answer") for one in found] == ["good", "bad", "good", "bad", None]
+    assert [one.get("prediction") for one in found] == ["good", "bad", "good", "bad", None]
     assert "no text" in found[4]["error"]
     assert reviewer.predict([]) == []
     assert reviewer.predict(["\ud800 broken"])[0]["error"]
     lines = iter(["the cat sat\n", '{"review": "the dog sat"}\n', "{broken\n", "\n"])
     answers = answer_lines(reviewer, lines)
-    assert next(answers)["answer"] == "good"
+    assert next(answers)["prediction"] == "good"
     assert next(lines) == '{"review": "the dog sat"}\n'  # a line is answered before the next one is read
     assert "is not JSON" in next(answers)["error"]
     assert "no text" in next(answers)["error"]
@@ -225,34 +225,34 @@ def test_tags_of_words_and_of_texts(finished_run: FinishedRun, tmp_path: Path) -
     assert [line.split("\t")[0] for line in lines[:4]] == ["the", "cat", "", "the"]
     (found,) = tagger.predict(["the cat sat"])
     assert found["characters"] == [[0, 3], [4, 7], [8, 11]]
-    assert len(found["answer"]) == len(found["probabilities"]) == 3
+    assert len(found["prediction"]) == len(found["probabilities"]) == 3
 
 
 def test_spans_and_no_answers(finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run("span")
     asker = load(run)
     (found,) = asker.predict([("who sat?", "the dog sat")])
-    assert found["answer"] == "the dog sat"[found["start"] or 0 : found["end"] or 0]
+    assert found["prediction"] == "the dog sat"[found["start"] or 0 : found["end"] or 0]
     assert 0 <= found["p(no answer)"] <= 1
     scored = predict(asker, run.parents[2] / "span.jsonl", tmp_path / "out.csv")
     assert set(scored.scores) >= {"f1", "em"}
-    assert "predicted answer" in read(tmp_path / "out.csv")[0]
+    assert "prediction" in read(tmp_path / "out.csv")[0]
 
 
 def test_choices_by_number_and_by_letter(finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run("choice")
     chooser = load(run)
     (found,) = chooser.predict([("the cat", ["sat", "ran"])])
-    assert set(found) == {"answer", "answer text", "p(choice 1)", "p(choice 2)"}
+    assert set(found) == {"prediction", "prediction text", "p(choice 1)", "p(choice 2)"}
     scores = predict(chooser, run.parents[2] / "choice.csv", tmp_path / "chosen.csv").scores
     lines = read(tmp_path / "chosen.csv")
-    assert {line["answer"] for line in lines} <= {"1", "2"}  # counted as the labels are
-    assert scores["accuracy"] == sum(line["answer"] == line["label"] for line in lines) / 30
+    assert {line["prediction"] for line in lines} <= {"1", "2"}  # counted as the labels are
+    assert scores["accuracy"] == sum(line["prediction"] == line["label"] for line in lines) / 30
     run = finished_run("choice by letter")
     scores = predict(load(run), run.parents[2] / "letters.csv", tmp_path / "lettered.csv").scores
     lines = read(tmp_path / "lettered.csv")
-    assert {line["predicted answer"] for line in lines} <= {"A", "B", "C"}
-    assert scores["accuracy"] == sum(line["predicted answer"] == line["answer"] for line in lines) / 30
+    assert {line["prediction"] for line in lines} <= {"A", "B", "C"}
+    assert scores["accuracy"] == sum(line["prediction"] == line["answer"] for line in lines) / 30
     assert {"p(choice A)", "p(choice C)"} <= set(lines[0])
 
 
@@ -260,10 +260,10 @@ def test_several_labels_and_numbers(finished_run: FinishedRun, tmp_path: Path) -
     run = finished_run("multilabel")
     marker = load(run)
     (found,) = marker.predict(["the cat"])
-    assert set(found) == {"answer", "p(a)", "p(b)"}
+    assert set(found) == {"prediction", "p(a)", "p(b)"}
     assert "micro f1" in predict(marker, run.parents[2] / "many.jsonl", tmp_path / "marked.jsonl").scores
     rater = load(finished_run("regression"))
-    assert isinstance(rater.predict([("the cat", "the dog")])[0]["answer"], float)
+    assert isinstance(rater.predict([("the cat", "the dog")])[0]["prediction"], float)
 
 
 def test_windows_do_not_change_answers(reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,6 +272,6 @@ def test_windows_do_not_change_answers(reviewer: Predictor, tmp_path: Path, monk
     monkeypatch.setattr(predicting, "FIRST_WINDOW", 3)
     monkeypatch.setattr(predicting, "WINDOW", 7)
     predict(replace(reviewer), path, tmp_path / "two.csv")
-    assert [line["answer"] for line in read(tmp_path / "one.csv")] == [
-        line["answer"] for line in read(tmp_path / "two.csv")
+    assert [line["prediction"] for line in read(tmp_path / "one.csv")] == [
+        line["prediction"] for line in read(tmp_path / "two.csv")
     ]

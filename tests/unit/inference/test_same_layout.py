@@ -137,7 +137,7 @@ def test_a_table_of_words_stays_one(tagger: Predictor, tmp_path: Path) -> None:
     predict(tagger, path, tmp_path / "out.csv", text="words", label="tags")
     after = (tmp_path / "out.csv").read_text().splitlines()
     assert [line.rpartition(",")[0] for line in after] == path.read_text().splitlines()
-    assert after[0].endswith(",answer")
+    assert after[0].endswith(",prediction")
 
 
 def test_labelled_lines_keep_their_line(tmp_path: Path, tiny_bert: Path) -> None:
@@ -153,7 +153,7 @@ def test_labelled_lines_keep_their_line(tmp_path: Path, tiny_bert: Path) -> None
     after = (tmp_path / "new.predicted.label").read_text().splitlines()
     assert [line.partition("\t")[0] for line in after] == rows[:3]
     assert {line.partition("\t")[2] for line in after} <= {"DESC:manner", "HUM:ind"}
-    assert (tmp_path / "bare.predicted.label").read_text().startswith("text\tanswer\tp(")
+    assert (tmp_path / "bare.predicted.label").read_text().startswith("text\tprediction\tp(")
 
 
 def test_a_table_under_an_unknown_ending_keeps_its_delimiter(reviewer: Predictor, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_table_under_an_unknown_ending_keeps_its_delimiter(reviewer: Predictor
     assert str(output) == "new.predicted.data"
     predict(reviewer, path, tmp_path / output)
     lines = (tmp_path / output).read_text().splitlines()
-    assert lines[0].startswith("id|review|answer|p(")
+    assert lines[0].startswith("id|review|prediction|p(")
     assert lines[2].startswith("02|the dog, sat|bad|")
 
 
@@ -197,7 +197,7 @@ def test_squad_stays_squad(finished_run: FinishedRun, tmp_path: Path, answered: 
     assert (found.rows, found.failed, bool(found.scores)) == (2, 0, answered)
     after = json.loads((tmp_path / "out.json").read_text())
     for question, before in zip(after["data"][0]["paragraphs"][0]["qas"], questions, strict=True):
-        assert isinstance(question["answer"], str)
+        assert isinstance(question["prediction"], str)
         assert before.items() <= question.items()
     assert after["data"][0]["paragraphs"][0]["extra"] == 1
     assert after["version"] == "v2.0"
@@ -206,7 +206,7 @@ def test_squad_stays_squad(finished_run: FinishedRun, tmp_path: Path, answered: 
 def test_objects_keep_their_own_fields(reviewer: Predictor, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {" review ": "the cat sat", "spans": [{"start": 0, "labels": ["x"]}], "n": 1.0, "when": None},
-        {" review ": "the dog sat", "choice": {"choices": ["good"]}, "answer": "mine"},
+        {" review ": "the dog sat", "choice": {"choices": ["good"]}, "prediction": "mine"},
     ]
     (tmp_path / "new.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (tmp_path / "new.json").write_text(json.dumps({"version": 2, "data": rows}))
@@ -216,7 +216,7 @@ def test_objects_keep_their_own_fields(reviewer: Predictor, tmp_path: Path) -> N
     document = json.loads((tmp_path / "out.json").read_text())
     assert document["version"] == 2
     for found in (lines, document["data"]):
-        assert [row["predicted answer"] for row in found] == ["good", "bad"]
+        assert [row["predicted prediction"] for row in found] == ["good", "bad"]
         for before, after in zip(rows, found, strict=True):
             assert before.items() <= after.items()
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("small_shards")
 
 def test_rows_order_and_columns_are_the_inputs(reviewer: Predictor, parquets: Path, tmp_path: Path) -> None:
     seen: list[Event] = []
-    expected = [one["answer"] for one in reviewer.predict(TEXTS)]
+    expected = [one["prediction"] for one in reviewer.predict(TEXTS)]
     assert len(set(expected)) == 2
     found = predict_folder(reviewer, parquets, tmp_path / "out", seen=seen)
     assert (found.files, found.rows, found.failed, found.errors) == (3, 60, 0, {})
@@ -33,8 +33,8 @@ def test_rows_order_and_columns_are_the_inputs(reviewer: Predictor, parquets: Pa
         after = pq.ParquetFile(tmp_path / "out" / f"{name}.parquet")
         assert after.read(before.schema_arrow.names).equals(before.read())
         predicted = after.read().to_pylist()
-        assert [row["answer"] for row in predicted] == expected[begins:ends]
-        assert after.schema_arrow.names[3:] == ["answer", "p(bad)", "p(good)", "error"][0 if ends else 3 :]
+        assert [row["prediction"] for row in predicted] == expected[begins:ends]
+        assert after.schema_arrow.names[3:] == ["prediction", "p(bad)", "p(good)", "error"][0 if ends else 3 :]
         assert str(after.schema_arrow.field("error").type) == "string"
     last = [event for event in seen if isinstance(event, RowsPredicted)][-1]
     assert (last.done, last.total) == (60, 60)
@@ -78,14 +78,14 @@ def test_only_the_models_columns_are_read_to_predict(
 
 
 def test_rows_without_a_text_have_an_error_and_names_are_free(reviewer: Predictor, tmp_path: Path) -> None:
-    table = pa.table({"review": ["the cat sat", None, "the dog sat"], "answer": ["mine"] * 3, "error": [1, 2, 3]})
+    table = pa.table({"review": ["the cat sat", None, "the dog sat"], "prediction": ["mine"] * 3, "error": [1, 2, 3]})
     (tmp_path / "in").mkdir()
     pq.write_table(table, tmp_path / "in" / "a.parquet")
     found = predict_folder(reviewer, tmp_path / "in", tmp_path / "out")
     rows = pq.read_table(tmp_path / "out" / "a.parquet").to_pylist()
     assert found.failed == 1
-    assert [row["answer"] for row in rows] == ["mine"] * 3
-    assert [row["predicted answer"] for row in rows] == ["good", None, "bad"]
+    assert [row["prediction"] for row in rows] == ["mine"] * 3
+    assert [row["predicted prediction"] for row in rows] == ["good", None, "bad"]
     assert ["no text" in (row["predicted error"] or "") for row in rows] == [False, True, False]
     assert [row["error"] for row in rows] == [1, 2, 3]
 
@@ -102,7 +102,7 @@ def test_classes_that_a_file_names_keep_their_names(reviewer: Predictor, tmp_pat
     files = str(tmp_path / "out" / "a.parquet")
     read = load_dataset("parquet", data_files=files, split="train", cache_dir=str(tmp_path / "cache"))
     assert read.features["label"].names == ["no", "yes"]
-    assert read["answer"] == [one["answer"] for one in reviewer.predict(TEXTS[:4])]
+    assert read["prediction"] == [one["prediction"] for one in reviewer.predict(TEXTS[:4])]
 
 
 def test_each_worker_has_a_gpu_unless_one_is_named() -> None:

@@ -37,7 +37,7 @@ def test_the_command_and_temperature_of_predict(
     assert chances is not None
     temperature = fit_temperature(*chances)
     for before, after in zip(plain, dev, strict=True):
-        assert after["answer"] == before["answer"]
+        assert after["prediction"] == before["prediction"]
         wanted = with_temperature([before[name] for name in names], temperature)
         assert [after[name] for name in names] == pytest.approx(wanted, abs=1e-5)
     code, _, err = in_process("predict", "rte", "new.csv", "temperature=2", data=rte)

@@ -127,7 +127,7 @@ TAGS = ["B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC", *["O"] * 5]
 def test_characters_are_shown_in_their_own_text_and_called_characters() -> None:
     line = json.loads(json.dumps(asdict(KOREAN))) | {
         "gold": TAGS,
-        "answer": ["O"] * 3 + TAGS[3:],
+        "prediction": ["O"] * 3 + TAGS[3:],
         "probabilities": [0.9] * 11,
     }
     view = view_of([line])
@@ -137,9 +137,9 @@ def test_characters_are_shown_in_their_own_text_and_called_characters() -> None:
     assert ("".join(texts), texts[0], texts[2]) == ("정하늘은 서울에서 산다.", "정하늘", "서울")
     assert "".join(segment.text for segment in prediction.segments) == "정하늘은 서울에서 산다."
     assert view.fields(line)["text"] == "정하늘은 서울에서 산다."
-    assert (view.listed(line, "gold"), view.listed(line, "answer")) == ("정하늘 (PER), 서울 (LOC)", "서울 (LOC)")
+    assert (view.listed(line, "gold"), view.listed(line, "prediction")) == ("정하늘 (PER), 서울 (LOC)", "서울 (LOC)")
     assert (view.length_in, view.measure) == ("characters", "share of characters with the right tag")
-    words = {"id": "1", "words": ["Ann", "saw", "a", "cat"], "gold": ["O"] * 4, "answer": ["O"] * 4}
+    words = {"id": "1", "words": ["Ann", "saw", "a", "cat"], "gold": ["O"] * 4, "prediction": ["O"] * 4}
     assert (view_of([words]).length_in, view_of([words]).fields(words)["text"]) == ("words", "Ann saw a cat")  # type: ignore[union-attr]
 
 
@@ -218,7 +218,7 @@ def test_predictions_are_spans_in_the_form_of_the_training_file() -> None:
     record = Record(row=1, line=1, values={"text": TEXT})
     (answered,) = answer_records(Model(), layout, [record])  # type: ignore[arg-type]
     assert answered.cells == {
-        "answer": [{"start_offset": 0, "end_offset": 3, "text": "김철수", "label": "PER"}],
+        "prediction": [{"start_offset": 0, "end_offset": 3, "text": "김철수", "label": "PER"}],
         "entities": [{"type": "PER", "text": "김철수", "start": 0, "end": 3, "probability": 0.8}],
     }
 

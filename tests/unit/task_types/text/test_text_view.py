@@ -16,7 +16,7 @@ KOREAN = Document("ko", ("영화 내용은 없고 다들 얘기뿐이네", "배�
 def line(document: Document, found: list[str], nats: list[float], **more: list[bool]) -> Line:
     label = labels_of(document, paired="next" in more)
     answer = {"words": found, "nats": nats} | more
-    return {"id": document.id, "lines": list(document.lines), "gold": label, "answer": answer}
+    return {"id": document.id, "lines": list(document.lines), "gold": label, "prediction": answer}
 
 
 def test_words_are_marked_where_they_are_in_the_text() -> None:
@@ -51,7 +51,7 @@ def test_words_that_another_version_chose_are_not_marked() -> None:
 def test_the_worst_document_is_first_and_none_is_an_error() -> None:
     bad, good = (line(KOREAN, ["나무"], [nats], next=[right]) for nats, right in ((9.5, False), (0.5, True)))
     good["gold"]["next"] = bad["gold"]["next"] = [True]
-    empty = {"id": "none", "lines": ["..."]} | {key: {"words": [], "nats": []} for key in ("gold", "answer")}
+    empty = {"id": "none", "lines": ["..."]} | {key: {"words": [], "nats": []} for key in ("gold", "prediction")}
     view = TextView(lines=[good, bad, empty])
     assert view.certainty().tolist() == view.scores().tolist() == [0.5, 9.5, 0.0]
     assert not view.wrong().any() and not view.bounded and not view.annotated
@@ -63,5 +63,5 @@ def test_the_worst_document_is_first_and_none_is_an_error() -> None:
 
 @pytest.mark.parametrize("lines", [[], ["한", ""]])
 def test_a_document_without_chosen_words_is_plain(lines: list[str]) -> None:
-    (part,) = TextView(lines=[]).parts({"lines": lines, "gold": {"words": []}, "answer": {"words": [], "nats": []}})
+    (part,) = TextView(lines=[]).parts({"lines": lines, "gold": {"words": []}, "prediction": {"words": [], "nats": []}})
     assert not any(one.mark for one in part.segments)
